@@ -20,7 +20,7 @@ from accelwatch.alerting.rules.loading import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.cli.rules.backtest_share import Share
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from synthetic_fleet import Plan, archive
 
 _DAY_S = 86_400
@@ -49,7 +49,7 @@ def main(days: float, folder: Path, processes: int) -> None:
 
     wall, own, others = time.perf_counter(), spent(_SELF), spent(_CHILDREN)
     helpers = Helpers(processes - 1, command) if processes > 1 else None
-    count = sum(1 for _ in told(found, Backtest(found, rules.rules, helpers=helpers)))
+    count = sum(1 for _ in final_lines(found, Backtest(found, rules.rules, helpers=helpers)))
     wall = time.perf_counter() - wall
     own, others = spent(_SELF) - own, spent(_CHILDREN) - others
     peaks = [resource.getrusage(who).ru_maxrss / 1024 for who in (_SELF, _CHILDREN)]

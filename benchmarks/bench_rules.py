@@ -19,11 +19,11 @@ from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.rule import RuleExpression, compile_rule
 from accelwatch.fleet.rules.columns import Texts
 from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.past import Asked, Past
+from accelwatch.fleet.rules.past import Past, WindowRequest
 from accelwatch.fleet.rules.plain import PlainColumns
 from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.windows import Heard, Windows
+from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series
 
 FED_S = 960
@@ -118,14 +118,14 @@ class Fleet(PlainColumns):
         self.at += 1.0
         self._arrived = np.full(self.size, self.at)
         generation = np.ones(self.size, dtype=np.uint32)
-        heard = Heard(self.size, self._arrived, np.ones(self.size), generation)
+        heard = Arrivals(self.size, self._arrived, np.ones(self.size), generation)
         self._windows.sample(self.at, heard, lambda series: self.numbers[series])
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window over the samples."""
-        found = self._past.window(Asked(kind, key, seconds, quantile, of_job))
+        found = self._past.window(WindowRequest(kind, key, seconds, quantile, of_job))
         assert found is not None
         return found
 
@@ -231,7 +231,7 @@ def _readings(columns: PlainColumns, row: int) -> Mapping[Key, Value | Missing]:
     told: dict[Key, Value | Missing] = {
         key: float(column[row]) for key, column in columns.numbers.items()
     }
-    told |= {key: some.words[some.codes[row]] for key, some in columns.texts.items()}
+    told |= {key: some.values[some.codes[row]] for key, some in columns.texts.items()}
     return told
 
 

@@ -62,7 +62,7 @@ async def stopped(folder: Path, nodes: int, log: Path, by: str) -> dict[str, obj
             (folder / "STOP").touch()
         else:
             command = Command(verb=Verb.STOP, by="benchmark", at=at, reason="stop")
-            await remedies.engine.ask(command)
+            await remedies.engine.submit_command(command)
         await asyncio.sleep(LASTS_S)
         drains = drains_of(log)
         problems = list(remedies.problems)
@@ -92,7 +92,7 @@ async def approved(folder: Path, slurm: Slurm) -> dict[str, object]:
             await asyncio.sleep(1.0)
             at, plan = time.time(), remedies.engine.state.remedies[name].asked
             yes = Command(verb=Verb.APPROVE, by="benchmark", at=at, node=name, digest=plan)
-            await remedies.engine.ask(yes)
+            await remedies.engine.submit_command(yes)
             await until(lambda: name in watcher.seen)
             problems = list(remedies.problems)
     finally:

@@ -23,7 +23,7 @@ from accelwatch.alerting.rules.loading import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from healthy_fleets.archive import HealthyFleet
 from healthy_fleets.jobs import KINDS
 
@@ -37,7 +37,7 @@ def lines_of(folder: Path) -> list[Line]:
     """What the packs say of an archive."""
     rules = load([pack_file(name) for name in pack_names()], tests=False)
     found = Archive(folder)
-    return list(told(found, Backtest(found, rules.rules)))
+    return list(final_lines(found, Backtest(found, rules.rules)))
 
 
 def played(kind: str, days: float, seed: int, folder: Path) -> list[Line]:

@@ -42,7 +42,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.plugins import entry_points as plugins
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import (
     ActionSettings,
@@ -161,7 +161,7 @@ class Hub:
 
         def heard(incidents: Sequence[Incident]) -> None:
             for one in self.acting:
-                one.heard(incidents)
+                one.on_changes(incidents)
 
         rules = RuleRunner(
             evaluator, RuleSettings(files=(str(self.rules_file),)), self.folder, heard
@@ -349,7 +349,7 @@ async def stormed(folder: Path, world: FakeScheduler) -> dict[str, object]:
         "nodes in the group": len(groups[0].nodes) if groups else 0,
         "quarantines before the group was seen": sum(at <= grouped_at for at in begun),
         "quarantines after the group was seen": sum(at > grouped_at for at in begun),
-        "breaker is open": breaker is BreakerStanding.OPEN,
+        "breaker is open": breaker is BreakerStatus.OPEN,
     }
 
 

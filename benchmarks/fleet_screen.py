@@ -139,9 +139,9 @@ def run(preferences: dict[str, Any]) -> None:
         bare,
         nodes=[NodeNow(name, "up", 0.4, 0) for name in names],
         node_labels={shown[name]: labels for name, labels in bare.node_labels.items()},
-        places=[
+        slots=[
             msgspec.structs.replace(place, node=shown[place.node]) if place else None
-            for place in bare.places
+            for place in bare.slots
         ],
         events=[msgspec.structs.replace(one, node="n0001") for one in bare.events],
     )

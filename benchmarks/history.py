@@ -12,7 +12,7 @@ from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.history.rows import Gathering
 from accelwatch.archive.history.writer import Writer
-from accelwatch.daemon.memory import give_back, one_arena
+from accelwatch.daemon.memory import give_back, use_single_arena
 from accelwatch.schema.metrics import Kind, Scope, by_key
 from hub_processes import use
 
@@ -25,7 +25,7 @@ _SERIES = [
 
 
 def main(hours: int) -> None:
-    one_arena()  # as a hub does
+    use_single_arena()  # as a hub does
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         writer = Writer(folder, interval_s=30, source="benchmark")

@@ -28,8 +28,8 @@ from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import counted
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.packed import pack
 from hub_peers import stream_bytes
@@ -98,7 +98,7 @@ async def page_of(fleet: Fleet, text: str, limit: int) -> None:
             fleet,
             columns(()),
             names=sorted(fleet.nodes),
-            wanted=condition(text, ()) if text else None,
+            expression=condition(text, ()) if text else None,
             after=None,
             limit=limit,
             walk=walk,
@@ -114,7 +114,7 @@ async def of_form(bench: Bench, rounds: int, form: str) -> dict[str, float]:
                 held.numbers(bench.wanted)
 
     async def into_columns() -> None:
-        await brought(bench.fleet, bench.wanted, LongWork().rest)
+        await refresh_nodes(bench.fleet, bench.wanted, LongWork().rest)
 
     await into_columns()
     return {

@@ -16,7 +16,7 @@ from pathlib import Path
 import typer
 
 from accelwatch.cli.servers.hub import hub_command
-from accelwatch.daemon.memory import one_arena
+from accelwatch.daemon.memory import use_single_arena
 from accelwatch.fleet.hub import serve
 from accelwatch.fleet.state.source import TargetSource
 
@@ -91,7 +91,7 @@ class Probe:
 
 def main() -> None:
     """Run the hub with the instruments."""
-    one_arena()  # as the command does before any thread
+    use_single_arena()  # as the command does before any thread
     whole = sys.argv.pop(1) == "all"
     probe = Probe(Path(sys.argv.pop(1)))
 

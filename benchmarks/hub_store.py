@@ -100,7 +100,7 @@ class Told:
         self.fleet.set_targets(target for _, target, _, _ in self._ways)
 
     async def tick(self) -> None:
-        moment = self.sim.moment(time.monotonic() - self._began)
+        moment = self.sim.instant_at(time.monotonic() - self._began)
         for node, target, encoder, reader in self._ways:
             for message in encoder.messages(self.sim.snapshot(node, moment)):
                 for received, size in reader.feed(framed(message, MSGPACK)):
@@ -126,7 +126,7 @@ async def write(nodes: int) -> None:
 
         async def federate() -> None:
             made = await federating.made("default", frozenset())
-            async for _ in made.parts(openmetrics=False, packed=True):
+            async for _ in made.chunks(openmetrics=False, packed=True):
                 pass
 
         print(f"federation: {await measured(federate, lambda: 0.0)}")
@@ -144,7 +144,7 @@ class Canned:
         self.series = 0
         self._texts: dict[str, list[tuple[str, str]]] = {}
         sim = simulated(nodes, dialect)
-        pages, moment = Pages(sim, own_exposition()), sim.moment(1.0)
+        pages, moment = Pages(sim, own_exposition()), sim.instant_at(1.0)
         asked = Request(method="GET", path="/metrics", headers={})
         for node in sim.nodes:
             page = pages.page(node, "/metrics", moment, asked)

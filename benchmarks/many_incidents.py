@@ -18,7 +18,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.incident_feed import IncidentFeed
 from accelwatch.fleet.follow.frames import RawTick
 from accelwatch.fleet.hub.collecting import spare_the_old
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
@@ -70,7 +70,7 @@ class Site:
         evaluator = FleetEvaluator(self.bench.fleet)
         evaluator.wait = asyncio.Event().wait  # type: ignore[method-assign, assignment]
         self.runner = RuleRunner(evaluator, settings, folder)
-        self.news = IncidentNews(lambda: self.runner)
+        self.news = IncidentFeed(lambda: self.runner)
         self._sequence = 0
 
     async def tick(self, tick: RawTick, later_s: float) -> dict[str, float]:
@@ -84,7 +84,7 @@ class Site:
         began = time.process_time()
         await self.runner.tick()
         await asyncio.sleep(0)  # a task of its own tells
-        await self.news.look()
+        await self.news.refresh()
         _, self._sequence = await self.news.frames(MSGPACK, self._sequence)
         await asyncio.sleep(0)
         return {

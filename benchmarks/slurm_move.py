@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from accelwatch.action.contract import ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.base.clock import SystemClock
@@ -31,7 +31,7 @@ from accelwatch.remediation.execution.effect import Site
 from accelwatch.remediation.execution.lanes import Lanes
 from accelwatch.remediation.execution.ledger import Ledger
 from accelwatch.remediation.execution.pursuit import Pursuit
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.job_text import job_of
 from working_slurm import WorkingSlurm, until, working_slurm
@@ -44,7 +44,7 @@ def intent(kind: IntentKind, incident: str, node: str, **more: object) -> Intent
     """What is wanted, for a minute."""
     return Intent(
         kind=kind,
-        mark=Mark(incident, 1),
+        mark=OwnerAnnotation(incident, 1),
         node=node,
         rule="benchmark",
         reason="benchmark",
@@ -67,7 +67,7 @@ async def wanted(site: Site, what: Intent) -> bool:
     told: list[Pursued] = []
     async with asyncio.timeout(60.0):
         await Pursuit(site, what, told.append).run()
-    return told[-1].ending is Ending.ACHIEVED
+    return told[-1].result is PursuitResult.ACHIEVED
 
 
 def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> JobKey:
@@ -93,7 +93,7 @@ async def move(slurm: WorkingSlurm, site: Site, number: int) -> float:
     # A launch that is revoked ends the job a moment after it was seen to run.
     await asyncio.sleep(0.5)
     job = job_of(slurm.job(key.id))
-    kept = job is not None and job.word == "RUNNING" and job.nodes == ("n2", "n3")
+    kept = job is not None and job.slurm_state == "RUNNING" and job.nodes == ("n2", "n3")
     slurm.run("scancel", key.id)
     await wanted(site, intent(IntentKind.RESTORE_JOB, incident, "n1", job=key))
     await wanted(site, intent(IntentKind.RELEASE, incident, "n1"))

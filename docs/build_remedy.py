@@ -95,7 +95,7 @@ _STAGES = {
     Stage.AWAITING_APPROVAL: "a person is asked",
     Stage.UNREACHABLE: "neither agent nor scheduler's daemon answers; does it stay so?",
     Stage.QUARANTINING: "the mark is being set",
-    Stage.HELD_BY_OTHER: "somebody else holds it: nothing is touched",
+    Stage.OWNED_BY_OTHER: "somebody else holds it: nothing is touched",
     Stage.QUARANTINED: "no new work; what is next is decided here",
     Stage.FENCING: "what runs on a node that does not answer is proven dead",
     Stage.DRAINING: "jobs are on the node: asked to save, moved, or waited for",
@@ -110,7 +110,7 @@ _STAGES = {
 }
 
 
-_ASIDE = (Stage.HELD_BY_OTHER, Stage.OVERRIDDEN, Stage.FAILED, Stage.UNKNOWN)
+_ASIDE = (Stage.OWNED_BY_OTHER, Stage.OVERRIDDEN, Stage.FAILED, Stage.UNKNOWN)
 
 
 def _picture() -> Iterator[str]:
@@ -124,7 +124,7 @@ def _picture() -> Iterator[str]:
             continue
         assert row.target is not None
         said = ways.setdefault((row.stage, row.target), [])
-        word = row.wants.value if row.wants else _word(row)
+        word = row.intent_kind.value if row.intent_kind else _word(row)
         if word not in said:
             said.append(word)
     for (begin, end), words in ways.items():
@@ -149,7 +149,7 @@ def _rows() -> Iterator[str]:
             row.trigger,
             ", ".join(row.conditions) or "always",
             then,
-            row.wants or "",
+            row.intent_kind or "",
             ", ".join(row.does),
         )
         yield "| " + " | ".join(str(cell).replace("_", " ") for cell in cells) + " |"

@@ -8,9 +8,15 @@ from typing import Any
 import msgspec
 
 from accelwatch.action.contract import Action, ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
-from accelwatch.action.step import Step, ToldStatus
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.observed import (
+    HoldState,
+    JobObservation,
+    JobState,
+    NodeObservation,
+    Observed,
+)
+from accelwatch.action.step import ReportStatus, Step
 from accelwatch.base.clock import ManualClock
 from accelwatch_script import ScriptAction
 from accelwatch_script.settings import NEVER_CALLED
@@ -63,7 +69,7 @@ def intent(kind: IntentKind, node: str = "n1", **more: Any) -> Intent:
     """An intent of the contract's tests."""
     return Intent(
         kind=kind,
-        mark=Mark("inc-1", 1),
+        mark=OwnerAnnotation("inc-1", 1),
         node=node,
         reason="GPU 3 has fallen off the bus",
         rule="nvidia.gpu.lost",
@@ -188,14 +194,20 @@ def _script(folder: Path | None) -> Action:
 def _script_situations() -> Sequence[tuple[Intent, Observed]]:
     nodes = [
         None,
-        *(NodeSeen(name="n1", standing=one, boot_id="b1", answering=True) for one in Standing),
+        *(
+            NodeObservation(name="n1", hold_state=one, boot_id="b1", answering=True)
+            for one in HoldState
+        ),
     ]
     jobs = [
         None,
-        *(JobSeen(key=_KEY, state=one, nodes=("n1", "n2"), requeueable=True) for one in JobState),
+        *(
+            JobObservation(key=_KEY, state=one, nodes=("n1", "n2"), requeueable=True)
+            for one in JobState
+        ),
     ]
     said: list[dict[str, str]] = [{}, {"achieved": "yes"}, {"achieved": "no"}]
-    told = [{"told": one.value, "told_for_s": "1.0"} for one in ToldStatus]
+    told = [{"told": one.value, "told_for_s": "1.0"} for one in ReportStatus]
     return [
         (
             intent(kind, job=_KEY, spare="n5", bad_nodes=("n1",), boot_id="b1"),
@@ -215,7 +227,7 @@ def _script_foreign() -> Sequence[tuple[Intent, Observed]]:
         IntentKind.REBOOT,
         IntentKind.POWER_CYCLE,
     )
-    node = NodeSeen(name="n1", standing=Standing.FOREIGN, boot_id="b1", set_by="ann")
+    node = NodeObservation(name="n1", hold_state=HoldState.FOREIGN, boot_id="b1", set_by="ann")
     observed = Observed(time=NOW, node=node, own={"achieved": "no"})
     return [(intent(kind, boot_id="b1"), observed) for kind in kinds]
 

@@ -32,7 +32,7 @@ class AlikeFleet(ToldFleet):
 
     def marks(self) -> dict[str, str]:
         """By node what is said of it."""
-        asyncio.run(self.fleet.odd.bring(LongWork()))
+        asyncio.run(self.fleet.odd.refresh(LongWork()))
         return {node: text for node in self.nodes if (text := text_of(self.fleet.odd.of(node)))}
 
 

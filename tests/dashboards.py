@@ -18,9 +18,9 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.tui.app import Dashboard
+from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
 from machines import GIB, NOW, lost_view, snapshot, view
@@ -205,7 +205,7 @@ def driverless() -> Snapshot:
 
 def board_of(*, theme: str = "safe", ascii_only: bool = False, **preferences: Any) -> Board:
     """A board with preferences."""
-    looks = Looks(glyphs=ASCII if ascii_only else UNICODE)
+    looks = Appearance(glyphs=ASCII if ascii_only else UNICODE)
     return Board(Preferences(theme=theme, **preferences), looks)
 
 

@@ -23,7 +23,7 @@ class FakeFeed:
             raise self.fault
         return self._snapshot
 
-    def standing(self) -> object:
+    def state_key(self) -> object:
         states = tuple((one.device.id, one.state) for one in self._snapshot.devices)
         return self._snapshot.events, states
 

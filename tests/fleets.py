@@ -15,9 +15,9 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
-from accelwatch.fleet.picture.remedies import Word
+from accelwatch.fleet.picture.remedies import Command
 from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
-from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
+from accelwatch.fleet.wire import SCHEMA, DeviceNow, DeviceSlot, FleetDocument, FleetEvent, NodeNow
 from accelwatch.node.usage.report import UsageReport
 from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.schema.reading import Number
@@ -51,11 +51,11 @@ def values(number: int) -> tuple[Number | None, ...]:
     return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load, 89.0, None
 
 
-def place_of(slot: int, name: str, index: int, rack: str) -> DevicePlace:
+def place_of(slot: int, name: str, index: int, rack: str) -> DeviceSlot:
     """A device with its owner: a job has two nodes, every fifth pair of nodes is idle."""
     pair = slot // 16
     free = pair % 5 == 4
-    return DevicePlace(
+    return DeviceSlot(
         slot=slot,
         node=name,
         labels={"rack": rack, "pool": "train" if pair % 2 == 0 else "serve"},
@@ -83,7 +83,7 @@ def fleet_view(
     """`count` nodes of some devices each, eight to a rack, with what is wrong with them."""
     faults = faults or {}
     names = [f"n{number:03d}" for number in range(1, count + 1)]
-    places: list[DevicePlace] = []
+    places: list[DeviceSlot] = []
     nows: list[DeviceNow] = []
     nodes: list[NodeNow] = []
     for number, name in enumerate(names):
@@ -105,7 +105,7 @@ def fleet_view(
             for number, name in enumerate(names)
         }
         | {place.node: place.labels for place in places},
-        places=places,
+        slots=places,
         devices=nows,
         events=tuple(events),
     )
@@ -224,7 +224,7 @@ class FedChanges:
     async def silence(self, matchers: Sequence[str], lasts: str, reason: str) -> str:
         return self._note("silence", *matchers, lasts, reason)
 
-    async def end_silence(self, id_: str) -> str:
+    async def expire_silence(self, id_: str) -> str:
         return self._note("end", id_)
 
     async def close(self, id_: str, reason: str) -> str:
@@ -244,7 +244,7 @@ class FedRemedies:
         self.told = page
         self.trouble = ""
         self.shown_plan = plan
-        self.said: list[Word] = []
+        self.said: list[Command] = []
         self.answer: Commanded | AccelwatchError = Commanded(notes=(), remedy=None)
 
     def page(self) -> RemediesPage | None:
@@ -258,8 +258,8 @@ class FedRemedies:
             raise AccelwatchError("the hub shows no plan: answered 500")
         return msgspec.structs.replace(self.shown_plan, node=node)
 
-    async def say(self, word: Word) -> Commanded:
-        self.said.append(word)
+    async def send_command(self, command: Command) -> Commanded:
+        self.said.append(command)
         if isinstance(self.answer, AccelwatchError):
             raise self.answer
         return self.answer

@@ -9,7 +9,7 @@ from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.silence import Maintenance
 from accelwatch.alerting.rules.document import Severity
 from accelwatch_simulator import dcgm, node_exporter
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import FleetSize, Node
 from proving_ground import START, ProvingGround, Write, played
 
@@ -35,12 +35,12 @@ class Hour(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
-def dcgm_page(fleet: Fleet, node: Node, moment: Moment) -> bytes:
+def dcgm_page(fleet: Fleet, node: Node, moment: Instant) -> bytes:
     """dcgm-exporter up to 4.8, which is what most sites have."""
     return dcgm.text(fleet, node, moment, legacy=True).encode()
 
 
-def node_page(fleet: Fleet, node: Node, moment: Moment) -> bytes:
+def node_page(fleet: Fleet, node: Node, moment: Instant) -> bytes:
     """node_exporter beside it."""
     return node_exporter.text(fleet, node, moment).encode()
 

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from accelwatch.action.contract import Action, ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.step import Committed
 from accelwatch.base.clock import Clock, ManualClock
 from accelwatch.plugins import entry_points as plugins
 
-MARK = Mark(incident="i7", token=3)
+MARK = OwnerAnnotation(incident="i7", token=3)
 JOB = JobKey(cluster="west", id="42", submitted=1_800_000_000.0)
 INTENT = Intent(
     kind=IntentKind.QUARANTINE,
@@ -39,7 +39,7 @@ def intent(**changes: Any) -> Intent:
 
 def operation(**changes: Any) -> Committed:
     """An operation that is in the journal."""
-    made = Committed(operation="op-1", attempt=1, mark=MARK, deadline=1_800_003_600.0)
+    made = Committed(operation="op-1", attempt=1, annotation=MARK, deadline=1_800_003_600.0)
     return msgspec.structs.replace(made, **changes)
 
 

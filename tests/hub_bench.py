@@ -35,7 +35,7 @@ class Bench:
         """A new stream's first tick; `backends` is the state of all of them."""
         source = self.fleet.source(self.targets[node].key)
         assert source is not None
-        source.begin_stream()
+        source.start_stream()
         stamp = self.clock.wall() if time is None else time
         snapshot: Snapshot = machines.snapshot(*views, time=stamp)
         held = tuple(msgspec.structs.replace(one, state=backends) for one in snapshot.backends)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.hub_client.place import HubPlace
+from accelwatch.fleet.hub_client.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.source import SnapshotSource
@@ -25,10 +25,10 @@ async def running(source: HubSource | SnapshotSource) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def follow(
-    place: HubPlace | str, condition: str = "", clock: Clock | None = None
+    place: HubEndpoint | str, condition: str = "", clock: Clock | None = None
 ) -> AsyncIterator[HubSource]:
     """A source that follows a hub."""
-    where = HubPlace(name="hub", base=place) if isinstance(place, str) else place
+    where = HubEndpoint(name="hub", base=place) if isinstance(place, str) else place
     source = HubSource(where, condition=condition, clock=clock)
     async with running(source):
         yield source

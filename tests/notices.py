@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.sink import Asked, Notice, NoticeKind
+from accelwatch.alerting.sink import ApprovalRequest, Notice, NoticeKind
 
 NOTICE = Notice(
     key="west/i42",
@@ -25,7 +25,7 @@ NOTICE = Notice(
     link="https://hub/i42",
     labels={"rule": "nvidia.gpu.lost", "node": "n12", "device": "nvidia3", "severity": "critical"},
 )
-ASKED = Asked(
+ASKED = ApprovalRequest(
     node="n12",
     plan="554dd877c172041b",
     steps=("take n12 out of the pool",),

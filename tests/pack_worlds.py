@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.engine import Engine
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
@@ -35,11 +35,11 @@ def played(
             world.engine = engine
         for member in members:
             world.members[member.node, member.device].values = member.values
-        stir = Stir(engine.attention)
+        stir = ChangeSet(engine.attention)
         world.tick(now, stir)
         for shot in snapshots if at == 0 else ():
             for event in shot.events:
-                world.hear(shot.host, event, stir)
+                world.add_event(shot.host, event, stir)
         for change in engine.step(world.subjects(), now, now, stir):
             if change.transition is Transition.FIRED:
                 fired.setdefault(change.rule, set()).add(str(change.entity))

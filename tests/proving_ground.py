@@ -25,7 +25,7 @@ from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch_simulator.context import SentContext
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names
 from accelwatch_simulator.scenario import Scenario, read_scenario
 from accelwatch_simulator.targets import labels_of
@@ -33,7 +33,7 @@ from accelwatch_simulator.ticks import TickWriter, tick_message
 
 START = 1_800_000_000.0
 _FRAME_LIMIT = 8 << 20
-Write = Callable[[Fleet, Node, Moment], bytes]
+Write = Callable[[Fleet, Node, Instant], bytes]
 """A page of an exporter on a node."""
 
 
@@ -48,7 +48,7 @@ class _Agent:
         self._sent = SentContext()
         self._sequence = 0
 
-    def tell(self, moment: Moment) -> None:
+    def tell(self, moment: Instant) -> None:
         fleet, hub = self._ground.simulated, self._ground.fleet
         writer = self._ground.writer
         condition = fleet.condition(self._node, moment)
@@ -62,7 +62,7 @@ class _Agent:
             source = hub.source(self._target.key)
             assert source is not None
             source.mode = "stream"
-            source.begin_stream()
+            source.start_stream()
             told = writer.opening(self._node, moment, as_bytes=True)
         self._sequence += 1
         told += writer.context(self._node, moment, condition, self._sent)
@@ -85,7 +85,7 @@ class _Exporter:
         self._interval_s = interval_s
         self._read: ReadExposition = foreign_reader(target, now=ground.clock.wall)
 
-    def tell(self, moment: Moment) -> None:
+    def tell(self, moment: Instant) -> None:
         fleet, hub = self._ground.simulated, self._ground.fleet
         if fleet.condition(self._node, moment).refusal is not None:
             hub.fail(self._target.key, TargetFault(Reason.CLOSED, "closed without an answer"))
@@ -148,11 +148,11 @@ class ProvingGround:
         """Time passes, every node tells, the rules judge."""
         self.clock.advance(self.interval_s)
         self.elapsed_s += self.interval_s
-        moment = self.simulated.moment(self.elapsed_s)
+        moment = self.simulated.instant_at(self.elapsed_s)
         for teller in self._tellers:
             teller.tell(moment)
         self.fleet.sweep()
-        await self._transitions.look(LongWork().rest)
+        await self._transitions.poll(LongWork().rest)
         await self.runner.tick()
 
     async def play(self, seconds: float) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent
-from accelwatch.action.step import Achieved, Committed, Refusal, Step, Told, ToldStatus, Wait
+from accelwatch.action.step import Achieved, Committed, Refusal, Report, ReportStatus, Step, Wait
 
 Ending = Achieved | Refusal
 Between = Callable[[Step], Awaitable[None]]
@@ -20,7 +20,7 @@ class Pursuit(msgspec.Struct):
 
     ending: Ending
     steps: list[Step]
-    tolds: list[Told]
+    tolds: list[Report]
 
     @property
     def kinds(self) -> list[str]:
@@ -42,7 +42,7 @@ def committed(intent: Intent, *, dry_run: bool = False) -> Committed:
     return Committed(
         operation=f"op{next(_operations)}",
         attempt=1,
-        mark=intent.mark,
+        annotation=intent.mark,
         deadline=intent.deadline,
         dry_run=dry_run,
     )
@@ -62,7 +62,7 @@ async def pursue(
     `twice` each step that is idempotent is done two times.
     """
     done: list[Step] = []
-    tolds: list[Told] = []
+    tolds: list[Report] = []
     end = time.monotonic() + within_s
     last: tuple[Step, float] | None = None
     while time.monotonic() < end:
@@ -82,11 +82,13 @@ async def pursue(
         told = await action.perform(proposal, committed(intent))
         if twice and action.steps[proposal.kind].idempotent:
             again = await action.perform(proposal, committed(intent))
-            assert again.status is not ToldStatus.UNKNOWN, again
+            assert again.status is not ReportStatus.UNKNOWN, again
         done.append(proposal)
         tolds.append(told)
         assert len(done) < MOST_STEPS, (done, tolds)
-        settle_s = 0.2 if told.status is ToldStatus.RETRY else action.steps[proposal.kind].settle_s
+        settle_s = (
+            0.2 if told.status is ReportStatus.RETRY else action.steps[proposal.kind].settle_s
+        )
         last = proposal, time.monotonic() + settle_s
     ways = [step.text for step in done]
     raise AssertionError(f"neither achieved nor refused: {ways}, {tolds}, at last: {proposal}")

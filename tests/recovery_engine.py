@@ -15,11 +15,11 @@ from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel,
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.stop_file import StopFile
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.remediation.policy.state.outcome import Loudness, Note
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings, SpareSettings
 from recovery_faults import DIES_WITHIN_S, FAILS_AGAIN_S, NODES, WIDTH, Fault
@@ -101,14 +101,14 @@ class Recovery:
         self.notes: list[Note] = []
         self.by_person = False
         file = StopFile(folder / "STOP", self.bench.clock)
-        file.begin = file.look  # type: ignore[method-assign]
+        file.start = file.check  # type: ignore[method-assign]
         self.engine = Engine(
             partial(step, settings=SETTINGS),
             {NAME: self.bench.action},
             self.bench.journal.commit,
             self.bench.clock,
             file,
-            tell=self.notes.extend,
+            notify=self.notes.extend,
         )
 
     def run(self) -> Recovered:
@@ -119,7 +119,7 @@ class Recovery:
             self.bench.loop.close()
 
     async def _play(self) -> Recovered:
-        await self.engine.begin(())
+        await self.engine.start(())
         hearing = asyncio.create_task(self._hear())
         await asyncio.sleep(LOOKED_AROUND_S)
         began = self.bench.clock.wall()
@@ -134,7 +134,7 @@ class Recovery:
             await asyncio.sleep(self.rng.uniform(*FAILS_AGAIN_S))
         seconds = self.bench.clock.wall() - began
         hearing.cancel()
-        await self.engine.end()
+        await self.engine.stop()
         if self.by_person:
             after = by_hand(self.rng, self.people)
             return Recovered(seconds + after.seconds, runs + after.runs)
@@ -156,7 +156,7 @@ class Recovery:
 
     def _die(self, restarts: int) -> None:
         if self.job.state is JobState.RUNNING and self.job.restarts == restarts:
-            self.job.state, self.job.nodes, self.job.failed = JobState.ENDED, (), True
+            self.job.state, self.job.nodes, self.job.failed = JobState.FINISHED, (), True
             for node in self.world.nodes.values():
                 node.alive.discard(self.job.key.id)
 
@@ -197,7 +197,7 @@ class Recovery:
             serial=f"board-{node}",
         )
         self.cases[node] = case
-        self.engine.tell([CaseChanged(node=node, case=case)])
+        self.engine.submit_changes([CaseChanged(node=node, case=case)])
         if node != self.broken:
             self.bench.at(WRONG_S, lambda: self._clear(node))
 
@@ -210,7 +210,7 @@ class Recovery:
             evidence_at=case.evidence_at,
             open=False,
         )
-        self.engine.tell([CaseChanged(node=node, case=closed)])
+        self.engine.submit_changes([CaseChanged(node=node, case=closed)])
 
     async def _hear(self) -> None:
         while True:
@@ -223,7 +223,7 @@ class Recovery:
     def _hear_once(self) -> None:
         now = self.bench.clock.wall()
         up = [node for node in self.world.nodes.values() if node.answering]
-        sight = Sight(
+        sight = FleetCoverage(
             time=now,
             monotonic=self.bench.clock.monotonic(),
             late_s=0.0,
@@ -231,7 +231,7 @@ class Recovery:
             silent=NODES - len(up),
         )
         heard = [
-            NodeHeard(
+            NodeStatus(
                 node=node.name,
                 time=now,
                 healthy=node.name not in self.cases,
@@ -245,4 +245,4 @@ class Recovery:
             )
             for node in up
         ]
-        self.engine.hear([sight, *heard])
+        self.engine.submit_observations([sight, *heard])

@@ -6,25 +6,31 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import JobSeen, NodeSeen, Observed, ReservationSeen, Standing
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.observed import (
+    HoldState,
+    JobObservation,
+    NodeObservation,
+    Observed,
+    ReservationObservation,
+)
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
     Command,
-    Heard,
     Started,
     Verb,
+    WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Note, Outcome, StateRecord, replay
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings
 
@@ -48,8 +54,8 @@ class Node:
 
     name: str
     rack: str
-    standing: Standing = Standing.OPEN
-    mark: Mark | None = None
+    standing: HoldState = HoldState.OPEN
+    mark: OwnerAnnotation | None = None
     set_by: str = ""
     answering: bool = True
     agent: bool = True
@@ -65,14 +71,14 @@ class Node:
     begin_again: frozenset[JobKey] = frozenset()
     """Of all jobs that ever were there."""
     maintenance: bool = False
-    shown: tuple[object, NodeSeen] | None = None
+    shown: tuple[object, NodeObservation] | None = None
     """How it was shown last; the same is shown again while nothing has changed."""
 
     @property
     def boot_id(self) -> str:
         return f"{self.name}-{self.boot}"
 
-    def seen(self) -> NodeSeen:
+    def seen(self) -> NodeObservation:
         key = (
             self.standing,
             self.mark,
@@ -87,23 +93,23 @@ class Node:
             self.shown = (key, self._seen())
         return self.shown[1]
 
-    def _seen(self) -> NodeSeen:
-        return NodeSeen(
+    def _seen(self) -> NodeObservation:
+        return NodeObservation(
             name=self.name,
-            standing=self.standing,
+            hold_state=self.standing,
             answering=self.answering,
-            mark=self.mark,
+            annotation=self.mark,
             set_by=self.set_by,
             address=self.name,
             boot_id=self.boot_id,
             jobs=self.jobs,
-            begin_again=self.begin_again.intersection(self.jobs),
+            restartable=self.begin_again.intersection(self.jobs),
             pools=("train",),
             maintenance=self.maintenance,
         )
 
-    def heard(self, now: float) -> NodeHeard:
-        return NodeHeard(
+    def heard(self, now: float) -> NodeStatus:
+        return NodeStatus(
             node=self.name,
             time=now,
             healthy=self.healthy,
@@ -141,7 +147,7 @@ class Ground:
     """How often the scheduler's controller was started."""
     impossible: Mapping[IntentKind, str] = field(default_factory=dict)
     """What the scheduler can do to no node, and why."""
-    reservations: tuple[ReservationSeen, ...] = ()
+    reservations: tuple[ReservationObservation, ...] = ()
     late: tuple[str, ...] = ()
     """Nodes that are silent from the beginning."""
 
@@ -167,7 +173,9 @@ class Ground:
             self.state = replay(self.state, record)
         self.step(Started(token=self.state.token + 1, at=self.now), look=False)
 
-    def step(self, *changes: Change, seen: tuple[Heard, ...] = (), look: bool = True) -> Outcome:
+    def step(
+        self, *changes: Change, seen: tuple[WorldObservation, ...] = (), look: bool = True
+    ) -> Outcome:
         """One moment; with `look` everything that can be seen is seen first."""
         looks = self.looks() if look else ()
         outcome = step(self.state, changes, (*looks, *seen), self.now, self.settings)
@@ -182,10 +190,10 @@ class Ground:
                 self.flying[intent.node] = intent
         return outcome
 
-    def looks(self) -> tuple[Heard, ...]:
+    def looks(self) -> tuple[WorldObservation, ...]:
         """All that can be seen now."""
         silent = sum(not node.agent for node in self.nodes.values())
-        sight = Sight(
+        sight = FleetCoverage(
             time=self.now,
             monotonic=self.now + self.back_s,
             late_s=0.0,
@@ -194,7 +202,7 @@ class Ground:
         )
         heard = [node.heard(self.now) for node in self.nodes.values() if node.agent]
         heard += [
-            given_up(self.state.world.heard[node.name])
+            given_up(self.state.world.node_statuses[node.name])
             for node in self.nodes.values()
             if node.given_up
         ]
@@ -217,7 +225,7 @@ class Ground:
         """The scheduler's controller is started anew, with its state or without."""
         self.boots += 1
         for node in self.nodes.values() if loses_state else ():
-            node.standing, node.mark, node.set_by, node.jobs = Standing.OPEN, None, "", ()
+            node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
 
     def set_back(self, seconds: float) -> None:
         """The hub's clock is set back; nothing is seen at that moment."""
@@ -258,30 +266,30 @@ class Ground:
     def end(
         self,
         name: str,
-        ending: Ending = Ending.ACHIEVED,
+        ending: PursuitResult = PursuitResult.ACHIEVED,
         refusal: RefusalKind | None = None,
         moved_to: tuple[str, ...] = (),
-        job: JobSeen | None = None,
+        job: JobObservation | None = None,
         original: Mapping[str, str] = MappingProxyType({}),
         took_effect: bool = False,
     ) -> None:
         """What is on its way for a node ends so; when it is achieved, the world is so."""
         intent = self.flying.pop(name)
         node = self.nodes[name]
-        if ending is Ending.ACHIEVED:
+        if ending is PursuitResult.ACHIEVED:
             self.apply(intent)
         self.now += 1
         observed = Observed(time=self.now, node=node.seen(), job=job)
         pursued = Pursued(
             intent=intent,
-            ending=ending,
+            result=ending,
             time=self.now,
             text="as the test says",
             refusal=refusal,
             observed=observed,
             moved_to=moved_to,
             original=dict(original),
-            took_effect=took_effect or ending is Ending.ACHIEVED,
+            was_applied=took_effect or ending is PursuitResult.ACHIEVED,
         )
         self.step(seen=(pursued,))
         self.now += 1
@@ -290,9 +298,9 @@ class Ground:
     def end_chore(
         self,
         kind: IntentKind,
-        ending: Ending = Ending.ACHIEVED,
+        ending: PursuitResult = PursuitResult.ACHIEVED,
         refusal: RefusalKind | None = None,
-        job: JobSeen | None = None,
+        job: JobObservation | None = None,
         node: str = "",
     ) -> None:
         """The chore of a kind ends so; of a node, where there are several."""
@@ -302,7 +310,7 @@ class Ground:
         self.now += 1
         pursued = Pursued(
             intent=intent,
-            ending=ending,
+            result=ending,
             time=self.now,
             text="as the test says",
             refusal=refusal,
@@ -316,9 +324,9 @@ class Ground:
         node = self.nodes[intent.node]
         match intent.kind:
             case IntentKind.QUARANTINE:
-                node.standing, node.mark, node.set_by = Standing.OURS, intent.mark, "accelwatch"
+                node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
             case IntentKind.RELEASE:
-                node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+                node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
             case IntentKind.REBOOT | IntentKind.POWER_CYCLE:
                 node.boot += 1
             case IntentKind.MOVE_JOB | IntentKind.CANCEL_JOB:
@@ -340,7 +348,7 @@ class Ground:
         return [intent.kind for intent in self.begun if intent.node == name]
 
 
-def given_up(heard: NodeHeard) -> NodeHeard:
+def given_up(heard: NodeStatus) -> NodeStatus:
     """What is told of a node that was heard so, and not since."""
     return msgspec.structs.replace(heard, healthy=None, down=True)
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
 from accelwatch.remediation.policy.guards.ceiling import NEEDS, Ceiling
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, OWN_END
@@ -24,7 +24,7 @@ from accelwatch.remediation.policy.state.outcome import (
     StateRecord,
     replay,
 )
-from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step.reservations import INCIDENT as RESERVATION
@@ -189,14 +189,14 @@ class Watch:
 
     def _departures(self, before: RemedyState, after: RemedyState, now: float) -> None:
         """Nobody forgets who has left a node lately."""
-        for name, seen in before.world.seen.items():
-            shown = after.world.seen.get(name)
+        for name, seen in before.world.scheduler_nodes.items():
+            shown = after.world.scheduler_nodes.get(name)
             if shown is None or shown is seen:
                 continue
             for job in seen.jobs:
                 if job not in shown.jobs:
                     # It left after the survey before; the one that showed it may have come late.
-                    self.left[name, job] = before.world.schedulers[before.world.seen_by[name]].time
+                    self.left[name, job] = before.world.schedulers[before.world.shown_by[name]].time
         self.left = {key: at for key, at in self.left.items() if now - at <= DEATH_SETTLES_S}
         known = {(node, one.job) for one in after.departed.values() for node in one.nodes}
         need(known.issuperset(self.left), "a job that has left its node is forgotten")
@@ -249,21 +249,21 @@ class Watch:
     def _allowed(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
         """People, ceilings, identity, and whether enough is seen."""
         world, kind = state.world, intent.kind
-        seen = world.seen.get(intent.node)
-        scheduler = world.schedulers.get(world.seen_by.get(intent.node, ""))
+        seen = world.scheduler_nodes.get(intent.node)
+        scheduler = world.schedulers.get(world.shown_by.get(intent.node, ""))
         need(scheduler is not None and not scheduler.unavailable, f"{kind} of a deaf scheduler")
         need(scheduler is not None and now - scheduler.time <= FRESH_S, f"{kind} on an old look")
         if kind is Kind.RELEASE:
             return
         need(state.stop is None, f"{kind} after STOP")
         need(remedy.node not in state.vetoes, f"{kind} of a held node")
-        need(world.guard.looked_around and not world.guard.why, f"{kind} in the dark")
-        heard = world.heard.get(remedy.node)
+        need(world.guard.is_warmed_up and not world.guard.why, f"{kind} in the dark")
+        heard = world.node_statuses.get(remedy.node)
         need(seen is not None and heard is not None, f"{kind} of who is not known")
         assert seen is not None
         assert heard is not None
         need(heard.boot_id == seen.boot_id, f"{kind} of a machine that may be another")
-        need(seen.standing is not Standing.FOREIGN, f"{kind} of a node of somebody else")
+        need(seen.hold_state is not HoldState.FOREIGN, f"{kind} of a node of somebody else")
         if kind in ON_EVIDENCE:
             _read_lately(state, remedy, intent, now)
             if kind is not Kind.QUARANTINE:
@@ -351,18 +351,18 @@ class Watch:
         sizes: Counter[str] = Counter()
         held: Counter[str] = Counter()
         out: Counter[str] = Counter()
-        for name, seen in state.world.seen.items():
+        for name, seen in state.world.scheduler_nodes.items():
             for group in _groups(state, name):
                 sizes[group] += 1
                 held[group] += name in own
-                out[group] += name in own or seen.standing is not Standing.OPEN
+                out[group] += name in own or seen.hold_state is not HoldState.OPEN
         for group in groups:
             bound = max(1, min(int(budget.share * sizes[group] + 1e-9), budget.most))
             need(held[group] <= bound, f"{held[group]} of {group} are ours, {bound} may be")
         for pool in groups[:-1]:
             allowed = int((1 - budget.min_available) * sizes[pool] + 1e-9)
             allowed = max(allowed, 1) if sizes[pool] <= budget.small_pool else allowed
-            was_out = state.world.seen[remedy.node].standing is not Standing.OPEN
+            was_out = state.world.scheduler_nodes[remedy.node].hold_state is not HoldState.OPEN
             need(
                 was_out or out[pool] <= allowed, f"{out[pool]} of {pool} are out, {allowed} may be"
             )
@@ -377,11 +377,11 @@ class Watch:
     def _remedy(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         need(remedy.hold is not None, "a remedy on a node that is not out")
         need(not remedy.manual, "a remedy on a node that a person has in hand")
-        seen = state.world.seen[remedy.target]
+        seen = state.world.scheduler_nodes[remedy.target]
         need(not seen.jobs, "a remedy under a running job")
         need(bool(_counting(state, remedy) or remedy.unfit), "a remedy of what has cleared")
         lead = _counting(state, remedy)
-        boot = state.world.heard[remedy.node].boot_id
+        boot = state.world.node_statuses[remedy.node].boot_id
         now_so = [one for one in lead if one.standing or one.boot_id in ("", boot)]
         need(bool(now_so or remedy.unfit), "a remedy for what happened in another boot")
         need(not lead or not all(one.blind for one in lead) or bool(remedy.unfit), "on Unknown")
@@ -406,7 +406,10 @@ class Watch:
         need(not intent.revive or intent.job in remedy.lost, "nobody saw the job die")
         self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
-        seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
+        seen, heard = (
+            state.world.scheduler_nodes[remedy.target],
+            state.world.node_statuses.get(remedy.node),
+        )
         heard_now = heard is not None and not heard.down and now - heard.time <= FRESH_S
         answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
@@ -461,7 +464,7 @@ class Watch:
         need(intent in state.chores.values(), "a revival is not written down before it is done")
         need(state.stop is None, "a revival after STOP")
         need(run.node not in state.vetoes, "a revival for a held node")
-        need(state.world.guard.looked_around and not state.world.guard.why, "a revival in the dark")
+        need(state.world.guard.is_warmed_up and not state.world.guard.why, "a revival in the dark")
         height = NEEDS[intent.kind].height
         need(Ceiling(self.settings.ceiling).height >= height, "a revival above the site's ceiling")
         held = {one.target for one in state.remedies.values() if one.counts and one.target}
@@ -491,7 +494,7 @@ def need(holds: bool, text: str) -> None:
 
 def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
     """What rests on a device needs a reading that is not old, but for what a silence itself proves."""
-    seen, heard = state.world.seen[intent.node], state.world.heard[remedy.node]
+    seen, heard = state.world.scheduler_nodes[intent.node], state.world.node_statuses[remedy.node]
     if remedy.manual or remedy.unfit or remedy.fenced:
         return
     # A job that was found dead since the last survey runs there no more, whatever that survey shows.
@@ -508,7 +511,7 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
 
 
 def _jobs_on(state: RemedyState, remedy: Remedy) -> tuple[JobKey, ...]:
-    seen = state.world.seen.get(remedy.target or remedy.node)
+    seen = state.world.scheduler_nodes.get(remedy.target or remedy.node)
     return () if seen is None else tuple(sorted(seen.jobs))
 
 
@@ -538,12 +541,14 @@ def _lost_marks(before: RemedyState, after: RemedyState, commanded: set[str]) ->
             continue
         if known.forced or node in commanded or known.pursuing is not None:
             continue  # who wanted it back, or refused to go on, has said why
-        seen = after.world.seen.get(known.target)
-        action = after.world.seen_by.get(known.target, "")
+        seen = after.world.scheduler_nodes.get(known.target)
+        action = after.world.shown_by.get(known.target, "")
         scheduler = after.world.schedulers.get(action)
         boots = {known.hold.controller_boot, "" if scheduler is None else scheduler.controller_boot}
-        news = seen is not before.world.seen.get(known.target)
-        forgotten = seen is not None and seen.standing is Standing.OPEN and seen.mark is None
+        news = seen is not before.world.scheduler_nodes.get(known.target)
+        forgotten = (
+            seen is not None and seen.hold_state is HoldState.OPEN and seen.annotation is None
+        )
         need(
             not (news and forgotten and len(boots - {""}) > 1),
             f"{node}: what its scheduler has forgotten is taken for a wish",
@@ -557,7 +562,7 @@ def _spares(state: RemedyState) -> None:
     busy = {
         name
         for name, spare in state.spares.spares.items()
-        if spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE)
+        if spare.standing in (SpareStatus.RESERVED, SpareStatus.IN_USE)
     }
     need(busy == set(drawn), f"{busy ^ set(drawn)} are drawn for nobody")
     out = {name for name in busy if name in state.remedies and state.remedies[name].counts}
@@ -590,8 +595,8 @@ def _moves(state: RemedyState, job: JobKey | None) -> bool:
 
 def _free_spare(state: RemedyState, intent: Intent) -> None:
     """Only a spare that is open, and has nothing wrong that is more than told, is drawn."""
-    spare = state.world.seen.get(intent.spare)
-    need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
+    spare = state.world.scheduler_nodes.get(intent.spare)
+    need(spare is not None and spare.hold_state is HoldState.OPEN, "a spare that is not free")
     remedy = state.remedies.get(intent.spare)
     # What a rule without an action finds is told to people and makes no spare unusable.
     begun = remedy is not None and remedy.stage not in (Stage.SUSPECT, Stage.SUPPRESSED)
@@ -600,14 +605,16 @@ def _free_spare(state: RemedyState, intent: Intent) -> None:
 
 def _spare_test(state: RemedyState, intent: Intent) -> None:
     """Only who is idle, well and nobody else's is tested, one after another."""
-    seen = state.world.seen.get(intent.node)
-    need(seen is not None and seen.standing is Standing.OPEN, "a test of a spare that is not free")
+    seen = state.world.scheduler_nodes.get(intent.node)
+    need(
+        seen is not None and seen.hold_state is HoldState.OPEN, "a test of a spare that is not free"
+    )
     need(seen is not None and not seen.jobs, "a test of a spare under a job")
     remedy = state.remedies.get(intent.node)
     need(not _keeps_out(state, remedy), "a test of a spare that something is wrong with")
     need(state.stop is None, "a test of a spare after STOP")
     need(intent in state.chores.values(), "a test is not written down before it is done")
-    runs = [one for one in state.spares.spares.values() if one.standing is SpareStanding.TESTING]
+    runs = [one for one in state.spares.spares.values() if one.standing is SpareStatus.TESTING]
     need(len(runs) == 1, "spares are tested at once")
 
 
@@ -626,11 +633,11 @@ def _bars(case: Case) -> bool:
 def _stopped(state: RemedyState) -> None:
     for remedy in state.remedies.values():
         # What only looks at a job goes on.
-        harmless = remedy.wants in (None, Kind.RELEASE, Kind.FOLLOW_JOB)
+        harmless = remedy.pursued_kind in (None, Kind.RELEASE, Kind.FOLLOW_JOB)
         harmless = harmless or remedy.stage is Stage.UNKNOWN
         need(
             harmless or remedy.cancelling or remedy.stage is Stage.SERVICE,
-            f"{remedy.wants} of {remedy.node} goes on after STOP",
+            f"{remedy.pursued_kind} of {remedy.node} goes on after STOP",
         )
 
 
@@ -643,7 +650,7 @@ def check_release(state: RemedyState, remedy: Remedy, now: float) -> None:
     # critical ("Only rules with an action act" in docs/remediation.md).
     need(not any(map(_bars, _counting(state, remedy))), "released while something is wrong")
     good, known = state.world.good.get(remedy.node), remedy.verification
-    heard = state.world.heard.get(remedy.node)
+    heard = state.world.node_statuses.get(remedy.node)
     need(good is not None and now - good.until <= FRESH_S, "released without fresh data")
     need(heard is not None and heard.healthy is not False, "released while it is seen to be bad")
     assert good is not None
@@ -667,6 +674,6 @@ def _counting(state: RemedyState, remedy: Remedy) -> list[Case]:
 
 def _groups(state: RemedyState, node: str) -> tuple[str, ...]:
     """Pools, then the rack."""
-    seen, heard = state.world.seen.get(node), state.world.heard.get(node)
+    seen, heard = state.world.scheduler_nodes.get(node), state.world.node_statuses.get(node)
     pools = tuple(f"pool={pool}" for pool in (() if seen is None else seen.pools))
     return (*(pools or ("pool=",)), f"rack={'' if heard is None else heard.rack}")

@@ -15,7 +15,13 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState, Observed, ReservationSeen, Standing
+from accelwatch.action.observed import (
+    HoldState,
+    JobObservation,
+    JobState,
+    Observed,
+    ReservationObservation,
+)
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import (
     Confidence,
@@ -27,19 +33,19 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.timing import silence_s
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
     Command,
-    Heard,
     Started,
     Verb,
+    WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import replay
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step.step import step
@@ -81,14 +87,14 @@ DOWN_S = 30.0
 """After which the hub says that a node is down."""
 CALM_WAITS = (1.0, 5.0, 20.0, 20.0, 20.0, 40.0, 40.0, 40.0, 130.0, 700.0)
 ENDINGS = (
-    (Ending.ACHIEVED, None),
-    (Ending.ACHIEVED, None),
-    (Ending.ACHIEVED, None),
-    (Ending.ACHIEVED, None),
-    (Ending.FAILED, None),
-    (Ending.UNKNOWN, None),
-    (Ending.REFUSED, RefusalKind.IMPOSSIBLE),
-    (Ending.REFUSED, RefusalKind.OVERRIDDEN),
+    (PursuitResult.ACHIEVED, None),
+    (PursuitResult.ACHIEVED, None),
+    (PursuitResult.ACHIEVED, None),
+    (PursuitResult.ACHIEVED, None),
+    (PursuitResult.FAILED, None),
+    (PursuitResult.UNKNOWN, None),
+    (PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE),
+    (PursuitResult.REFUSED, RefusalKind.OVERRIDDEN),
 )
 
 
@@ -117,12 +123,12 @@ class History:
         """What the journal alone would give."""
         self.watch = Watch(SETTINGS)
         self.chores: list[Intent] = []
-        self.reserved: dict[str, ReservationSeen] = {}
+        self.reserved: dict[str, ReservationObservation] = {}
         """By job: what was reserved for it, whatever is known of that."""
         self.doubtful: list[Intent] = []
-        self.late: list[Heard] = []
+        self.late: list[WorldObservation] = []
         self.changes: list[Change] = []
-        self.heard: list[Heard] = []
+        self.heard: list[WorldObservation] = []
         self.began = False
         self.visited: set[Stage | Kind] = set()
         """Stages, and kinds of what was begun."""
@@ -205,11 +211,13 @@ class History:
             return
         silent = sum(not node.agent for node in self.nodes)
         self.heard.append(
-            Sight(time=self.now, monotonic=self.now, late_s=0.0, agents=NODES, silent=silent)
+            FleetCoverage(
+                time=self.now, monotonic=self.now, late_s=0.0, agents=NODES, silent=silent
+            )
         )
         some = self.nodes if everybody else self.favourites
         self.heard += [node.heard(self.now) for node in some if node.agent]
-        known = self.state.world.heard
+        known = self.state.world.node_statuses
         for node in some:
             if not node.agent and node.name in known:
                 last = known[node.name]
@@ -341,16 +349,16 @@ class History:
         self.boots += 1
         if self.rng.random() < 0.7:
             for node in self.nodes:
-                node.standing, node.mark, node.set_by, node.jobs = Standing.OPEN, None, "", ()
+                node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
 
     def admin(self) -> None:
         """Somebody drains, resumes or takes over a node at the scheduler itself."""
         node = self.any_node()
         self.watch.in_hand(node.name)
-        if node.standing is Standing.OPEN or self.rng.random() < 0.4:
-            node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "root"
+        if node.standing is HoldState.OPEN or self.rng.random() < 0.4:
+            node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "root"
         else:
-            node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+            node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
 
     def person(self) -> None:
         verb = self.rng.choice(tuple(Verb))
@@ -399,7 +407,9 @@ class History:
     def reserve(self, node: Node, job: JobKey | None) -> None:
         """Nodes are kept for a job, by a move of it or by who knows whom."""
         if job is not None:
-            self.reserved[str(job)] = ReservationSeen(name=f"job-{job}", node=node.name, job=job)
+            self.reserved[str(job)] = ReservationObservation(
+                name=f"job-{job}", node=node.name, job=job
+            )
 
     def profile(self) -> None:
         node = self.any_node()
@@ -435,7 +445,10 @@ class History:
         if self.doubtful and self.rng.random() < 0.4:
             intent = self.doubtful.pop(self.rng.randrange(len(self.doubtful)))
             if intent.node not in self.watch.flying:
-                self.finish(intent, Ending.ACHIEVED if self.rng.random() < 0.6 else Ending.FAILED)
+                self.finish(
+                    intent,
+                    PursuitResult.ACHIEVED if self.rng.random() < 0.6 else PursuitResult.FAILED,
+                )
         for intent in flying:
             if self.rng.random() < 0.6:
                 self.land(intent)
@@ -444,10 +457,10 @@ class History:
         """What is given back is; a job that is watched, or that had died, fares as luck has it."""
         luck = self.rng.random()
         if intent.kind is Kind.FOLLOW_JOB and luck < 0.6:
-            self.ended(intent, Ending.REFUSED, RefusalKind.DIED)
+            self.ended(intent, PursuitResult.REFUSED, RefusalKind.DIED)
         elif intent.kind is Kind.TEST and luck < 0.3:
             kind = self.rng.choice((RefusalKind.UNFIT, RefusalKind.IMPOSSIBLE))
-            self.ended(intent, Ending.REFUSED, kind)
+            self.ended(intent, PursuitResult.REFUSED, kind)
         elif intent.revive and intent.kind is Kind.MOVE_JOB and luck < 0.3:
             self.ended(intent, *self.rng.choice(ENDINGS))
         elif intent.kind is Kind.RESTORE_JOB and luck < 0.2:
@@ -455,23 +468,25 @@ class History:
         else:
             if intent.kind is Kind.RESTORE_JOB:
                 self.happen(intent)
-            self.ended(intent, Ending.ACHIEVED, None)
+            self.ended(intent, PursuitResult.ACHIEVED, None)
 
-    def job_of(self, intent: Intent, ending: Ending, nodes: tuple[str, ...]) -> JobSeen | None:
+    def job_of(
+        self, intent: Intent, ending: PursuitResult, nodes: tuple[str, ...]
+    ) -> JobObservation | None:
         """The job as it is seen at an end."""
         if intent.job is None:
             return None
-        dead = intent.kind is Kind.FOLLOW_JOB and ending is not Ending.ACHIEVED
-        if intent.kind is Kind.MOVE_JOB and not intent.revive and ending is Ending.REFUSED:
+        dead = intent.kind is Kind.FOLLOW_JOB and ending is not PursuitResult.ACHIEVED
+        if intent.kind is Kind.MOVE_JOB and not intent.revive and ending is PursuitResult.REFUSED:
             dead = self.rng.random() < 0.5
             if dead:  # nothing was done to it, so it does not count
                 self.watch.not_moved(intent)
         again = dead and self.rng.random() < 0.2
-        waits = ending is Ending.FAILED and self.rng.random() < 0.5
+        waits = ending is PursuitResult.FAILED and self.rng.random() < 0.5
         step = self.rng.choice((None, 900, 900, 1000))
-        return JobSeen(
+        return JobObservation(
             key=intent.job,
-            state=JobState.ENDED if dead and not again else _RUNS[waits],
+            state=JobState.FINISHED if dead and not again else _RUNS[waits],
             nodes=nodes,
             restarts=(intent.restarts or 0) + 1,
             failed=dead and not again,
@@ -489,12 +504,12 @@ class History:
                 self.happen(intent)
             if intent.kind is Kind.MOVE_JOB and not intent.revive:
                 self.watch.not_moved(intent)
-            self.ended(intent, Ending.CANCELLED, None)
+            self.ended(intent, PursuitResult.CANCELLED, None)
             return
         ending, refusal = self.rng.choice(ENDINGS)
         if intent.kind is Kind.FOLLOW_JOB and self.rng.random() < 0.5:
-            ending, refusal = Ending.REFUSED, RefusalKind.DIED
-        if ending is Ending.UNKNOWN:
+            ending, refusal = PursuitResult.REFUSED, RefusalKind.DIED
+        if ending is PursuitResult.UNKNOWN:
             if self.rng.random() < 0.5:
                 self.happen(intent)
             self.doubtful.append(intent)
@@ -502,12 +517,14 @@ class History:
             return
         self.finish(intent, ending, refusal)
 
-    def finish(self, intent: Intent, ending: Ending, refusal: RefusalKind | None = None) -> None:
+    def finish(
+        self, intent: Intent, ending: PursuitResult, refusal: RefusalKind | None = None
+    ) -> None:
         node = self.by_name[intent.node]
-        if node.standing is Standing.FOREIGN and intent.kind is not Kind.TEST:
-            self.ended(intent, Ending.REFUSED, RefusalKind.FOREIGN)
+        if node.standing is HoldState.FOREIGN and intent.kind is not Kind.TEST:
+            self.ended(intent, PursuitResult.REFUSED, RefusalKind.FOREIGN)
             return
-        if ending is Ending.ACHIEVED:
+        if ending is PursuitResult.ACHIEVED:
             self.happen(intent)
         self.ended(intent, ending, refusal)
 
@@ -515,10 +532,10 @@ class History:
         """It comes true, whatever is told of it."""
         node = self.by_name[intent.node]
         match intent.kind:
-            case Kind.QUARANTINE if node.standing is Standing.OPEN:
-                node.standing, node.mark, node.set_by = Standing.OURS, intent.mark, "accelwatch"
-            case Kind.RELEASE if node.standing is Standing.OURS:
-                node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+            case Kind.QUARANTINE if node.standing is HoldState.OPEN:
+                node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
+            case Kind.RELEASE if node.standing is HoldState.OURS:
+                node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
             case Kind.REBOOT | Kind.POWER_CYCLE:
                 node.boot += 1
                 node.jobs = ()
@@ -533,7 +550,7 @@ class History:
             case _:
                 pass
 
-    def ended(self, intent: Intent, ending: Ending, refusal: RefusalKind | None) -> None:
+    def ended(self, intent: Intent, ending: PursuitResult, refusal: RefusalKind | None) -> None:
         if self.watch.flying.get(intent.node) == intent:
             del self.watch.flying[intent.node]
         moved = (self.rng.choice(self.nodes).name,) if intent.kind is Kind.MOVE_JOB else ()
@@ -542,14 +559,14 @@ class History:
         self.heard.append(
             Pursued(
                 intent=intent,
-                ending=ending,
+                result=ending,
                 time=self.now,
                 text="so it was",
                 refusal=refusal,
                 observed=Observed(time=self.now, node=node.seen(), job=job),
                 moved_to=moved,
                 original={"ExcNodeList": ""} if moved else {},
-                took_effect=refusal is RefusalKind.FOREIGN and self.rng.random() < 0.3,
+                was_applied=refusal is RefusalKind.FOREIGN and self.rng.random() < 0.3,
             )
         )
 
@@ -569,7 +586,7 @@ class History:
         for _ in range(rounds):
             self.now += 60
             for intent in list(self.watch.flying.values()):
-                self.finish(intent, Ending.ACHIEVED)
+                self.finish(intent, PursuitResult.ACHIEVED)
             self.look(0.0, everybody=True)
             self.step()
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accelwatch.archive.history.rows import EventRow, JobRow
-from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark
+from accelwatch.fleet.picture.timeline import ALERT, WATCH, Marker
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from history_archives import DAY, HEAT, LOAD, POWER, Sample, write
@@ -32,7 +32,7 @@ GAP_FROM, GAP_TO = DAY + 7 * HOUR + 30 * MINUTE, DAY + 8 * HOUR
 """Nothing of anybody."""
 
 MARKS = [
-    Mark(
+    Marker(
         opened=LOST_FROM / 1000 + 60,
         closed=LOST_TO / 1000,
         level=ALERT,
@@ -40,7 +40,7 @@ MARKS = [
         device="nvidia:GPU-0-1",
         rule="device_lost",
     ),
-    Mark(opened=SILENT_FROM / 1000 + 300, level=WATCH, node="node001", rule="node_silent"),
+    Marker(opened=SILENT_FROM / 1000 + 300, level=WATCH, node="node001", rule="node_silent"),
 ]
 
 

@@ -6,13 +6,13 @@ import msgspec
 
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import MuteNote
-from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
-from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationRow
+from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.picture.model import FleetView, Past
 from accelwatch.fleet.wire import IncidentNow, RulesNow
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from fleets import FAULTS, fleet_view
 from incident_samples import incident
 from machines import NOW
@@ -62,9 +62,11 @@ def low_power() -> IncidentNow:
             ),
         ),
         timeline=(
-            Moment(began + 60, MomentKind.OPENED, "Draws far less power than its job's other GPUs"),
-            Moment(began + 200, MomentKind.RULE, "Slowed down by heat"),
-            Moment(began + 300, MomentKind.NOTE, "fan replaced at noon", "ada"),
+            TimelineEntry(
+                began + 60, TimelineKind.OPENED, "Draws far less power than its job's other GPUs"
+            ),
+            TimelineEntry(began + 200, TimelineKind.RULE, "Slowed down by heat"),
+            TimelineEntry(began + 300, TimelineKind.NOTE, "fan replaced at noon", "ada"),
         ),
     )
     facts = {"device_name": "nvidia3", "model": "NVIDIA H100 80GB HBM3", "serial": "1650522000123"}
@@ -110,8 +112,8 @@ def over() -> IncidentNow:
     """One that has ended."""
     one = incident(3, node="n011", at=NOW - 3000, title="No power reading")
     moments = (
-        Moment(NOW - 3000, MomentKind.OPENED, "No power reading"),
-        Moment(NOW - 1800, MomentKind.CLOSED, "cleared after 1200 s"),
+        TimelineEntry(NOW - 3000, TimelineKind.OPENED, "No power reading"),
+        TimelineEntry(NOW - 1800, TimelineKind.CLOSED, "cleared after 1200 s"),
     )
     ended = msgspec.structs.replace(one, timeline=moments)
     return told(ended, state="closed", closed=timestamp(NOW - 1800), rule="service.readings")
@@ -161,8 +163,10 @@ def storm() -> list[IncidentNow]:
         rules=("storage.nfs.stall",),
         what_to_do="look for one cause: storage, fabric, power, cooling, a roll-out",
         timeline=(
-            Moment(NOW - 110, MomentKind.OPENED, "The node's storage stalls: 3 at once, rack=r04"),
-            Moment(NOW - 100, MomentKind.GREW, "1 more, 4 in all"),
+            TimelineEntry(
+                NOW - 110, TimelineKind.OPENED, "The node's storage stalls: 3 at once, rack=r04"
+            ),
+            TimelineEntry(NOW - 100, TimelineKind.GREW, "1 more, 4 in all"),
         ),
     )
     plain = {"device_name": "", "device": ""}
@@ -220,14 +224,34 @@ def past(began: float = NOW - 420) -> Past:
 def explanation() -> Explanation:
     """Why it fires."""
     parts = (
-        PartRow(key="when", depth=0, text='avg(power_watts, "5m") < 0.6 * peer_median(power_watts)',
-                value=None, truth="true", reason=""),
-        PartRow(key="when", depth=1, text='avg(power_watts, "5m")', value=120.4, truth="", reason=""),
-        PartRow(key="when", depth=1, text="0.6 * peer_median(power_watts)", value=372.0, truth="",
-                reason=""),
-        PartRow(key="confirm", depth=0, text="utilization_ratio > 0.5", value=None, truth="unknown",
-                reason="stale"),
-    )  # fmt: skip
+        ExplanationRow(
+            key="when",
+            depth=0,
+            text='avg(power_watts, "5m") < 0.6 * peer_median(power_watts)',
+            value=None,
+            truth="true",
+            reason="",
+        ),
+        ExplanationRow(
+            key="when", depth=1, text='avg(power_watts, "5m")', value=120.4, truth="", reason=""
+        ),
+        ExplanationRow(
+            key="when",
+            depth=1,
+            text="0.6 * peer_median(power_watts)",
+            value=372.0,
+            truth="",
+            reason="",
+        ),
+        ExplanationRow(
+            key="confirm",
+            depth=0,
+            text="utilization_ratio > 0.5",
+            value=None,
+            truth="unknown",
+            reason="stale",
+        ),
+    )
     return Explanation(
         rule="jobs.straggler", entity="n002/nvidia3", phase="firing", held_s=None, parts=parts
     )

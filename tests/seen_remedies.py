@@ -6,8 +6,8 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.fleet.remedies.documents import (
     BudgetDocument,
     Commanded,
-    HoldDocument,
     NoteDocument,
+    QuarantineDocument,
     RemediesPage,
     RemedyDocument,
     VetoDocument,
@@ -15,7 +15,7 @@ from accelwatch.fleet.remedies.documents import (
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from machines import NOW
 
 
@@ -53,7 +53,7 @@ def asking() -> RemedyDocument:
 
 def draining() -> RemedyDocument:
     """Node n009 is out, and its job is on its way to a spare."""
-    hold = HoldDocument(
+    hold = QuarantineDocument(
         reason="accelwatch i4 t1: memory rows", set_by="root", set_at=timestamp(NOW - 170)
     )
     return remedy(

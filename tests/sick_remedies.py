@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.exposition.histogram import Histogram
-from accelwatch.fleet.remedies.measures import standing
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding, BreakerState
+from accelwatch.fleet.remedies.measures import current_series
+from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus
 from accelwatch.remediation.policy.guards.budget import BudgetState, Own
-from accelwatch.remediation.policy.guards.census import Place
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
-from accelwatch.remediation.policy.state.spares import Spare, SpareStanding, SpareState
+from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
 from accelwatch.remediation.settings import RemedySettings
@@ -25,7 +25,7 @@ _STAGES = (Stage.UNKNOWN, Stage.FAILED, Stage.AWAITING_APPROVAL, Stage.DRAINING)
 def sick_state(now: float) -> RemedyState:
     """As an engine has it that is stopped, frozen, late, without spares and without budget."""
     since = now - _AN_HOUR_S
-    place = Place(node="n1", pools=("train",), domains=())
+    place = FailureDomain(node="n1", pools=("train",), domains=())
     return RemedyState(
         remedies={
             f"n{number}": Remedy(
@@ -38,9 +38,9 @@ def sick_state(now: float) -> RemedyState:
             for number, stage in enumerate(_STAGES)
         },
         stop=Stop(by="kim", at=since),
-        breaker=BreakerState(standing=BreakerStanding.OPEN),
+        breaker=BreakerState(standing=BreakerStatus.OPEN),
         budget=BudgetState(own={"n1": Own(place=place, incidents=("i1",), at=since)}),
-        spares=SpareState(spares={"s1": Spare(standing=SpareStanding.FAILED)}),
+        spares=SpareState(spares={"s1": Spare(standing=SpareStatus.FAILED)}),
         world=World(guard=DataGuardState(why="too few nodes are heard")),
     )
 
@@ -53,7 +53,7 @@ class SickRemedies:
 
     def series(self) -> dict[Series, Number]:
         now = time.time()
-        return dict(standing(sick_state(now), RemedySettings(), now))
+        return dict(current_series(sick_state(now), RemedySettings(), now))
 
     def histograms(self) -> Mapping[Series, Histogram]:
         return {}

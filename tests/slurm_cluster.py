@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.lab.installed import missing, program
-from accelwatch.lab.munge import begin_munge
+from accelwatch.lab.munge import start_munge
 from accelwatch.lab.ports import free_ports
 from accelwatch.lab.processes import Processes
 from accelwatch.lab.waiting import until
@@ -119,9 +119,9 @@ def _controller(folder: Path, configuration: str, **names: str) -> Iterator[Slur
     (folder / "state").mkdir()
     processes = Processes(folder)
     try:
-        begin_munge(folder, processes)
-        processes.begin("slurmctld", [program("slurmctld"), "-D", "-f", str(slurm.conf)])
+        start_munge(folder, processes)
+        processes.start("slurmctld", [program("slurmctld"), "-D", "-f", str(slurm.conf)])
         until(slurm.answers, "slurmctld answers")
         yield slurm
     finally:
-        processes.end(grace_s=0.0)
+        processes.stop(grace_s=0.0)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from accelwatch.action.contract import ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.observed import NodeObservation
 from accelwatch.lab.installed import program
 from accelwatch.remediation.policy.guards.ownership import Imprint
 from accelwatch_slurm import SlurmAction
@@ -16,11 +16,13 @@ from pursuits import Pursuit, pursue
 from working_slurm import WorkingSlurm
 
 
-def imprint_of(seen: NodeSeen) -> Imprint | None:
+def imprint_of(seen: NodeObservation) -> Imprint | None:
     """What is kept of a node that was just seen to be ours; None of one without a mark."""
-    if seen.mark is None:
+    if seen.annotation is None:
         return None
-    return Imprint(mark=seen.mark, reason=seen.reason, set_by=seen.set_by, set_at=seen.set_at)
+    return Imprint(
+        annotation=seen.annotation, reason=seen.reason, set_by=seen.set_by, set_at=seen.set_at
+    )
 
 
 class Hand:
@@ -34,7 +36,7 @@ class Hand:
     def intent(self, kind: IntentKind, node: str, incident: str = "inc-1", **more: Any) -> Intent:
         return Intent(
             kind=kind,
-            mark=more.pop("mark", None) or Mark(incident, more.pop("token", 1)),
+            mark=more.pop("mark", None) or OwnerAnnotation(incident, more.pop("token", 1)),
             node=node,
             rule="nvidia.gpu.lost",
             reason="GPU 3 has fallen off the bus",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from accelwatch.action.contract import ActionContext
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import Proposal, Step
 from accelwatch_slurm import SlurmAction
@@ -17,7 +17,7 @@ def action(**options: Any) -> SlurmAction:
 
 
 def intent(kind: IntentKind, **more: Any) -> Intent:
-    mark = more.pop("mark", Mark("inc-1", 2))
+    mark = more.pop("mark", OwnerAnnotation("inc-1", 2))
     return Intent(
         kind=kind, mark=mark, node="n1", rule="r", reason="x", asked=NOW, deadline=NOW, **more
     )

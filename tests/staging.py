@@ -8,7 +8,7 @@ from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.base.errors import ReadError
 from accelwatch.node.sampler.turns.contract import failure_of, sound_readings
 from accelwatch.node.store import Store
-from accelwatch.node.store.reports import BackendFound, Cycle, Events, Identified, Outcome, Slots
+from accelwatch.node.store.reports import BackendChanged, Cycle, Events, Identified, Outcome, Slots
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
@@ -28,7 +28,7 @@ def two_ticks(stage: Stage) -> Snapshot:
         versions=dict(opened.versions),
         devices=len(backend.discover()),
     )
-    store.apply(BackendFound(status=status))
+    store.apply(BackendChanged(status=status))
     for _ in range(2):
         stage.clock.advance(1.0)
         _tick(store, backend, stage)

@@ -31,7 +31,7 @@ class StreamFollower:
         """By sequence."""
         self._frames = FrameReader(1 << 20)
         self._source = TargetSource(targets_of(["n01"])[0], ColumnStore())
-        self._source.begin_stream()
+        self._source.start_stream()
 
     @property
     def gaps(self) -> int:

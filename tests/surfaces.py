@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 import machines
-from accelwatch.agent.rules.judge import NodeJudge
+from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
@@ -22,11 +22,11 @@ from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.table.words import HEALTHS, STATES
+from accelwatch.fleet.table.state_codes import HEALTHS, STATES
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.standing import standing
 from accelwatch.schema.wire import decode
 from hub_bench import THRESHOLDS
 from samples import FIXTURES
@@ -72,7 +72,7 @@ def shown() -> tuple[Shown, ...]:
     hub, words = on_a_hub(found)
     rows: list[Shown] = []
     for machine, snapshot in found.items():
-        agent = on_an_agent(snapshot, NodeJudge(rules.rules, STEP_S))
+        agent = on_an_agent(snapshot, NodeRuleEvaluator(rules.rules, STEP_S))
         report = of_snapshot(snapshot, files, "a test", listened=False)
         scene = scene_of_machine(snapshot)
         for view in snapshot.devices:
@@ -86,7 +86,7 @@ def shown() -> tuple[Shown, ...]:
                     vendor=view.device.vendor,
                     device=name,
                     reason="; ".join(view.health_reasons) or NOTHING,
-                    row=standing(view.state, view.health),
+                    row=effective_state(view.state, view.health),
                     check="unknown" if silent and not checked else _worst(checked),
                     why="wrong" if answer(scene, subject_of(scene, name)).wrong else NOTHING,
                     agent=NOTHING if worst is None else rules.rules[worst].severity.value,
@@ -109,7 +109,7 @@ def worst_of(ids: Iterable[str], rules: Mapping[str, Rule]) -> str | None:
     return max(loud, key=lambda id_: rules[id_].severity.weight) if loud else None
 
 
-def on_an_agent(snapshot: Snapshot, judge: NodeJudge) -> dict[str, list[str]]:
+def on_an_agent(snapshot: Snapshot, judge: NodeRuleEvaluator) -> dict[str, list[str]]:
     """The rules that fire on each device while the document stays as it is."""
     fired: dict[str, list[str]] = {}
     for tick in range(TICKS):
@@ -146,7 +146,9 @@ async def _on_a_hub(
         clock.advance(STEP_S)
     table = fleet.table
     words = {
-        (machine, view.device.id): standing(STATES[table.state[row]], HEALTHS[table.health[row]])
+        (machine, view.device.id): effective_state(
+            STATES[table.state[row]], HEALTHS[table.health[row]]
+        )
         for machine, snapshot in found.items()
         for view in snapshot.devices
         if (row := table.rows.get((machine, view.device.id))) is not None

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.targets.watch import Way
+from accelwatch.fleet.targets.watch import Discoverer
 
 GUARD_S = 60.0
 """When a condition has not come true by then, the test has failed."""
@@ -38,7 +38,7 @@ class Finding:
 
 
 @contextlib.asynccontextmanager
-async def finding(way: Way) -> AsyncIterator[Finding]:
+async def finding(way: Discoverer) -> AsyncIterator[Finding]:
     one = Finding()
     task = asyncio.ensure_future(way.run(one.found))
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from accelwatch.processes.child_process import ChildProcess, anonymous_file, ending, reaped
+from accelwatch.processes.child_process import ChildProcess, anonymous_file, exit_text, reaped
 
 Begin = Callable[[Callable[[int], None]], ChildProcess]
 
@@ -32,7 +32,7 @@ def begin() -> Iterator[Begin]:
     yield fork
     for child in begun:
         child.kill()
-        child.ended_within(10.0)
+        child.poll_within(10.0)
         os.close(child.crash)
 
 
@@ -46,24 +46,24 @@ def crashing(crash: int) -> None:
 
 def test_an_end_is_told_with_its_status_and_told_again(begin: Begin) -> None:
     child = begin(lambda _: None)
-    status = child.ended_within(10.0)
+    status = child.poll_within(10.0)
     assert status is not None
-    assert ending(status) == "exit_3"
-    assert child.ended() == child.ended_within(0.0) == status
+    assert exit_text(status) == "exit_3"
+    assert child.poll() == child.poll_within(0.0) == status
 
 
 def test_a_process_that_runs_has_no_status(begin: Begin) -> None:
     child = begin(sleeping)
-    assert child.ended() is None
-    assert child.ended_within(0.01) is None
+    assert child.poll() is None
+    assert child.poll_within(0.01) is None
 
 
 def test_a_process_is_killed_and_killing_it_twice_does_no_harm(begin: Begin) -> None:
     child = begin(sleeping)
     child.kill()
-    status = child.ended_within(10.0)
+    status = child.poll_within(10.0)
     assert status is not None
-    assert ending(status) == "SIGKILL"
+    assert exit_text(status) == "SIGKILL"
     child.kill()
 
 
@@ -83,14 +83,14 @@ def test_a_killed_process_that_the_kernel_does_not_let_go_was_killed(
     with monkeypatch.context() as patched:
         patched.setattr("accelwatch.processes.child_process.reaped", lambda _: None)
         child.kill()
-        assert (child.how(0.0), child.ended()) == ("SIGKILL", None)
+        assert (child.how(0.0), child.poll()) == ("SIGKILL", None)
 
 
 def test_a_number_that_was_reaped_is_never_killed(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = begin(lambda _: None)
-    child.ended_within(10.0)
+    child.poll_within(10.0)
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _number: killed.append(pid))
     child.kill()
@@ -101,12 +101,12 @@ def test_what_somebody_else_reaped_has_ended(begin: Begin) -> None:
     child = begin(lambda _: None)
     os.waitpid(child.pid, 0)
     assert reaped(child.pid) == 0
-    assert child.ended() == 0
+    assert child.poll() == 0
 
 
 def test_a_crash_report_ends_at_its_first_nul(begin: Begin) -> None:
     child = begin(crashing)
-    child.ended_within(10.0)
+    child.poll_within(10.0)
     assert child.crash_report() == b"Fatal"
 
 
@@ -115,7 +115,7 @@ def test_a_crash_report_ends_at_its_first_nul(begin: Begin) -> None:
     [(int(signal.SIGSEGV), "SIGSEGV"), (50, "signal_50"), (0, "exit_0"), (256, "exit_1")],
 )
 def test_an_ending_is_one_word(status: int, word: str) -> None:
-    assert ending(status) == word
+    assert exit_text(status) == word
 
 
 @pytest.mark.parametrize("without", [False, True])

@@ -23,7 +23,7 @@ def program(tmp_path: Path, body: str) -> str:
 
 def test_what_is_given_is_read_to_its_end_however_much_the_command_says(tmp_path: Path) -> None:
     body = "sys.stdout.write('x' * 300_000); print(len(sys.stdin.read()))"
-    found = run([program(tmp_path, body)], timeout_s=GUARD_S, given=b"line\n" * 40_000)
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, stdin_data=b"line\n" * 40_000)
     assert (found.status, found.output[-7:]) == (0, b"200000\n")
 
 

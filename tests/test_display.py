@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.exposition.display import energy, time_held
+from accelwatch.exposition.display import energy, short_duration
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from accelwatch.exposition.display import energy, time_held
     ],
 )
 def test_time_that_is_compared_is_short_and_never_in_days(seconds: float, said: str) -> None:
-    assert time_held(seconds) == said
+    assert short_duration(seconds) == said
 
 
 @pytest.mark.parametrize(

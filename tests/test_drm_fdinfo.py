@@ -13,7 +13,7 @@ from accelwatch.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScanner,
     UsageMeter,
-    held_bytes,
+    client_memory_bytes,
     parse_fdinfo,
     unshared_bytes,
 )
@@ -48,7 +48,7 @@ def test_amdgpu_compute_recording() -> None:
     }
     assert client.memory["gtt"]["memory"] == 2392 * KIB
     assert client.memory["cpu"]["memory"] == 0
-    assert held_bytes(client, ["vram", "gtt"]) == (44564 + 2392) * KIB
+    assert client_memory_bytes(client, ["vram", "gtt"]) == (44564 + 2392) * KIB
     assert unshared_bytes(client, ["vram", "gtt"]) == (44564 - 31952 + 2392) * KIB
 
 
@@ -59,7 +59,7 @@ def test_amdgpu_graphics_recording() -> None:
     assert client.engines == {"gfx": 39456116802}
     assert client.memory["gtt"]["total"] == 22 * MIB
     assert client.memory["gtt"]["active"] == 10 * MIB
-    assert held_bytes(client, ["vram"]) == 544428 * KIB
+    assert client_memory_bytes(client, ["vram"]) == 544428 * KIB
 
 
 @pytest.mark.oracle
@@ -101,7 +101,7 @@ def test_damaged_amounts_are_left_out(value: str) -> None:
 
 
 def test_memory_not_named_is_unknown() -> None:
-    assert held_bytes(parsed("drm-driver: xe\n"), ["vram0"]) is None
+    assert client_memory_bytes(parsed("drm-driver: xe\n"), ["vram0"]) is None
     assert unshared_bytes(parsed("drm-driver: xe\n"), ["vram0"]) is None
 
 
@@ -161,7 +161,7 @@ def test_a_shared_client_counts_once(machine: Machine, tmp_path: Path) -> None:
     machine.open(20, 6, fdinfo(2))
     scan = FdinfoScanner(tmp_path, ManualClock()).scan()
     assert [(client.pid, client.client_id) for client in scan.clients] == [(10, 1), (20, 2)]
-    assert (scan.processes_seen, scan.processes_unreadable) == (2, 0)
+    assert (scan.processes_visited, scan.processes_unreadable) == (2, 0)
 
 
 def test_same_client_id_on_two_devices_is_two_clients(machine: Machine, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_process_that_ends_between_reads_is_left_out(machine: Machine, tmp_pat
 
 def test_no_proc_is_an_empty_scan(tmp_path: Path) -> None:
     scan = FdinfoScanner(tmp_path, ManualClock()).scan()
-    assert (scan.clients, scan.processes_seen) == ((), 0)
+    assert (scan.clients, scan.processes_visited) == ((), 0)
 
 
 def busy(client: int, ns: int, pid: int = 5, **more: object) -> DrmClient:
@@ -336,7 +336,7 @@ def test_processes_of_other_users_are_counted_as_unreadable(
     monkeypatch.setattr(os, "scandir", scandir)
     scan = FdinfoScanner(tmp_path, ManualClock()).scan()
     assert [client.pid for client in scan.clients] == [10]
-    assert (scan.processes_seen, scan.processes_unreadable) == (2, 1)
+    assert (scan.processes_visited, scan.processes_unreadable) == (2, 1)
 
 
 def test_several_threads_may_scan_at_once(machine: Machine, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from accelwatch.alerting.evaluation.own_problems import journal_problem, state_problem
 from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
-from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.freezer import Freezer
 from accelwatch.archive.history.writer import Writer as ArchiveWriter
@@ -26,10 +26,10 @@ from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.inventory import FILE as INVENTORY
 from accelwatch.fleet.state.inventory_writer import InventoryWriter
 from accelwatch.node.store.counts import CountFile
-from accelwatch.node.store.known_file import KnownFile
-from accelwatch.node.usage.keeping import FILE as USAGE
-from accelwatch.node.usage.keeping import LedgerFile
+from accelwatch.node.store.identity_file import IdentityFile
 from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.ledger_file import FILE as USAGE
+from accelwatch.node.usage.ledger_file import LedgerFile
 from accelwatch.schema.frames import frame
 from accelwatch_kernel_log.backend import PositionStore
 
@@ -44,7 +44,7 @@ def _counts(folder: Path) -> Unread:
 
 
 def _known(folder: Path) -> Unread:
-    assert KnownFile(folder).load() == ()
+    assert IdentityFile(folder).load() == ()
     return ()
 
 
@@ -124,7 +124,7 @@ def _damage(file: Path, kind: str, name: str) -> None:
         database.execute("PRAGMA user_version=99")
         database.close()
     if name == JOURNAL:
-        (file.parent / MARK).touch()
+        (file.parent / MARKER_FILE).touch()
 
 
 @pytest.mark.parametrize("kind", ["emptied", "something else", "of a later version"])

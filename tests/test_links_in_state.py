@@ -7,22 +7,22 @@ import pytest
 
 from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
 from accelwatch.alerting.incidents.journal.opening import LOCK as JOURNAL_LOCK
-from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
 from accelwatch.archive.blackbox.files import lock as black_box_lock
 from accelwatch.archive.history.writer import Writer as ArchiveWriter
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.atomic_file import read_replaced
 from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
 from accelwatch.fleet.approval.secret import signing_key
-from accelwatch.fleet.hub_client.keeping import take_folder
+from accelwatch.fleet.hub_client.inventory_folder import acquire_folder
 from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.inventory import FILE as INVENTORY
-from accelwatch.fleet.state.keeping import LOCK as INVENTORY_LOCK
-from accelwatch.fleet.state.keeping import open_inventory
+from accelwatch.fleet.state.inventory_opening import LOCK as INVENTORY_LOCK
+from accelwatch.fleet.state.inventory_opening import open_inventory
 from accelwatch.node.store.counts import CountFile
-from accelwatch.node.usage.keeping import FILE as USAGE
-from accelwatch.node.usage.keeping import LedgerFile
 from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.ledger_file import FILE as USAGE
+from accelwatch.node.usage.ledger_file import LedgerFile
 from accelwatch_kernel_log.backend import PositionStore
 
 CONTENT = b"of somebody else"
@@ -40,7 +40,7 @@ STORES: dict[str, Callable[[Path], object]] = {
     JOURNAL: _journal,
     f"{JOURNAL}-wal": _journal,
     JOURNAL_LOCK: _journal,
-    MARK: _journal,
+    MARKER_FILE: _journal,
     INVENTORY: _inventory,
     f"{INVENTORY}-shm": _inventory,
 }
@@ -60,7 +60,7 @@ def test_what_a_link_leads_to_stays_as_it_is(tmp_path: Path, name: str) -> None:
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
-@pytest.mark.parametrize("name", [JOURNAL, INVENTORY, JOURNAL_LOCK, INVENTORY_LOCK, MARK])
+@pytest.mark.parametrize("name", [JOURNAL, INVENTORY, JOURNAL_LOCK, INVENTORY_LOCK, MARKER_FILE])
 def test_nothing_is_made_where_a_link_leads_to_nothing(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
@@ -78,7 +78,7 @@ def test_no_lock_is_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"):
         black_box_lock(tmp_path)
     with pytest.raises(AccelwatchError, match="symbolic links"):
-        take_folder(tmp_path, tmp_path / "spare", given=True)
+        acquire_folder(tmp_path, tmp_path / "spare", configured=True)
     archive = tmp_path / "archive"
     ArchiveWriter(archive, interval_s=1.0, source="test").close(0)
     (archive / ".lock").unlink()

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_errors import put_errors
+from accelwatch.kernel.pcie_errors import collect_errors
 from accelwatch.schema.reading import Collected
 
 CORRECTABLE = "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n"
@@ -16,7 +16,7 @@ def test_totals_are_told_by_severity() -> None:
         "aer_dev_fatal": "Undefined 1\nTOTAL_ERR_FATAL 1",
     }
     out = Collected("d")
-    put_errors(out, files.__getitem__)
+    collect_errors(out, files.__getitem__)
     assert out.values == {
         ("pcie_errors_total", "correctable"): 2,
         ("pcie_errors_total", "fatal"): 1,
@@ -27,5 +27,5 @@ def test_totals_are_told_by_severity() -> None:
 @pytest.mark.parametrize("count", ["", "-1", "2.0", "1_0", "9" * 5000, "1 1"])
 def test_what_is_no_count_is_not_told(count: str) -> None:
     out = Collected("d")
-    put_errors(out, lambda _: f"TOTAL_ERR_COR {count}\n")
+    collect_errors(out, lambda _: f"TOTAL_ERR_COR {count}\n")
     assert not out.values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.processes.printed import json_documents, plain, whole_lines
+from accelwatch.processes.printed import complete_lines, json_documents, plain
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_is_for_terminals_is_left_out(output: bytes, left: bytes) -> None:
     ],
 )
 def test_a_line_that_was_cut_is_none(output: bytes, lines: list[str]) -> None:
-    assert whole_lines(output) == lines
+    assert complete_lines(output) == lines
 
 
 @pytest.mark.parametrize(

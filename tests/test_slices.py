@@ -95,7 +95,7 @@ def test_work_rests_when_its_slice_is_spent_and_tells_its_time_without_rests(
             watch.now += spent
             await work.rest()
         watch.now += 0.5 * SLICE_S
-        return work.end()
+        return work.busy_seconds()
 
     assert asyncio.run(run()) == pytest.approx(4 * SLICE_S)
     assert watch.rests == [0.0, 0.0]

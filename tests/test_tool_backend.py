@@ -9,14 +9,14 @@ from accelwatch.backend import Context, Opened, Request
 from accelwatch.backend_kit.listed_process import listed
 from accelwatch.backend_kit.polled import Answer
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
-from accelwatch.backend_kit.vendor_tool import Place
+from accelwatch.backend_kit.vendor_tool import Location
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.reading import Process, Reading
 
 
-class Backend(ToolBackend[str, Place]):
+class Backend(ToolBackend[str, Location]):
     """Of a command that prints the driver's version, or nothing; it lists one device."""
 
     name = "x"
@@ -32,13 +32,13 @@ class Backend(ToolBackend[str, Place]):
         classes=(0x12, 0x03),
     )
 
-    def asked(self) -> Callable[[], str]:
+    def make_query(self) -> Callable[[], str]:
         return lambda: self.run("-q").decode().strip()
 
-    def listed(self, answer: str) -> Sequence[Place]:
-        return [Place(None, 0)]
+    def listed(self, answer: str) -> Sequence[Location]:
+        return [Location(None, 0)]
 
-    def told_version(self, answer: str) -> str | None:
+    def reported_version(self, answer: str) -> str | None:
         return answer or None
 
 

@@ -60,9 +60,9 @@ def test_its_complaint(tmp_path: Path, text: str, complaint: str) -> None:
 
 def test_a_whole_output_counts_whatever_the_status(tmp_path: Path) -> None:
     program = _program(tmp_path / "x-smi", "echo all; echo 'card 3 is bad' >&2; exit 3")
-    assert output_of(program, timeout_s=30.0, is_whole=lambda told: told == b"all\n") == b"all\n"
+    assert output_of(program, timeout_s=30.0, is_complete=lambda told: told == b"all\n") == b"all\n"
     with pytest.raises(ReadError, match="x-smi ended with status 3: card 3 is bad"):
-        output_of(program, timeout_s=30.0, is_whole=lambda told: told == b"more\n")
+        output_of(program, timeout_s=30.0, is_complete=lambda told: told == b"more\n")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_was_told_before_an_end_by_force_does_not_count(
 ) -> None:
     program = _program(tmp_path / "x-smi", text)
     with pytest.raises(ReadError, match=complaint):
-        output_of(program, timeout_s=0.5, is_whole=lambda _: True)
+        output_of(program, timeout_s=0.5, is_complete=lambda _: True)
 
 
 def test_one_that_does_not_end(tmp_path: Path) -> None:

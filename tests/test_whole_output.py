@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.whole_output import closed, is_closed, is_told, never, parsed
+from accelwatch.processes.complete_output import closed, has_full_output, is_closed, never, parsed
 
 
 def numbers(output: bytes) -> list[int]:
@@ -64,6 +64,6 @@ def test_a_line_that_ends_no_table(last: str) -> None:
 def test_a_command_that_did_not_end_by_itself_tells_nothing(
     status: int | None, counts: bool
 ) -> None:
-    assert is_told(status, b"cards 1", parsed(numbers)) is counts
-    assert not is_told(status, b"cards 1", never)
-    assert not is_told(status, b"cards", parsed(numbers))
+    assert has_full_output(status, b"cards 1", parsed(numbers)) is counts
+    assert not has_full_output(status, b"cards 1", never)
+    assert not has_full_output(status, b"cards", parsed(numbers))

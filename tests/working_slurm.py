@@ -37,7 +37,7 @@ def working_slurm(
         pytest.skip(f"{', '.join(absent)} not installed")
     slurm = WorkingSlurm(folder, names)
     try:
-        slurm.begin(scheduler, **timeouts)
+        slurm.start(scheduler, **timeouts)
         yield slurm
     finally:
-        slurm.end()
+        slurm.stop()

@@ -11,19 +11,19 @@ import msgspec
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import JobSeen, NodeSeen, Observed
+from accelwatch.action.observed import JobObservation, NodeObservation, Observed
 from accelwatch.action.step import (
-    Begun,
     Committed,
     Proposal,
     Recovery,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
     StepKind,
-    Told,
-    ToldStatus,
 )
 from accelwatch.plugins.options import checked
-from accelwatch_script import answer, judging, seen
+from accelwatch_script import answer, evaluation, observation
 from accelwatch_script.call import Call, of_intent
 from accelwatch_script.checkpoint_search import CheckpointSearch
 from accelwatch_script.process import MOST_KEPT
@@ -32,9 +32,9 @@ from accelwatch_script.request_hook import RequestHook
 from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptions, check
 
 _MOST_SURVEY = 4 << 20
-_MOST_TOLD = 1024
+_MAX_REPORTS = 1024
 _OF_RUNS = frozenset({IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB})
-_NOBODY_COULD_SAY = frozenset({ToldStatus.RETRY, ToldStatus.UNKNOWN})
+_INCONCLUSIVE = frozenset({ReportStatus.RETRY, ReportStatus.UNKNOWN})
 """Answers to a poll after which what was accepted is accepted still."""
 
 
@@ -42,10 +42,10 @@ class _Pending(msgspec.Struct):
     """What a call has told, as long as nobody has seen its effect."""
 
     call: Call
-    told: Told
+    report: Report
     at: float
     """Monotonic seconds."""
-    ask_at: float
+    poll_at: float
 
 
 class ScriptAction:
@@ -60,7 +60,7 @@ class ScriptAction:
         self._slots = Slots(options.parallel)
         self._user = user_of(options.user)
         self.hooks = {
-            kind: self._hook(f"hooks.{kind.value}", one) for kind, one in options.hooks.items()
+            kind: self._hook(f"hooks.{kind.value}", hook) for kind, hook in options.hooks.items()
         }
         self.observer = self._optional(OBSERVE, options.observe)
         self.surveyor = self._optional(SURVEY, options.survey)
@@ -69,8 +69,8 @@ class ScriptAction:
             if options.checkpoints is None
             else CheckpointSearch(options.checkpoints, self._user)
         )
-        self._told: OrderedDict[str, _Pending] = OrderedDict()
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._reports: OrderedDict[str, _Pending] = OrderedDict()
+        self._polling: dict[str, asyncio.Task[None]] = {}
 
     def _optional(self, key: str, options: HookOptions | None) -> ProgramHook | RequestHook | None:
         return None if options is None else self._hook(key, options)
@@ -84,7 +84,7 @@ class ScriptAction:
             self._environ,
             self._slots,
             user=self._user,
-            looks=key in (OBSERVE, SURVEY),
+            is_observer=key in (OBSERVE, SURVEY),
             kept=_MOST_SURVEY if key == SURVEY else MOST_KEPT,
         )
 
@@ -114,175 +114,188 @@ class ScriptAction:
     def complaints(self) -> Sequence[str]:
         """Programs that would not be run now, each with its key and the mend."""
         hooks = {f"hooks.{kind.value}": hook for kind, hook in self.hooks.items()}
-        looking = {OBSERVE: self.observer, SURVEY: self.surveyor}
-        named = {**{key: hook for key, hook in looking.items() if hook is not None}, **hooks}
-        return [f"{key}: {said}" for key, hook in named.items() if (said := hook.complaint())]
+        observers = {OBSERVE: self.observer, SURVEY: self.surveyor}
+        named = {**{key: hook for key, hook in observers.items() if hook is not None}, **hooks}
+        return [f"{key}: {problem}" for key, hook in named.items() if (problem := hook.complaint())]
 
-    async def survey(self) -> Sequence[NodeSeen]:
+    async def survey(self) -> Sequence[NodeObservation]:
         """What the survey hook sees; nothing without one. Raises ActionUnavailableError."""
         if self.surveyor is None:
             return ()
         deadline = self._clock.wall() + self.surveyor.timeout_s
-        return seen.surveyed(await self.surveyor.run(Call(hook=SURVEY, deadline=deadline)))
+        return observation.surveyed(await self.surveyor.run(Call(hook=SURVEY, deadline=deadline)))
 
     async def observe(self, intent: Intent) -> Observed:
         """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
         key = _key(msgspec.json.encode(intent))
-        self._ask(key)
-        observed = await self._with_checkpoint(intent, await self._look(intent))
-        pending = self._told.get(key)
+        self._poll_if_due(key)
+        observed = await self._with_checkpoint(intent, await self._run_observer(intent))
+        pending = self._reports.get(key)
         if pending is None:
             return observed
-        if judging.as_wanted(intent, observed):
-            del self._told[key]
+        if evaluation.is_achieved(intent, observed):
+            del self._reports[key]
             return observed
-        return seen.with_told(observed, pending.told, self._clock.monotonic() - pending.at)
+        return observation.with_report(
+            observed, pending.report, self._clock.monotonic() - pending.at
+        )
 
-    async def _look(self, intent: Intent) -> Observed:
+    async def _run_observer(self, intent: Intent) -> Observed:
         now = self._clock.wall()
         if self.observer is None:
             return Observed(time=now)
         call = of_intent(intent, None, "", now + self.observer.timeout_s)
         call = msgspec.structs.replace(call, hook=OBSERVE)
-        return seen.observed(await self.observer.run(call), intent, now)
+        return observation.observed(await self.observer.run(call), intent, now)
 
     async def _with_checkpoint(self, intent: Intent, observed: Observed) -> Observed:
         search, job = self._checkpoints, intent.job
         if intent.kind not in _OF_RUNS or job is None:
             return observed
-        found, before = observed.own.get(seen.CHECKPOINT, ""), observed.own.get(seen.BEFORE, "")
+        newest, before = (
+            observed.own.get(observation.CHECKPOINT, ""),
+            observed.own.get(observation.BEFORE, ""),
+        )
         if search is None:
-            return seen.with_checkpoint(observed, found, before, None)
-        if not found:
-            found, before = await search.newest(str(job))
-        return seen.with_checkpoint(observed, found, before, search.step_of(str(job), found))
+            return observation.with_checkpoint(observed, newest, before, None)
+        if not newest:
+            newest, before = await search.newest(str(job))
+        return observation.with_checkpoint(
+            observed, newest, before, search.step_of(str(job), newest)
+        )
 
-    def _ask(self, key: str) -> None:
+    def _poll_if_due(self, key: str) -> None:
         """Have what was accepted asked for, when it is time; nobody waits for the answer."""
-        pending = self._told.get(key)
-        if pending is None or pending.told.status is not ToldStatus.ACCEPTED:
+        pending = self._reports.get(key)
+        if pending is None or pending.report.status is not ReportStatus.ACCEPTED:
             return
         now = self._clock.monotonic()
-        if not pending.told.reference or now < pending.ask_at or key in self._asking:
+        if not pending.report.reference or now < pending.poll_at or key in self._polling:
             return
-        pending.ask_at = now + seen.poll_after_s(pending.told)
-        self._asking[key] = task = asyncio.create_task(self._asked(key, pending))
-        task.add_done_callback(lambda _: self._asking.pop(key, None))
+        pending.poll_at = now + observation.poll_after_s(pending.report)
+        self._polling[key] = task = asyncio.create_task(self._poll(key, pending))
+        task.add_done_callback(lambda _: self._polling.pop(key, None))
 
-    async def _asked(self, key: str, pending: _Pending) -> None:
+    async def _poll(self, key: str, pending: _Pending) -> None:
         hook = self.hooks[IntentKind(pending.call.hook)]
         call = msgspec.structs.replace(
             pending.call,
-            poll=pending.told.reference,
+            poll=pending.report.reference,
             deadline=self._clock.wall() + hook.timeout_s,
         )
-        told = (await hook.run(call)).told
-        if self._told.get(key) is not pending or told.status in _NOBODY_COULD_SAY:
+        report = (await hook.run(call)).report
+        if self._reports.get(key) is not pending or report.status in _INCONCLUSIVE:
             return
-        if told.status is ToldStatus.ACCEPTED and not told.reference:
-            told = msgspec.structs.replace(told, reference=pending.told.reference)
-        self._keep(key, pending.call, told)
+        if report.status is ReportStatus.ACCEPTED and not report.reference:
+            report = msgspec.structs.replace(report, reference=pending.report.reference)
+        self._store_report(key, pending.call, report)
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The hook to call next, or why there is none."""
         if intent.kind is IntentKind.FOLLOW_JOB and intent.kind in self.intents:
             return followed(intent, observed.job, observed.time)
         hook = self.hooks.get(intent.kind)
-        return judging.proposal(intent, observed, None if hook is None else hook.options)
+        return evaluation.proposal(intent, observed, None if hook is None else hook.options)
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         """Call the hook of a step. Raises nothing."""
         try:
             intent, last = _intent_of(step)
             hook = self.hooks[IntentKind(step.kind)]
         except (KeyError, ValueError, msgspec.DecodeError) as error:
-            return answer.refused(f"no step of ours: {error}").told
+            return answer.refused(f"no step of ours: {error}").report
         if self._clock.wall() > operation.deadline:
-            return answer.refused("its time is over").told
+            return answer.refused("its time is over").report
         if operation.dry_run and not hook.options.dry_run:
             text = f"dry run: the hook {step.kind} would be called"
-            return Told(status=ToldStatus.DONE, text=text)
+            return Report(status=ReportStatus.DONE, text=text)
         if changed := await self._changed(intent, step):
             return changed
         call = msgspec.structs.replace(
             _call(intent, last, step, operation.operation, operation.attempt),
             deadline=min(operation.deadline, self._clock.wall() + hook.timeout_s),
-            fence=operation.mark.token,
+            fence=operation.annotation.token,
             dry_run=operation.dry_run,
         )
-        told = (await hook.run(call, operation.withdrawn)).told
-        if not operation.dry_run and told.status is not ToldStatus.NOT_BEGUN:
-            self._keep(_key(step.arguments[judging.INTENT].encode()), call, told)
-        return told
+        report = (await hook.run(call, operation.withdrawn)).report
+        if not operation.dry_run and report.status is not ReportStatus.NOT_STARTED:
+            self._store_report(_key(step.arguments[evaluation.INTENT].encode()), call, report)
+        return report
 
-    def take_up(self, begun: Begun, operation: str, attempt: int) -> None:
+    def resume_operation(self, started_step: StartedStep, operation: str, attempt: int) -> None:
         """Go on asking for what was accepted, maybe by another process; what is known stays as it is."""
-        told = begun.told
-        if told is None or told.status is not ToldStatus.ACCEPTED or not told.reference:
+        report = started_step.report
+        if report is None or report.status is not ReportStatus.ACCEPTED or not report.reference:
             return
         try:
-            intent, last = _intent_of(begun.step)
-            key = _key(begun.step.arguments[judging.INTENT].encode())
+            intent, last = _intent_of(started_step.step)
+            key = _key(started_step.step.arguments[evaluation.INTENT].encode())
         except (KeyError, msgspec.DecodeError):
             return
-        if key not in self._told and intent.kind in self.hooks:
-            self._keep(key, _call(intent, last, begun.step, operation, attempt), told)
-            self._told[key].ask_at = self._clock.monotonic()
+        if key not in self._reports and intent.kind in self.hooks:
+            self._store_report(
+                key, _call(intent, last, started_step.step, operation, attempt), report
+            )
+            self._reports[key].poll_at = self._clock.monotonic()
 
-    async def _changed(self, intent: Intent, step: Step) -> Told | None:
+    async def _changed(self, intent: Intent, step: Step) -> Report | None:
         """Why a step must not be done any more: what it was proposed for is not so now."""
         if not step.precondition:
             return None
         try:
-            now = judging.precondition(intent, await self._look(intent))
+            now = evaluation.precondition(intent, await self._run_observer(intent))
         except ActionUnavailableError as error:
-            return Told(status=ToldStatus.RETRY, text=str(error))
+            return Report(status=ReportStatus.RETRY, text=str(error))
         for name, value in step.precondition.items():
             if now.get(name) != value:
                 text = f"{name} was {value!r} and is {now.get(name)!r}: not called"
-                return answer.refused(text).told
+                return answer.refused(text).report
         return None
 
-    def _keep(self, key: str, call: Call, told: Told) -> None:
+    def _store_report(self, key: str, call: Call, report: Report) -> None:
         now = self._clock.monotonic()
-        self._told[key] = _Pending(call, told, now, now + seen.poll_after_s(told))
-        self._told.move_to_end(key)
-        while len(self._told) > _MOST_TOLD:
-            self._told.popitem(last=False)
+        self._reports[key] = _Pending(call, report, now, now + observation.poll_after_s(report))
+        self._reports.move_to_end(key)
+        while len(self._reports) > _MAX_REPORTS:
+            self._reports.popitem(last=False)
 
-    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a call that nobody saw the end of."""
         try:
-            intent = msgspec.json.decode(begun.step.arguments[judging.INTENT], type=Intent)
-            hook = self.hooks[IntentKind(begun.step.kind)]
+            intent = msgspec.json.decode(
+                started_step.step.arguments[evaluation.INTENT], type=Intent
+            )
+            hook = self.hooks[IntentKind(started_step.step.kind)]
         except (KeyError, ValueError, msgspec.DecodeError):
             return Recovery.UNKNOWN
-        return judging.recovery(begun, intent, observed, hook.options, hook.longest_s)
+        return evaluation.recovery(started_step, intent, observed, hook.options, hook.longest_s)
 
     async def close(self) -> None:
         """End what still runs, and give connections back."""
-        asking = list(self._asking.values())
-        for task in asking:
+        tasks = list(self._polling.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for hook in (*self.hooks.values(), self.observer, self.surveyor):
             if hook is not None:
                 await hook.close()
 
 
-def _intent_of(step: Step) -> tuple[Intent, JobSeen | None]:
+def _intent_of(step: Step) -> tuple[Intent, JobObservation | None]:
     """What a step is for, and its job as it was seen. Raises KeyError, msgspec.DecodeError."""
-    job = step.arguments.get(judging.JOB)
+    job = step.arguments.get(evaluation.JOB)
     return (
-        msgspec.json.decode(step.arguments[judging.INTENT], type=Intent),
-        msgspec.json.decode(job, type=JobSeen) if job else None,
+        msgspec.json.decode(step.arguments[evaluation.INTENT], type=Intent),
+        msgspec.json.decode(job, type=JobObservation) if job else None,
     )
 
 
-def _call(intent: Intent, last: JobSeen | None, step: Step, operation: str, attempt: int) -> Call:
+def _call(
+    intent: Intent, last: JobObservation | None, step: Step, operation: str, attempt: int
+) -> Call:
     """The call of a step, of an operation by its id; its deadline is the caller's to fill in."""
     return msgspec.structs.replace(
-        of_intent(intent, last, step.arguments.get(judging.CHECKPOINT, ""), 0.0),
+        of_intent(intent, last, step.arguments.get(evaluation.CHECKPOINT, ""), 0.0),
         operation_id=_operation_id(intent, step),
         attempt=attempt,
         attempt_id=operation,
@@ -292,8 +305,8 @@ def _call(intent: Intent, last: JobSeen | None, step: Step, operation: str, atte
 
 def _operation_id(intent: Intent, step: Step) -> str:
     """The same for each attempt at a step; the journal counts each of them as an operation."""
-    asked = step.arguments[judging.INTENT].encode() + msgspec.json.encode(step.precondition)
-    return f"{intent.mark.incident}-{_key(asked)[:16]}"
+    content = step.arguments[evaluation.INTENT].encode() + msgspec.json.encode(step.precondition)
+    return f"{intent.mark.incident}-{_key(content)[:16]}"
 
 
 def _key(intent: bytes) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
-from accelwatch.action.observed import JobSeen
+from accelwatch.action.observed import JobObservation
 from accelwatch.base.untrusted_text import printable
 
 VERSION = 1
@@ -14,7 +14,7 @@ _MOST_VARIABLE = 8 << 10
 """Characters; a kernel takes 128 KiB for one and a few MiB for all."""
 
 
-class IncidentTold(msgspec.Struct, frozen=True, kw_only=True):
+class IncidentInfo(msgspec.Struct, frozen=True, kw_only=True):
     """For which incident a hook is called."""
 
     id: str
@@ -23,7 +23,7 @@ class IncidentTold(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class EntityTold(msgspec.Struct, frozen=True, kw_only=True):
+class EntityInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Whom it is about."""
 
     node: str
@@ -32,7 +32,7 @@ class EntityTold(msgspec.Struct, frozen=True, kw_only=True):
     """The boot that the evidence is of."""
 
 
-class JobTold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job, as it was seen last."""
 
     id: str
@@ -67,9 +67,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds."""
     poll: str = ""
     """The `external_id` that is asked for."""
-    incident: IncidentTold | None = None
-    entity: EntityTold | None = None
-    jobs: tuple[JobTold, ...] = ()
+    incident: IncidentInfo | None = None
+    entity: EntityInfo | None = None
+    jobs: tuple[JobInfo, ...] = ()
     bad_nodes: tuple[str, ...] = ()
     """Where the job may not start."""
     spare: str = ""
@@ -86,20 +86,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen, and has to be so still."""
 
 
-def of_intent(intent: Intent, job: JobSeen | None, checkpoint: str, deadline: float) -> Call:
+def of_intent(intent: Intent, job: JobObservation | None, checkpoint: str, deadline: float) -> Call:
     """A call about an intent; hook, operation and attempt are the caller's to fill in."""
     return Call(
         hook=intent.kind.value,
         wanted=intent.kind.value,
         fence=intent.mark.token,
         deadline=deadline,
-        incident=IncidentTold(
+        incident=IncidentInfo(
             id=intent.mark.incident,
             rule=intent.rule,
             severity=intent.severity,
             reason=intent.reason,
         ),
-        entity=EntityTold(node=intent.node, device=intent.device, boot_id=intent.boot_id),
+        entity=EntityInfo(node=intent.node, device=intent.device, boot_id=intent.boot_id),
         jobs=_jobs(intent.job, job, checkpoint),
         bad_nodes=intent.avoided if intent.revive else intent.bad_nodes,
         spare=intent.spare,
@@ -112,7 +112,7 @@ def of_intent(intent: Intent, job: JobSeen | None, checkpoint: str, deadline: fl
     )
 
 
-def run_on(intent: Intent, job: JobSeen | None) -> tuple[str, ...]:
+def run_on(intent: Intent, job: JobObservation | None) -> tuple[str, ...]:
     """Nodes of a job without the bad ones, with the spare; empty without a job."""
     if job is None:
         return ()
@@ -122,15 +122,15 @@ def run_on(intent: Intent, job: JobSeen | None) -> tuple[str, ...]:
     return tuple(good)
 
 
-def _jobs(key: JobKey | None, job: JobSeen | None, checkpoint: str) -> tuple[JobTold, ...]:
+def _jobs(key: JobKey | None, job: JobObservation | None, checkpoint: str) -> tuple[JobInfo, ...]:
     if key is None:
         return ()
-    told = JobTold(id=str(key), cluster=key.cluster, submitted=key.submitted, checkpoint=checkpoint)
+    info = JobInfo(id=str(key), cluster=key.cluster, submitted=key.submitted, checkpoint=checkpoint)
     if job is None:
-        return (told,)
+        return (info,)
     return (
         msgspec.structs.replace(
-            told,
+            info,
             state=job.state.value,
             user=job.user,
             nodes=job.nodes,
@@ -151,8 +151,8 @@ def document(call: Call) -> bytes:
 
 def variables(call: Call) -> dict[str, str]:
     """The same as variables; lists are parted by commas."""
-    incident = call.incident or IncidentTold(id="", rule="", severity="", reason="")
-    entity = call.entity or EntityTold(node="", device="", boot_id="")
+    incident = call.incident or IncidentInfo(id="", rule="", severity="", reason="")
+    entity = call.entity or EntityInfo(node="", device="", boot_id="")
     values = {
         "HOOK": call.hook,
         "WANTED": call.wanted,

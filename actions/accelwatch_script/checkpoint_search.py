@@ -20,7 +20,7 @@ class CheckpointSearch:
     def __init__(self, options: CheckpointOptions, user: tuple[int, int] | None) -> None:
         self._options = options
         self._user = user
-        self._said = ""
+        self._logged = ""
         self.timeout_s = _TIMEOUT_S
 
     def step_of(self, job: str, path: str) -> int | None:
@@ -41,22 +41,24 @@ class CheckpointSearch:
             kill_after_s=_KILL_AFTER_S,
             user=self._user,
         )
-        work = Blocking[process.Ended]("checkpoints")
+        work = Blocking[process.RunResult]("checkpoints")
         try:
-            ended = await work.run(lambda: _ran(command, stop), self.timeout_s + _OVERHEAD_S)
+            result = await work.run(lambda: _ran(command, stop), self.timeout_s + _OVERHEAD_S)
         except TimeoutError:
-            ended = process.Ended()
-        if ended.status == 0:
-            self._said = ""
-            return self._options.read(ended.output.decode(errors="replace"))
-        why = ended.failure or ended.errors.decode(errors="replace").strip() or "no answer in time"
-        if why != self._said:
-            self._said = why
+            result = process.RunResult()
+        if result.status == 0:
+            self._logged = ""
+            return self._options.read(result.output.decode(errors="replace"))
+        why = (
+            result.failure or result.errors.decode(errors="replace").strip() or "no answer in time"
+        )
+        if why != self._logged:
+            self._logged = why
             _log.warning("no checkpoint is known job=%s: %s", escaped(job), escaped(why)[:200])
         return "", ""
 
 
-def _ran(command: process.Command, stop: process.Stop) -> process.Ended:
+def _ran(command: process.Command, stop: process.Stop) -> process.RunResult:
     try:
         return process.run(command, stop)
     finally:

@@ -14,19 +14,19 @@ def complaint(argv: Sequence[str], owners: frozenset[int]) -> str:
     Looked at are the program and every regular file named by its absolute path among the arguments,
     such as an interpreter's script; the folders that lead there; and the same behind links.
     """
-    for number, word in enumerate(argv):
-        if number > 0 and not (word.startswith("/") and Path(word).is_file()):
+    for number, argument in enumerate(argv):
+        if number > 0 and not (argument.startswith("/") and Path(argument).is_file()):
             continue
-        if said := _complaint(Path(word), owners, program=number == 0):
-            return said
+        if problem := _complaint(Path(argument), owners, program=number == 0):
+            return problem
     return ""
 
 
 def _complaint(path: Path, owners: frozenset[int], *, program: bool) -> str:
     try:
         real = path.resolve(strict=True)
-        found = real.stat()
-        if program and not stat.S_ISREG(found.st_mode):
+        info = real.stat()
+        if program and not stat.S_ISREG(info.st_mode):
             return f"{shown(path)}: not a file"
         if program and not os.access(real, os.X_OK):
             return f"{shown(path)}: cannot be executed; chmod 755 it"

@@ -1,7 +1,7 @@
 """One run of a program: bounded in time and output, alone in its group, and ended with all it started.
 
 Blocking, for a thread of its own. Whatever a program has started ends with it: a keeper sees to that
-(`keeper.py`). Where all of the keeper was killed, and on systems without subreapers, what is left of its
+(`subreaper.py`). Where all of the keeper was killed, and on systems without subreapers, what is left of its
 process group ends, and what is found by the variable CALL when it is ended from outside.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.processes.child_process import anonymous_file
-from accelwatch_script import keeper
+from accelwatch_script import subreaper
 
 CALL = "ACCELWATCH_CALL"
 """A word that no other call has: by it we know again what a call has started."""
@@ -30,8 +30,8 @@ MOST_KEPT = 64 << 10
 _CHUNK = 1 << 20
 _MOST_LEFT = 1 << 20
 """Bytes read after the end of a program: what a pipe holds, not what others go on writing."""
-_GLANCE_S = 0.05
-_LOOK_S = 1.0
+_POLL_S = 0.05
+_CHECK_S = 1.0
 """How often it is looked after a keeper that its program may have stopped."""
 _REAP_S = 2.0
 """How long a killed program may take to go; one that is stuck in the kernel takes for ever."""
@@ -56,13 +56,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes kept of its standard output."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended."""
 
     output: bytes = b""
     errors: bytes = b""
     """Of both the last bytes."""
-    whole: bool = True
+    is_complete: bool = True
     """Whether `output` is all that it printed."""
     status: int | None = None
     """Exit status, negative for a signal; None for one that was ended from outside or never began."""
@@ -96,17 +96,17 @@ class Stop:
             os.close(self.reads)
 
 
-def run(command: Command, stop: Stop) -> Ended:
+def run(command: Command, stop: Stop) -> RunResult:
     """Run a program to its end, or end it. Never raises for what the program does."""
     with tempfile.TemporaryDirectory(prefix="accelwatch-", ignore_cleanup_errors=True) as folder:
         document = anonymous_file("hook")
         try:
             os.write(document, command.document)
             os.lseek(document, 0, os.SEEK_SET)
-            process = _begun(command, folder, document)
+            process = _start(command, folder, document)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             reason = error.strerror if isinstance(error, OSError) else None
-            return Ended(failure=f"{command.argv[0]}: cannot be started: {reason or error}")
+            return RunResult(failure=f"{command.argv[0]}: cannot be started: {reason or error}")
         finally:
             os.close(document)
         watch = _Watch(process, command, stop)
@@ -116,25 +116,27 @@ def run(command: Command, stop: Stop) -> Ended:
             watch.close()
 
 
-def _begun(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+def _start(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
     """Raises OSError for a program that cannot be started."""
     if command.user is not None:
         os.chown(folder, *command.user)
     if sys.platform == "linux" and sys.executable:
-        return _begun_with_keeper(command, folder, document)
-    return _start_without_keeper(command, folder, document)
+        return _start_with_subreaper(command, folder, document)
+    return _start_without_subreaper(command, folder, document)
 
 
-def _begun_with_keeper(command: Command, folder: str, document: int) -> "subprocess.Popen[bytes]":
+def _start_with_subreaper(
+    command: Command, folder: str, document: int
+) -> "subprocess.Popen[bytes]":
     environ = anonymous_file("environ")
     reads, writes = os.pipe()
-    with os.fdopen(reads, "rb") as told:
+    with os.fdopen(reads, "rb") as error_pipe:
         try:
             os.write(environ, _environment_block(command.environ))
             os.lseek(environ, 0, os.SEEK_SET)
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", keeper.__file__, str(writes), str(environ)),
+                    *(sys.executable, "-I", "-S", subreaper.__file__, str(writes), str(environ)),
                     *map(str, (_UMASK, *(command.user or (-1, -1)))),
                     *command.argv,
                 ],
@@ -149,7 +151,7 @@ def _begun_with_keeper(command: Command, folder: str, document: int) -> "subproc
         finally:
             os.close(writes)
             os.close(environ)
-        failure = told.read()
+        failure = error_pipe.read()
     if failure:
         with process:
             raise OSError(int(failure), os.strerror(int(failure)))
@@ -164,7 +166,7 @@ def _environment_block(environ: Mapping[str, str]) -> bytes:
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
 
 
-def _start_without_keeper(
+def _start_without_subreaper(
     command: Command, folder: str, document: int
 ) -> "subprocess.Popen[bytes]":
     uid, gid = command.user or (None, None)
@@ -189,13 +191,13 @@ class _Tail:
 
     def __init__(self, most: int) -> None:
         self.kept = bytearray()
-        self.whole = True
+        self.is_complete = True
         self._most = most
 
     def add(self, data: bytes) -> None:
         self.kept += data[-self._most - 1 :]
         if len(self.kept) > self._most:
-            self.whole = False
+            self.is_complete = False
             del self.kept[: -self._most]
 
 
@@ -225,40 +227,40 @@ class _Watch:
         self._selector.register(fd, selectors.EVENT_READ)
         return self._tails.setdefault(fd, _Tail(most))
 
-    def to_the_end(self) -> Ended:
-        ended = from_inside = self._until(time.monotonic() + self._command.timeout_s)
+    def to_the_end(self) -> RunResult:
+        has_exited = from_inside = self._until(time.monotonic() + self._command.timeout_s)
         if not from_inside:
             self._signal(signal.SIGTERM)
             self._deafen()
-            ended = self._until(time.monotonic() + self._command.kill_after_s)
-            if not ended:
-                self._signal(keeper.ENDS_ALL)
-                ended = self._until(time.monotonic() + _REAP_S)
+            has_exited = self._until(time.monotonic() + self._command.kill_after_s)
+            if not has_exited:
+                self._signal(subreaper.KILL_ALL)
+                has_exited = self._until(time.monotonic() + _REAP_S)
         # Not reaped yet, so that the number of its group cannot be another's by now.
         self._signal(signal.SIGKILL)
         if not from_inside:
             _sweep(self._command.environ[CALL])
-            ended = self._until(time.monotonic() + _REAP_S)
+            has_exited = self._until(time.monotonic() + _REAP_S)
         self._drain()
-        status = self._process.wait() if ended else None
+        status = self._process.wait() if has_exited else None
         if from_inside and status == -signal.SIGKILL:  # maybe the keeper, and not the program
             _sweep(self._command.environ[CALL])
-        return Ended(
+        return RunResult(
             output=bytes(self._output.kept),
             errors=bytes(self._errors.kept),
-            whole=self._output.whole,
+            is_complete=self._output.is_complete,
             status=status if from_inside else None,
             timed_out=not from_inside and not self._stopped,
             stopped=self._stopped,
         )
 
-    def _until(self, moment: float) -> bool:
+    def _until(self, deadline: float) -> bool:
         """Whether the program has ended by then; a stop ends the wait too."""
-        while not self._has_ended():
-            left = moment - time.monotonic()
+        while not self._has_exited():
+            left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            wait = min(left, _LOOK_S if self._pidfd >= 0 else _GLANCE_S)
+            wait = min(left, _CHECK_S if self._pidfd >= 0 else _POLL_S)
             for key, _ in self._selector.select(wait):
                 if key.fd in self._tails:
                     self._read(key.fd)
@@ -276,7 +278,7 @@ class _Watch:
         if self._stop in self._selector.get_map():
             self._selector.unregister(self._stop)
 
-    def _has_ended(self) -> bool:
+    def _has_exited(self) -> bool:
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self._process.pid, options) is not None
 
@@ -313,9 +315,9 @@ class _Watch:
 
 def _sweep(call: str) -> None:
     """Kill whatever has the call's word in its environment, until there is nothing any more."""
-    word = f"{CALL}={call}".encode()
+    variable = f"{CALL}={call}".encode()
     for _ in range(_SWEEPS):
-        if not sum(_killed(pid, word) for pid in _pids()):
+        if not sum(_killed(pid, variable) for pid in _pids()):
             return
 
 
@@ -324,14 +326,14 @@ def _pids() -> Iterator[int]:
         yield from (int(entry.name) for entry in entries if entry.name.isdecimal())
 
 
-def _killed(pid: int, word: bytes) -> bool:
+def _killed(pid: int, variable: bytes) -> bool:
     try:
         fd = os.pidfd_open(pid)
     except OSError:
         return False
     try:
         # What is read after the descriptor was got is of that process, not of a later one.
-        if word not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if variable not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             return False
         signal.pidfd_send_signal(fd, signal.SIGKILL)
     except OSError:

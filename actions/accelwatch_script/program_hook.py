@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.action.step import ToldStatus, stands
+from accelwatch.action.step import ReportStatus, stands
 from accelwatch.alerting.delivery.blocking import Blocking
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script import answer, call, process, references
-from accelwatch_script.answer import Said
+from accelwatch_script.answer import HookReply
 from accelwatch_script.file_rights import complaint
-from accelwatch_script.settings import LOOK_S, HookOptions
+from accelwatch_script.settings import OBSERVE_TIMEOUT_S, HookOptions
 
 _log = logging.getLogger(__name__)
 
 _OVERHEAD_S = 5.0
 """What starting, killing and reaping take at most, beside the program's own time."""
 KILL_AFTER_S = 10.0
-_KILL_LOOK_AFTER_S = 2.0
+_KILL_OBSERVER_AFTER_S = 2.0
 WAIT_FOR_SLOT_S = 5.0
 _MOST_LOGGED = 2000
 
@@ -34,7 +34,7 @@ class Slots:
     def __init__(self, count: int) -> None:
         self._free = asyncio.Semaphore(count)
 
-    async def taken(self) -> bool:
+    async def acquire(self) -> bool:
         """Whether there is one for us; it has to be given back."""
         try:
             async with asyncio.timeout(WAIT_FOR_SLOT_S):
@@ -59,15 +59,17 @@ class ProgramHook:
         slots: Slots,
         *,
         user: tuple[int, int] | None = None,
-        looks: bool = False,
+        is_observer: bool = False,
         kept: int = process.MOST_KEPT,
     ) -> None:
         """`looks`: it changes nothing, and is ended sooner. Raises ConfigError."""
         self.options = options
-        self.timeout_s = options.timeout_s if options.timeout or not looks else LOOK_S
-        self._looks = looks
-        self._noted = ToldStatus.DONE
-        self.kill_after_s = _KILL_LOOK_AFTER_S if looks else KILL_AFTER_S
+        self.timeout_s = (
+            options.timeout_s if options.timeout or not is_observer else OBSERVE_TIMEOUT_S
+        )
+        self._is_observer = is_observer
+        self._noted = ReportStatus.DONE
+        self.kill_after_s = _KILL_OBSERVER_AFTER_S if is_observer else KILL_AFTER_S
         self._key = key
         self._env: dict[str, str] = {}
         self._secrets: list[str] = []
@@ -95,43 +97,43 @@ class ProgramHook:
         """Why it would not be run now; empty if it would."""
         return complaint(self.options.argv, self.owners)
 
-    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> Said:
+    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> HookReply:
         """Call it, unless the permission is withdrawn by its turn; raises only what cancels us."""
-        if not await self._slots.taken():
+        if not await self._slots.acquire():
             text = "too many hooks run already"
-            return Said(told=answer.unsettled(text, idempotent=True))
+            return HookReply(report=answer.unsettled(text, idempotent=True))
         try:
             if why := withdrawn():
-                return answer.not_begun(why)
-            ended = await self._ended(what)
+                return answer.not_started(why)
+            result = await self._run_in_thread(what)
         finally:
             self._slots.give_back()
-        said = answer.of_program(
-            self._clean(ended),
+        reply = answer.of_program(
+            self._clean(result),
             timeout_s=self.timeout_s,
             idempotent=self.options.idempotent,
             hide=self._hide,
         )
-        self._note(said, ended)
-        return said
+        self._note(reply, result)
+        return reply
 
-    async def _ended(self, what: call.Call) -> process.Ended:
+    async def _run_in_thread(self, what: call.Call) -> process.RunResult:
         stop = process.Stop()
         self._running.add(stop)
-        work = Blocking[process.Ended](f"hook {self._key}")
+        work = Blocking[process.RunResult](f"hook {self._key}")
         try:
             return await work.run(lambda: self._run(what, stop), self.longest_s)
         except TimeoutError:
             stop.set()
-            return process.Ended()
+            return process.RunResult()
         except asyncio.CancelledError:
             stop.set()
             raise
 
-    def _run(self, what: call.Call, stop: process.Stop) -> process.Ended:
+    def _run(self, what: call.Call, stop: process.Stop) -> process.RunResult:
         try:
-            if said := self.complaint():
-                return process.Ended(failure=said)
+            if problem := self.complaint():
+                return process.RunResult(failure=problem)
             command = process.Command(
                 argv=self.options.argv,
                 environ={**self._env, **call.variables(what), process.CALL: uuid.uuid4().hex},
@@ -143,23 +145,23 @@ class ProgramHook:
             )
             return process.run(command, stop)
         except ValueError as error:
-            return process.Ended(failure=str(error))
+            return process.RunResult(failure=str(error))
         finally:
             self._running.discard(stop)
             stop.close()
 
-    def _clean(self, ended: process.Ended) -> process.Ended:
-        errors_whole = len(ended.errors) < process.MOST_KEPT
+    def _clean(self, result: process.RunResult) -> process.RunResult:
+        errors_complete = len(result.errors) < process.MOST_KEPT
         return msgspec.structs.replace(
-            ended,
-            output=self._without(ended.output, whole=ended.whole),
-            errors=self._without(ended.errors, whole=errors_whole),
+            result,
+            output=self._without(result.output, is_complete=result.is_complete),
+            errors=self._without(result.errors, is_complete=errors_complete),
         )
 
-    def _without(self, data: bytes, *, whole: bool) -> bytes:
+    def _without(self, data: bytes, *, is_complete: bool) -> bytes:
         if not self._secrets:
             return data
-        if not whole:
+        if not is_complete:
             # A secret that was cut in two would not be known again.
             data = references.without_cut(self._secrets, data)
         return self._hide(data.decode(errors="replace")).encode()
@@ -167,13 +169,15 @@ class ProgramHook:
     def _hide(self, text: str) -> str:
         return references.without(self._secrets, text)
 
-    def _note(self, said: Said, ended: process.Ended) -> None:
+    def _note(self, reply: HookReply, result: process.RunResult) -> None:
         # Who looks does so every few seconds; only that it cannot, or can again, is worth a line.
-        if self._looks and said.told.status is self._noted:
+        if self._is_observer and reply.report.status is self._noted:
             return
-        self._noted = said.told.status
-        _log.info("hook=%s status=%s text=%s", self._key, said.told.status.value, said.told.text)
-        errors = self._clean(ended).errors[-_MOST_LOGGED:].decode(errors="replace")
+        self._noted = reply.report.status
+        _log.info(
+            "hook=%s status=%s text=%s", self._key, reply.report.status.value, reply.report.text
+        )
+        errors = self._clean(result).errors[-_MOST_LOGGED:].decode(errors="replace")
         if errors.strip():
             _log.info("hook=%s stderr=%s", self._key, escaped(errors.strip()))
 

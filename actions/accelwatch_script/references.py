@@ -65,8 +65,8 @@ def without(secrets: Iterable[str], text: str) -> str:
 
 def without_cut(secrets: Iterable[str], data: bytes) -> bytes:
     """What a program printed last, without the end of a secret whose beginning was not kept."""
-    ends = (_end_before(form.encode(errors="replace"), data) for form in _forms(secrets))
-    return data[max(ends, default=0) :]
+    lengths = (_tail_length(form.encode(errors="replace"), data) for form in _forms(secrets))
+    return data[max(lengths, default=0) :]
 
 
 def _forms(secrets: Iterable[str]) -> set[str]:
@@ -86,14 +86,14 @@ def _written(secret: str) -> Iterator[str]:
         quoted = quote(secret, safe=kept, errors="replace")
         for form in (quoted, quoted.replace("%20", "+")):
             yield form
-            yield _PERCENT.sub(lambda found: found[0].lower(), form)
+            yield _PERCENT.sub(lambda match: match[0].lower(), form)
 
 
-def _end_before(form: bytes, data: bytes) -> int:
+def _tail_length(form: bytes, data: bytes) -> int:
     """How many bytes of data are the end of a secret."""
-    begin = form.find(data[:1], 1) if data else -1
-    while begin > 0:
-        if data.startswith(form[begin:]):
-            return len(form) - begin
-        begin = form.find(data[:1], begin + 1)
+    start = form.find(data[:1], 1) if data else -1
+    while start > 0:
+        if data.startswith(form[start:]):
+            return len(form) - start
+        start = form.find(data[:1], start + 1)
     return 0

@@ -8,7 +8,7 @@ from accelwatch.alerting.delivery.post import Answer, Poster, PostError
 from accelwatch.base.clock import Clock
 from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch_script import answer, call, references
-from accelwatch_script.answer import Said
+from accelwatch_script.answer import HookReply
 from accelwatch_script.settings import HookOptions
 
 _CONNECTIONS = 16
@@ -48,21 +48,21 @@ class RequestHook:
         """Nothing can be said of a URL before it is asked."""
         return ""
 
-    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> Said:
+    async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> HookReply:
         """Send it, unless the permission is withdrawn; raises nothing but what cancels us."""
         if why := withdrawn():
-            return answer.not_begun(why)
+            return answer.not_started(why)
         try:
             if what.poll.startswith(("http://", "https://")):
                 return await self._polled(what)
             return await self._posted(what)
         except PostError as error:
             idempotent = self.options.idempotent or not error.sent
-            return Said(told=answer.unsettled(str(error), idempotent=idempotent))
+            return HookReply(report=answer.unsettled(str(error), idempotent=idempotent))
         except ValueError as error:
             return answer.refused(str(error))
 
-    async def _posted(self, what: call.Call) -> Said:
+    async def _posted(self, what: call.Call) -> HookReply:
         body = call.document(what)
         now = self._clock.wall()
         acts = what.operation_id and not what.poll
@@ -73,11 +73,11 @@ class RequestHook:
             named["Idempotency-Key"] = what.operation_id
         url = self.options.url
         got = await self._poster.post(url, body, self._with_token(named), reads_body=True)
-        return self._said(got, url)
+        return self._reply_of(got, url)
 
-    async def _polled(self, what: call.Call) -> Said:
+    async def _polled(self, what: call.Call) -> HookReply:
         url = what.poll
-        if not self._same_place(url):
+        if not self._is_same_origin(url):
             return answer.refused("the request is for another server than the hook's own")
         named = self._with_token(headers(self._secret, what.operation_id, self._clock.wall(), b""))
         del named["Content-Type"]
@@ -85,12 +85,12 @@ class RequestHook:
         if not got.well and (got.code in (408, 429) or got.code >= 500):
             # That nobody can say does not mean that it failed.
             after = got.retry_after_s
-            return self._said(Answer(code=202, retry_after_s=after, location=url), url)
-        return self._said(got, url)
+            return self._reply_of(Answer(code=202, retry_after_s=after, location=url), url)
+        return self._reply_of(got, url)
 
-    def _said(self, got: Answer, url: str) -> Said:
+    def _reply_of(self, got: Answer, url: str) -> HookReply:
         location = urljoin(url, got.location) if got.location else url if got.code == 202 else ""
-        if not self._same_place(location) or (location == self.options.url):
+        if not self._is_same_origin(location) or (location == self.options.url):
             location = ""
         return answer.of_request(
             got,
@@ -99,7 +99,7 @@ class RequestHook:
             hide=lambda text: references.without(self._secrets, text),
         )
 
-    def _same_place(self, url: str) -> bool:
+    def _is_same_origin(self, url: str) -> bool:
         """Whether credentials may go there."""
         try:
             return _origin(url) == _origin(self.options.url)
@@ -117,5 +117,5 @@ class RequestHook:
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
+    parsed = urlsplit(url)
+    return parsed.scheme, parsed.hostname, parsed.port

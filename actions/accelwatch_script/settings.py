@@ -12,9 +12,9 @@ from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.plugins.options import check_url, secret_key
 from accelwatch_script.references import is_reference
 
-_LONGEST_LOOK_S = 30.0
+_MAX_OBSERVE_S = 30.0
 """The engine waits a minute for a look, its end by force included."""
-LOOK_S = 15.0
+OBSERVE_TIMEOUT_S = 15.0
 OBSERVE = "observe"
 SURVEY = "survey"
 NEVER_TRUSTED = frozenset(
@@ -91,8 +91,8 @@ def check(options: ScriptOptions) -> None:
     for name, hook in ((OBSERVE, options.observe), (SURVEY, options.survey)):
         if hook is not None:
             _check_hook(name, hook)
-            if hook.timeout and hook.timeout_s > _LONGEST_LOOK_S:
-                raise ConfigError(f"{name}.timeout: who looks has at most {_LONGEST_LOOK_S:g}s")
+            if hook.timeout and hook.timeout_s > _MAX_OBSERVE_S:
+                raise ConfigError(f"{name}.timeout: who looks has at most {_MAX_OBSERVE_S:g}s")
     if options.survey is not None and not options.survey.argv:
         raise ConfigError("survey: expected a program (argv): an answer to a request is too small")
     checkpoint_options.check(options.checkpoints)
@@ -140,7 +140,7 @@ def _check_program(key: str, hook: HookOptions) -> None:
         raise ConfigError(f"{key}: secret, token and ca_file belong to a url; use env")
     if not hook.argv[0].startswith("/"):
         raise ConfigError(f"{key}.argv: the program needs its absolute path")
-    if any("\0" in word for word in hook.argv):
+    if any("\0" in argument for argument in hook.argv):
         raise ConfigError(f"{key}.argv: a NUL cannot be handed to a program")
     for name, value in hook.env.items():
         _check_variable(f"{key}.env", name, value)

@@ -7,17 +7,17 @@ from typing import ClassVar
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
+from accelwatch.action.observed import NodeObservation, Observed, ReservationObservation
 from accelwatch.action.step import (
-    Begun,
     Committed,
     Proposal,
     Recovery,
     Refusal,
     RefusalKind,
+    Report,
+    StartedStep,
     Step,
     StepKind,
-    Told,
 )
 from accelwatch.plugins.options import checked
 from accelwatch_slurm.commands.commands import Commands
@@ -30,8 +30,8 @@ from accelwatch_slurm.effects.node_steps import NodeSteps
 from accelwatch_slurm.effects.reservation_steps import ReservationSteps
 from accelwatch_slurm.effects.trial_steps import TrialSteps
 from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.proposals.draining import propose_quarantine, propose_release
 from accelwatch_slurm.proposals.fencing import propose_fence
-from accelwatch_slurm.proposals.holding import propose_quarantine, propose_release
 from accelwatch_slurm.proposals.moving import propose_move, reserve_first
 from accelwatch_slurm.proposals.probing import propose_probe
 from accelwatch_slurm.proposals.rebooting import NO_PROGRAM, propose_reboot
@@ -72,7 +72,7 @@ class SlurmAction:
         """A job waits, maybe for hours, with a list of the nodes that are bad."""
         return frozenset({IntentKind.MOVE_JOB})
 
-    async def survey(self) -> Sequence[NodeSeen]:
+    async def survey(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
         return await self._observer.survey()
 
@@ -90,7 +90,7 @@ class SlurmAction:
             return {}
         return {IntentKind.REBOOT: NO_PROGRAM}
 
-    async def reservations(self) -> Sequence[ReservationSeen]:
+    async def reservations(self) -> Sequence[ReservationObservation]:
         """Those that keep the places of jobs. Raises ActionUnavailableError."""
         return await self._observer.reservations()
 
@@ -111,7 +111,7 @@ class SlurmAction:
             case IntentKind.FENCE:
                 return propose_fence(intent, scene, power_off=bool(self._options.power_off))
             case IntentKind.MOVE_JOB:
-                return propose_move(intent, scene, hold_place=self._options.hold_place)
+                return propose_move(intent, scene, reserve_nodes=self._options.hold_place)
             case IntentKind.RESTORE_JOB:
                 return propose_restore(intent, scene)
             case IntentKind.SIGNAL_JOB:
@@ -144,19 +144,19 @@ class SlurmAction:
             draw
             and options.spares
             and options.hold_place
-            and (place := reserve_first(intent, scene))
+            and (reservation := reserve_first(intent, scene))
         ):
-            return place
+            return reservation
         name, users = options.spares, options.spare_users
         return propose_spare(intent, scene, name=name, users=users, draw=draw)
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         """Do one step. Raises nothing: what goes wrong is told."""
         return await self._performer.perform(step, operation)
 
-    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
-        return recovered(begun, scene_of(observed, self._options.mark))
+        return recovered(started_step, scene_of(observed, self._options.mark))
 
     def needs(self, kind: IntentKind) -> str:
         """Which option has to be given for it, and how; empty when nothing is missing."""

@@ -9,31 +9,32 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import (
-    JobSeen,
+    HoldState,
+    JobObservation,
     JobState,
-    NodeSeen,
+    NodeObservation,
     Observed,
-    ReservationSeen,
-    Standing,
+    ReservationObservation,
 )
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.commands import Commands
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Controller, Reader
 from accelwatch_slurm.proposals.fencing import Answered, is_out, is_set_down, proof_of
+from accelwatch_slurm.texts.hold_state import observed_node
+from accelwatch_slurm.texts.job_components import nodes_of
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of
-from accelwatch_slurm.texts.moving_parts import nodes_of
 from accelwatch_slurm.texts.node_text import SlurmNode, node_of
 from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
 from accelwatch_slurm.texts.scene import (
     BAD,
     CHECKPOINT,
+    COMPONENTS,
     JOB,
     JOBS,
     LINGERING,
     NODE,
     OFF,
-    PARTS,
     PROOF,
     REBOOTS,
     RESERVATIONS,
@@ -43,7 +44,6 @@ from accelwatch_slurm.texts.scene import (
     scene_of,
     trial_name,
 )
-from accelwatch_slurm.texts.standing import seen_node
 
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
@@ -53,7 +53,7 @@ _SEARCH_S = 5.0
 _MOST_REMEMBERED = 1024
 _LINGERS_S = 2.0
 """After which a job that ends is taken for one that a hung node or a long epilog keeps."""
-_OFF_HOLDS_S = 5.0
+_OFF_VALID_S = 5.0
 """How long a word of a power switch that a node is off counts: no machine boots within that."""
 _Key = TypeVar("_Key")
 _SLACK = 1.2
@@ -72,7 +72,7 @@ class Observer:
         self._clock = clock
         self._answering: dict[tuple[str, float | None], float] = {}
         self._signalled: dict[tuple[str, str], str] = {}
-        self._ending: dict[str, float] = {}
+        self._completing: dict[str, float] = {}
         """By job: monotonic seconds at which it was first seen to end."""
         self._off: dict[str, float] = {}
         """By node: monotonic seconds at which its switch was asked that said that it has no power."""
@@ -80,13 +80,13 @@ class Observer:
         self.controller: Controller | None = None
         """As of the latest survey; None before the first."""
 
-    def remember_signal(self, whom: str, asked: str, signal: str) -> None:
+    def remember_signal(self, whom: str, request: str, signal: str) -> None:
         """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""
         if len(self._signalled) > _MOST_REMEMBERED:
             self._signalled.clear()
-        self._signalled[whom, asked] = signal
+        self._signalled[whom, request] = signal
 
-    async def survey(self) -> list[NodeSeen]:
+    async def survey(self) -> list[NodeObservation]:
         """All nodes, read after the start of the controller that `controller` then tells."""
         (nodes, now), jobs, reservations = await asyncio.gather(
             self._nodes_and_controller(), self._reader.job_table(), self._reader.reservations()
@@ -98,12 +98,12 @@ class Observer:
         self.controller = now
         field = self._options.mark
         return [
-            seen_node(
+            observed_node(
                 node,
                 reservations,
                 field,
                 jobs.by_node.get(node.name, ()),
-                begin_again=jobs.begin_again,
+                restartable=jobs.restartable,
                 owners=jobs.owners,
             )
             for node in nodes
@@ -114,26 +114,26 @@ class Observer:
         nodes = await self._reader.nodes()
         return nodes, await self._reader.controller()
 
-    async def reservations(self) -> list[ReservationSeen]:
+    async def reservations(self) -> list[ReservationObservation]:
         """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
         shown = (await self._reader.reservations()).values()
-        ours = [one for one in shown if one.name.startswith(OF_JOB)]
+        ours = [reservation for reservation in shown if reservation.name.startswith(OF_JOB)]
         # As many are asked for together as there are threads: a survey waits for all of them.
-        return list(await asyncio.gather(*map(self._kept_for, ours)))
+        return list(await asyncio.gather(*map(self._job_of_reservation, ours)))
 
-    async def _kept_for(self, shown: SlurmReservation) -> ReservationSeen:
+    async def _job_of_reservation(self, shown: SlurmReservation) -> ReservationObservation:
         """An array's task and a component of a heterogeneous job look the same in the name."""
         number, _, index = shown.name.removeprefix(OF_JOB).partition("-")
-        parts = (f"_{index}", f"+{index}") if index else ("",)
+        suffixes = (f"_{index}", f"+{index}") if index else ("",)
         cluster = (await self._reader.cluster()).name
         node = shown.nodes[0] if shown.nodes else ""
-        for part in parts:
-            job = job_of(await self._reader.job_line(f"{number}{part}"))
+        for suffix in suffixes:
+            job = job_of(await self._reader.job_line(f"{number}{suffix}"))
             if job is not None:
-                key = JobKey(cluster, number, job.submitted, part.removeprefix("_"))
-                return ReservationSeen(name=shown.name, node=node, job=key)
-        key = JobKey(cluster, number, 0.0, parts[0].removeprefix("_"))
-        return ReservationSeen(name=shown.name, node=node, job=key)
+                key = JobKey(cluster, number, job.submitted, suffix.removeprefix("_"))
+                return ReservationObservation(name=shown.name, node=node, job=key)
+        key = JobKey(cluster, number, 0.0, suffixes[0].removeprefix("_"))
+        return ReservationObservation(name=shown.name, node=node, job=key)
 
     async def observe(self, intent: Intent) -> Observed:
         """What an intent is about."""
@@ -150,9 +150,9 @@ class Observer:
         own = {NODE: node, RESERVATIONS: reservations}
         if intent.job is not None:
             own |= {JOB: job, BAD: "\n".join(filter(None, nodes))}
-            known = job_of(job)
-            if known is not None and known.heterogeneous:
-                own[PARTS] = await self._reader.part_lines(known.whole)
+            parsed = job_of(job)
+            if parsed is not None and parsed.heterogeneous:
+                own[COMPONENTS] = await self._reader.component_lines(parsed.base_id)
         if intent.kind in _WITH_JOBS and node:
             keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
@@ -174,8 +174,8 @@ class Observer:
             case IntentKind.REBOOT:
                 return {REBOOTS: "yes" if (await self._reader.controller()).reboots else ""}
             case IntentKind.SIGNAL_JOB:
-                asked = str(intent.job), repr(intent.asked)
-                return {SIGNALLED: self._signalled.get(asked, "")}
+                key = str(intent.job), repr(intent.asked)
+                return {SIGNALLED: self._signalled.get(key, "")}
             case IntentKind.PROBE:
                 sent = self._signalled.get((intent.node, repr(intent.asked)), "")
                 keys = () if sent else (await self._reader.jobs()).get(intent.node, ())
@@ -190,37 +190,37 @@ class Observer:
     ) -> Observed:
         observed = Observed(time=self._clock.wall(), own=own, proven_dead=proven)
         scene = scene_of(observed, self._options.mark)
-        node = NodeSeen(name=intent.node, standing=Standing.MISSING)
+        node = NodeObservation(name=intent.node, hold_state=HoldState.MISSING)
         if scene.node is not None:
-            node = seen_node(scene.node, scene.reservations, scene.field, keys)
+            node = observed_node(scene.node, scene.reservations, scene.field, keys)
         return Observed(
             time=observed.time,
             node=node,
-            job=None if intent.job is None else self._job_seen(intent.job, scene),
+            job=None if intent.job is None else self._observed_job(intent.job, scene),
             proven_dead=proven,
             own=own,
         )
 
-    def _job_seen(self, key: JobKey, scene: Scene) -> JobSeen:
-        seen, found = seen_job(key, scene.job), scene.own.get(CHECKPOINT, "")
-        if scene.parts and seen.nodes:
-            seen = msgspec.structs.replace(seen, nodes=nodes_of(scene.parts))
+    def _observed_job(self, key: JobKey, scene: Scene) -> JobObservation:
+        observed, checkpoints = observed_job(key, scene.job), scene.own.get(CHECKPOINT, "")
+        if scene.components and observed.nodes:
+            observed = msgspec.structs.replace(observed, nodes=nodes_of(scene.components))
         options = self._options.checkpoints
-        if options is None or not found:
-            return seen
-        newest, earlier = options.read(found)
+        if options is None or not checkpoints:
+            return observed
+        newest, earlier = options.read(checkpoints)
         step = options.step_of(str(key), newest)
-        return msgspec.structs.replace(seen, checkpoint=newest, earlier=earlier, step=step)
+        return msgspec.structs.replace(observed, checkpoint=newest, earlier=earlier, step=step)
 
     def _lingering(self, name: str, job: SlurmJob | None) -> str:
         """For how long a job has been seen to end, in words; empty while that is not long.
 
         Slurm tells of no moment at which it began to: SubmitTime is set anew when it has ended.
         """
-        if job is None or job.state is not JobState.ENDING:
-            self._ending.pop(name, None)
+        if job is None or job.state is not JobState.COMPLETING:
+            self._completing.pop(name, None)
             return ""
-        for_s = self._seen_for_s(self._ending, name)
+        for_s = self._observed_for_s(self._completing, name)
         return f"job {job.id} has been ending for {for_s:.0f} s" if for_s >= _LINGERS_S else ""
 
     async def _checkpoint(self, key: JobKey) -> str:
@@ -228,8 +228,8 @@ class Observer:
         options = self._options.checkpoints
         if options is None:
             return ""
-        found = await self._commands.program(options.search(str(key)), _SEARCH_S)
-        return found.output.decode("utf-8", "replace") if found.ok else ""
+        result = await self._commands.program(options.search(str(key)), _SEARCH_S)
+        return result.output.decode("utf-8", "replace") if result.ok else ""
 
     async def _without_power(self, lines: str, *, lost: bool) -> list[str]:
         """The nodes of some lines that have no power.
@@ -239,10 +239,10 @@ class Observer:
         if not self._options.power_state:
             return []
         nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
-        is_asked = is_out if lost else is_set_down
-        asked = [node.name for node in nodes if is_asked(node)]
-        off = await asyncio.gather(*map(self._is_off, asked))
-        return [name for name, is_off in zip(asked, off, strict=True) if is_off]
+        is_eligible = is_out if lost else is_set_down
+        eligible = [node.name for node in nodes if is_eligible(node)]
+        off = await asyncio.gather(*map(self._is_off, eligible))
+        return [name for name, is_off in zip(eligible, off, strict=True) if is_off]
 
     async def _is_off(self, node: str) -> bool:
         """Whether the site's own command says that a node has no power; one that fails says nothing.
@@ -250,10 +250,10 @@ class Observer:
         Switches are slow: one that said so is not asked again for some seconds.
         """
         now = self._clock.monotonic()
-        if now - self._off.get(node, -math.inf) < _OFF_HOLDS_S:
+        if now - self._off.get(node, -math.inf) < _OFF_VALID_S:
             return True
         self._off.pop(node, None)
-        argv = [word.replace("{node}", node) for word in self._options.power_state]
+        argv = [argument.replace("{node}", node) for argument in self._options.power_state]
         off = (await self._commands.program(argv, self._options.power_timeout_s)).ok
         if off:
             self._off[node] = now
@@ -284,9 +284,9 @@ class Observer:
         if not node.answering:
             self._answering.pop(key, None)
             return 0.0
-        return self._seen_for_s(self._answering, key)
+        return self._observed_for_s(self._answering, key)
 
-    def _seen_for_s(self, since: dict[_Key, float], key: _Key) -> float:
+    def _observed_for_s(self, since: dict[_Key, float], key: _Key) -> float:
         """Seconds since it was first seen to be so; a table that has grown too large begins anew."""
         if len(since) > _MOST_REMEMBERED:
             since.clear()
@@ -298,11 +298,11 @@ async def _nothing() -> str:
     return ""
 
 
-def seen_job(key: JobKey, job: SlurmJob | None) -> JobSeen:
+def observed_job(key: JobKey, job: SlurmJob | None) -> JobObservation:
     """The job in the words of the contract, under the key it was asked for by."""
     if job is None or not job.is_of(key):
-        return JobSeen(key=key, state=JobState.MISSING)
-    return JobSeen(
+        return JobObservation(key=key, state=JobState.MISSING)
+    return JobObservation(
         key=key,
         state=job.state,
         user=job.user,
@@ -314,5 +314,5 @@ def seen_job(key: JobKey, job: SlurmJob | None) -> JobSeen:
         requeueable=job.requeueable,
         interactive=not job.batch,
         failed=job.died,
-        text=f"{job.word.lower()}, exit code {job.exit_code}" if job.died else job.reason,
+        text=f"{job.slurm_state.lower()}, exit code {job.exit_code}" if job.died else job.reason,
     )

@@ -59,11 +59,11 @@ class AlertmanagerSink:
 
     async def deliver(self, notice: Notice, reference: str) -> Outcome:
         """Send a notice; the reference is the labels, which stay those of the first."""
-        labels = _known(reference) or labels_of(notice, self._labels)
+        labels = _stored_labels(reference) or labels_of(notice, self._labels)
         reference = msgspec.json.encode(labels).decode()
         payload = msgspec.json.encode([alert(notice, labels, self._clock.wall())])
         outcomes = [await self._post(url, payload, reference) for url in self._urls]
-        return min(outcomes, key=lambda one: list(Status).index(one.status))
+        return min(outcomes, key=lambda outcome: list(Status).index(outcome.status))
 
     async def _post(self, url: str, payload: bytes, reference: str) -> Outcome:
         try:
@@ -76,7 +76,7 @@ class AlertmanagerSink:
         await self._poster.close()
 
 
-def _known(reference: str) -> dict[str, str]:
+def _stored_labels(reference: str) -> dict[str, str]:
     try:
         return msgspec.json.decode(reference, type=dict[str, str])
     except msgspec.MsgspecError:
@@ -93,24 +93,24 @@ def labels_of(notice: Notice, more: dict[str, str]) -> dict[str, str]:
 
 def alert(notice: Notice, labels: dict[str, str], now: float) -> dict[str, object]:
     """One alert of the API; one that is open ends by itself when nobody tells of it any more."""
-    ends = now + KEPT_S if notice.closed is None else min(notice.closed, now)
+    ends_at = now + KEPT_S if notice.closed is None else min(notice.closed, now)
     annotations = {
         "summary": headline(notice),
         "description": body(notice),
         "severity": notice.severity.value,
     }
-    if link := next((asked.link for asked in notice.asks if asked.link), ""):
+    if link := next((approval.link for approval in notice.asks if approval.link), ""):
         annotations["decide_url"] = link
     if notice.runbook:
         annotations["runbook_url"] = notice.runbook
     return {
         "labels": labels,
         "annotations": {name: fitted(text, _MOST_ANNOTATION) for name, text in annotations.items()},
-        "startsAt": _moment(min(notice.since, ends)),
-        "endsAt": _moment(ends),
+        "startsAt": _rfc3339(min(notice.since, ends_at)),
+        "endsAt": _rfc3339(ends_at),
         **({"generatorURL": notice.link} if notice.link else {}),
     }
 
 
-def _moment(time: float) -> str:
+def _rfc3339(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")

@@ -152,8 +152,8 @@ def recipients(notice: Notice, options: EmailOptions) -> tuple[str, ...]:
     """
     users: tuple[str, ...] = ()
     if options.to_users:
-        known = [user for user in notice.users if _MAILBOX.fullmatch(user)]
-        users = tuple(options.to_users.replace(_USER, user) for user in known[:_MOST_USERS])
+        mailboxes = [user for user in notice.users if _MAILBOX.fullmatch(user)]
+        users = tuple(options.to_users.replace(_USER, user) for user in mailboxes[:_MOST_USERS])
     return tuple(dict.fromkeys((*options.to, *users)))
 
 

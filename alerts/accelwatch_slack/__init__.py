@@ -21,7 +21,7 @@ _LATER = frozenset(
     | {"token_expired", "missing_scope", "channel_not_found", "not_in_channel", "is_archived"}
 )
 """Errors that Slack, or somebody who mends the channel or the token, may overcome."""
-_RINGS = frozenset({NoticeKind.ASKED, NoticeKind.CALLED})
+_RINGS = frozenset({NoticeKind.APPROVAL, NoticeKind.CALLED})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 
 
@@ -92,8 +92,8 @@ class SlackSink:
         if notice.kind in _RINGS and outcome.status is Status.DELIVERED:
             # The message that is edited later has all of it; the answer to it is what rings.
             answer = {**question(notice), "thread_ts": ts, "reply_broadcast": True}
-            rung = await self._call("chat.postMessage", answer, reference)
-            return msgspec.structs.replace(rung, reference=outcome.reference)
+            reply = await self._call("chat.postMessage", answer, reference)
+            return msgspec.structs.replace(reply, reference=outcome.reference)
         return outcome
 
     async def _call(self, method: str, payload: dict[str, object], reference: str) -> Outcome:
@@ -103,14 +103,14 @@ class SlackSink:
             "Authorization": f"Bearer {self._token}",
         }
         answer = await self._poster.post(f"{self._api}/{method}", body, headers, reads_body=True)
-        return _judged(answer, reference)
+        return _web_api_outcome(answer, reference)
 
     async def close(self) -> None:
         """Give the connections back."""
         await self._poster.close()
 
 
-def _judged(answer: Answer, reference: str) -> Outcome:
+def _web_api_outcome(answer: Answer, reference: str) -> Outcome:
     """The Web API answers 200 to what it refuses as well; its body says so."""
     if not answer.well:
         return outcome_of(answer, reference)

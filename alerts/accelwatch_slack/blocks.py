@@ -19,11 +19,11 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 def message(notice: Notice) -> dict[str, object]:
     """`text` for notifications, and the blocks in an attachment, whose edge has a colour."""
-    said = _escaped(headline(notice))
-    blocks = [_plain(said), *(_plain(part) for part in _parts(body(notice)))]
+    title = _escaped(headline(notice))
+    blocks = [_plain(title), *(_plain(section) for section in _sections(body(notice)))]
     colour = _OVER if notice.kind is NoticeKind.CLOSED else _COLOURS[notice.severity]
     return {
-        "text": said,
+        "text": title,
         "attachments": [{"color": colour, "blocks": [*blocks[: MOST_BLOCKS - 1], *_links(notice)]}],
         "unfurl_links": False,
         "unfurl_media": False,
@@ -32,33 +32,33 @@ def message(notice: Notice) -> dict[str, object]:
 
 def question(notice: Notice) -> dict[str, object]:
     """A short answer to the message, for whoever has to decide or look; the rest stands there."""
-    said = _escaped(headline(notice))
+    title = _escaped(headline(notice))
     why = notice.done[-1:] if notice.kind is NoticeKind.CALLED else ()
-    parts = [part for line in why for part in _parts(line)]
+    sections = [section for line in why for section in _sections(line)]
     return {
-        "text": said,
-        "blocks": [_plain(said), *map(_plain, parts), *_links(notice)],
+        "text": title,
+        "blocks": [_plain(title), *map(_plain, sections), *_links(notice)],
         "unfurl_links": False,
         "unfurl_media": False,
     }
 
 
-def _parts(text: str) -> list[str]:
+def _sections(text: str) -> list[str]:
     """Lines gathered to texts that a section takes."""
-    parts: list[str] = []
+    sections: list[str] = []
     for line in map(_escaped, text.split("\n")):
-        if parts and len(parts[-1].encode()) + 1 + len(line.encode()) <= MOST_TEXT:
-            parts[-1] += f"\n{line}"
+        if sections and len(sections[-1].encode()) + 1 + len(line.encode()) <= MOST_TEXT:
+            sections[-1] += f"\n{line}"
         else:
-            parts.append(line)
-    return parts
+            sections.append(line)
+    return sections
 
 
 def _links(notice: Notice) -> list[dict[str, object]]:
     links = [
         f"<{_escaped(url).replace('|', '%7C')}|{name}>"
         for name, url in (
-            *((f"Decide on {_name(asked.node)}", asked.link) for asked in notice.asks),
+            *((f"Decide on {_name(approval.node)}", approval.link) for approval in notice.asks),
             ("Incident", notice.link),
             ("Runbook", notice.runbook),
         )

@@ -70,7 +70,7 @@ def _message(notice: Notice, lines: list[str]) -> dict[str, object]:
         "msteams": {"width": "Full"},
         "body": [title, *(_block(fitted(line, _MOST_LINE), spacing="Small") for line in lines)],
     }
-    decide = [(f"Decide on {fitted(one.node, 60)}", one.link) for one in notice.asks]
+    decide = [(f"Decide on {fitted(approval.node, 60)}", approval.link) for approval in notice.asks]
     links = [*decide, ("Runbook", notice.runbook), ("Incident", notice.link)]
     actions = [
         {"type": "Action.OpenUrl", "title": name, "url": url}

@@ -8,7 +8,7 @@ from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome
 from accelwatch.alerting.sink import Notice, Outcome, SinkContext
 from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch.plugins.options import check_url, checked
-from accelwatch.schema.moments import moment_or_none, timestamp
+from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
 SCHEMA = "accelwatch.webhook/2"
 """The greater number is for what a receiver of the smaller one would misread."""
@@ -37,19 +37,19 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
-_MOMENTS = frozenset({"since", "time", "closed", "at", "until", "as_of"})
+_TIMESTAMPS = frozenset({"since", "time", "closed", "at", "until", "as_of"})
 
 
-def with_moments(part: msgspec.Struct) -> dict[str, Any]:
+def with_timestamps(struct: msgspec.Struct) -> dict[str, Any]:
     """A notice, or a plan of it, as an object in which every moment is RFC 3339 in UTC."""
-    return {name: _plain(name, value) for name, value in msgspec.structs.asdict(part).items()}
+    return {name: _plain(name, value) for name, value in msgspec.structs.asdict(struct).items()}
 
 
 def _plain(name: str, value: Any) -> Any:
-    if name in _MOMENTS:
-        return moment_or_none(value)
+    if name in _TIMESTAMPS:
+        return timestamp_or_none(value)
     if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
-        return [with_moments(one) for one in value]
+        return [with_timestamps(nested) for nested in value]
     return value
 
 
@@ -76,7 +76,7 @@ class WebhookSink:
                 schema=SCHEMA,
                 type=f"incident.{notice.kind.value}",
                 timestamp=timestamp(notice.time),
-                data=with_moments(notice),
+                data=with_timestamps(notice),
             )
         )
         id_ = f"{notice.key}.{notice.sequence}".replace("/", ".")

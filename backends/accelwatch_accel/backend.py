@@ -38,8 +38,8 @@ class AccelBackend:
     def probe(self) -> Probe:
         """Look through /sys/class/accel."""
         nodes = node.find_nodes(self._context.root)
-        found = " ".join(f"accel{one.number} ({one.driver})" for one in nodes)
-        check = Check(subject="/sys/class/accel", ok=bool(nodes), found=found)
+        listing = " ".join(f"accel{entry.number} ({entry.driver})" for entry in nodes)
+        check = Check(subject="/sys/class/accel", ok=bool(nodes), found=listing)
         return Probe(present=bool(nodes), checks=(check,))
 
     def open(self) -> Opened:

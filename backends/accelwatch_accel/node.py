@@ -20,9 +20,9 @@ _MODELS = {
 _MAKES = {"rocket": "Rockchip NPU", "ethosu": "Arm Ethos-U"}
 """By driver, where nothing says more."""
 _ETHOS = re.compile(r"OF_COMPATIBLE_\d=arm,ethos-u(\d{2,3})\s*", re.ASCII)
-_ROCKET_PLACE = "rknn"
+_ROCKET_NAME = "rknn"
 """rocket shows all its cores as one device, which no driver is bound to (rocket_drv.c)."""
-_KEEPS_WORDS = frozenset({"amdxdna"})
+_READABLE_ASLEEP = frozenset({"amdxdna"})
 """Drivers that answer their own attributes from memory, without waking the device (amdxdna_sysfs.c)."""
 _FIRMWARE = re.compile(r"\d{1,10}(?:\.\d{1,10}){1,5}", re.ASCII)
 _PRODUCT = re.compile(r"[A-Za-z][\w .()+-]{1,60}", re.ASCII)
@@ -34,21 +34,21 @@ class Node(msgspec.Struct, frozen=True):
 
     number: int
     """N of `/dev/accel/accelN`."""
-    place: str
+    bus_name: str
     """Name of the device below its bus: a PCI id, or a platform device's name."""
     driver: str
     folder: Path
     """The device's folder, through the class."""
 
     @property
-    def keeps_words(self) -> bool:
+    def is_readable_asleep(self) -> bool:
         """Whether it can be identified while it sleeps."""
-        return self.driver in _KEEPS_WORDS
+        return self.driver in _READABLE_ASLEEP
 
     @property
     def pci_bus_id(self) -> str | None:
         """Lower case; None on another bus."""
-        return normal_pci_bus_id(self.place) if _PCI.fullmatch(self.place) else None
+        return normal_pci_bus_id(self.bus_name) if _PCI.fullmatch(self.bus_name) else None
 
 
 def find_nodes(root: Path) -> list[Node]:
@@ -57,11 +57,11 @@ def find_nodes(root: Path) -> list[Node]:
     for entry in sysfs.list_dir(root / "sys/class/accel"):
         match = _NODE.fullmatch(entry.name)
         folder = entry / "device"
-        place, driver = sysfs.link_name(folder), sysfs.link_name(folder / "driver")
-        if driver is None and place == _ROCKET_PLACE:
+        bus_name, driver = sysfs.link_name(folder), sysfs.link_name(folder / "driver")
+        if driver is None and bus_name == _ROCKET_NAME:
             driver = "rocket"
-        if match and place and driver and driver not in OWNED:
-            nodes.append(Node(int(match[1]), place, driver, folder))
+        if match and bus_name and driver and driver not in OWNED:
+            nodes.append(Node(int(match[1]), bus_name, driver, folder))
     return nodes
 
 
@@ -70,13 +70,13 @@ def describe(root: Path, node: Node) -> Device:
     ids = sysfs.read_int(node.folder / "vendor"), sysfs.read_int(node.folder / "device")
     bus_id = node.pci_bus_id
     return Device(
-        id=f"{VENDOR}:{node.place}",
+        id=f"{VENDOR}:{node.bus_name}",
         vendor=VENDOR,
         backend="accel",
         index=node.number,
         name=f"accel{node.number}",
         kind=DeviceKind.NPU,
-        model=next((name for known, name in _MODELS.items() if known == ids), _make(node)),
+        model=next((name for key, name in _MODELS.items() if key == ids), _make(node)),
         architecture="xdna" if node.driver == "amdxdna" else None,
         driver_version=driver_version(root, node.driver),
         pci_bus_id=bus_id,
@@ -94,8 +94,8 @@ def identified(device: Device, node: Node) -> Device:
 
 
 def _make(node: Node) -> str | None:
-    told = sysfs.read_text(node.folder / "uevent") if node.driver == "ethosu" else ""
-    lines = told.splitlines() if isinstance(told, str) else ()
+    uevent = sysfs.read_text(node.folder / "uevent") if node.driver == "ethosu" else ""
+    lines = uevent.splitlines() if isinstance(uevent, str) else ()
     match = next(filter(None, map(_ETHOS.fullmatch, lines)), None)
     return f"Arm Ethos-U{match[1]}" if match else _MAKES.get(node.driver)
 

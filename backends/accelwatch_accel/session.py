@@ -7,7 +7,7 @@ from accelwatch.backend_kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
 from accelwatch.kernel.drm_fdinfo import FdinfoScanner
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_accel import node
@@ -29,50 +29,50 @@ class Session:
     def open(self) -> Opened:
         """Nothing is loaded. Raises BackendUnavailable where there is no device."""
         root = self._context.root
-        drivers = sorted({one.driver for one in node.find_nodes(root)})
+        drivers = sorted({entry.driver for entry in node.find_nodes(root)})
         if not drivers:
             raise BackendUnavailable(
                 "no device that this backend reads is below /sys/class/accel",
                 reason="no_device",
                 remedy="load the driver of the NPU, such as amdxdna",
             )
-        known = {driver: node.driver_version(root, driver) for driver in drivers}
-        versions = {driver: version for driver, version in known.items() if version}
+        by_driver = {driver: node.driver_version(root, driver) for driver in drivers}
+        versions = {driver: version for driver, version in by_driver.items() if version}
         return Opened(source="sysfs", versions=versions)
 
     def discover(self) -> Sequence[Device]:
         """All devices, asleep or not."""
         root = self._context.root
-        return [node.describe(root, one) for one in node.find_nodes(root)]
+        return [node.describe(root, entry) for entry in node.find_nodes(root)]
 
     def identify(self, device: Device) -> Sequence[Device]:
         """With product and firmware, also asleep where its driver keeps them. Raises DeviceLost."""
         mine = self._node(device)
         if self._context.leaves_asleep(mine.pci_bus_id):
-            return [node.identified(device, mine) if mine.keeps_words else device]
+            return [node.identified(device, mine) if mine.is_readable_asleep else device]
         self._require_there(mine)
         return [node.identified(device, mine)]
 
     def readable_asleep(self, device: Device) -> bool:
         """Whether it may be identified asleep; that it sleeps is what reading it says then."""
         return any(
-            one.keeps_words and f"{node.VENDOR}:{one.place}" == device.id
-            for one in node.find_nodes(self._context.root)
+            entry.is_readable_asleep and f"{node.VENDOR}:{entry.bus_name}" == device.id
+            for entry in node.find_nodes(self._context.root)
         )
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What its clients use. Raises DeviceSuspended before anything could wake it, DeviceLost."""
         mine = self._node(device)
         if self._context.leaves_asleep(mine.pci_bus_id):
-            raise DeviceSuspended(f"{mine.place} is in runtime suspend and was left asleep")
+            raise DeviceSuspended(f"{mine.bus_name} is in runtime suspend and was left asleep")
         self._require_there(mine)
         out = Collected(device.id)
         if mine.pci_bus_id is not None:
-            put_link(out, self._context.root, mine.pci_bus_id)
+            collect_link(out, self._context.root, mine.pci_bus_id)
         if request.processes:
-            self._tell_numbers(out, request)
+            self._report_numbers(out, request)
         usage = self._usages.setdefault(
-            device.id, Usage(self._context.root, self._scanner, mine.place)
+            device.id, Usage(self._context.root, self._scanner, mine.bus_name)
         )
         if self._context.one_shot:
             usage.read(Collected(device.id), self._context.clock.monotonic())
@@ -87,7 +87,7 @@ class Session:
         reading = out.reading(sources=sources)
         return [with_processes(self._context.root, reading, listed)]
 
-    def _tell_numbers(self, out: Collected, request: Request) -> None:
+    def _report_numbers(self, out: Collected, request: Request) -> None:
         early = Collected(out.device_id)
         early.values, early.absent = dict(out.values), dict(out.absent)
         for key in OF_CLIENTS:
@@ -95,11 +95,11 @@ class Session:
         request.numbers([early.reading(sources={"*": "sysfs"})])
 
     def _node(self, device: Device) -> node.Node:
-        for one in node.find_nodes(self._context.root):
-            if f"{node.VENDOR}:{one.place}" == device.id:
-                return one
+        for entry in node.find_nodes(self._context.root):
+            if f"{node.VENDOR}:{entry.bus_name}" == device.id:
+                return entry
         raise DeviceLost(f"{device.name} is gone from /sys/class/accel", code="gone")
 
     def _require_there(self, mine: node.Node) -> None:
         if node.off_the_bus(mine):
-            raise DeviceLost(f"{mine.place} is gone from its bus", code="gone")
+            raise DeviceLost(f"{mine.bus_name} is gone from its bus", code="gone")

@@ -95,7 +95,7 @@ def _rocm() -> Path:
     return Path(os.environ.get("ROCM_HOME") or os.environ.get("ROCM_PATH") or _ROCM)
 
 
-def _wanted(context: Context) -> bool:
+def _is_enabled(context: Context) -> bool:
     return context.options.get("amdsmi", "auto") != "never" and not context.one_shot
 
 
@@ -147,7 +147,7 @@ def load(context: Context) -> "Enrichment | None":
     Every call into the library may crash the process or not come back: a one-shot reading never
     loads it, and the agent does so only in its collector child.
     """
-    if not _wanted(context) or not _library_loads():
+    if not _is_enabled(context) or not _library_loads():
         return None
     with _silenced():
         module = _module()
@@ -199,15 +199,15 @@ class Enrichment:
         smi, bus_id = self._module, device.pci_bus_id or ""
         changes: dict[str, str] = {}
         if device.uuid is None:
-            _note(changes, "uuid", self._ask(bus_id, smi.amdsmi_get_gpu_device_uuid, handle))
-        asic = self._ask(bus_id, smi.amdsmi_get_gpu_asic_info, handle)
+            _note(changes, "uuid", self._query(bus_id, smi.amdsmi_get_gpu_device_uuid, handle))
+        asic = self._query(bus_id, smi.amdsmi_get_gpu_asic_info, handle)
         if isinstance(asic, dict) and device.serial is None:
             _note(changes, "serial", asic.get("asic_serial"))
         if isinstance(asic, dict) and (device.model or "AMD GPU ").startswith("AMD GPU "):
             _note(changes, "model", asic.get("market_name"))
         if device.partition_mode is None:
             modes = [
-                self._ask(bus_id, call, handle)
+                self._query(bus_id, call, handle)
                 for call in (
                     smi.amdsmi_get_gpu_compute_partition,
                     smi.amdsmi_get_gpu_memory_partition,
@@ -229,14 +229,14 @@ class Enrichment:
             return
         before = set(out.values)
         bus_id = device.pci_bus_id or ""
-        known = {series[0] for series in before}
-        if slow and "ecc_errors_total" not in known:
+        present_keys = {series[0] for series in before}
+        if slow and "ecc_errors_total" not in present_keys:
             self._errors(bus_id, handle, out)
-        if slow and "memory_retired_pages" not in known:
+        if slow and "memory_retired_pages" not in present_keys:
             self._pages(bus_id, handle, out)
-        if slow and "interconnect_links" not in known:
+        if slow and "interconnect_links" not in present_keys:
             self._links(bus_id, handle, out)
-        if "throttle_seconds_total" not in known:
+        if "throttle_seconds_total" not in present_keys:
             self._throttle(bus_id, handle, slow, now, out)
         for series in out.values.keys() - before:
             sources[series[0]] = "amdsmi"
@@ -246,14 +246,14 @@ class Enrichment:
         """The first handle of a PCI id: further ones are partitions."""
         if self._handles is None:
             self._handles = {}
-            handles = self._ask("", self._module.amdsmi_get_processor_handles)
+            handles = self._query("", self._module.amdsmi_get_processor_handles)
             for handle in handles if isinstance(handles, list) else ():
-                bus_id = self._ask("", self._module.amdsmi_get_gpu_device_bdf, handle)
+                bus_id = self._query("", self._module.amdsmi_get_gpu_device_bdf, handle)
                 if _is_text(bus_id):
                     self._handles.setdefault(normal_pci_bus_id(bus_id), handle)
         return self._handles.get(device.pci_bus_id or "")
 
-    def _ask(self, bus_id: str, call: Callable[..., Any], *args: Any) -> Any:
+    def _query(self, bus_id: str, call: Callable[..., Any], *args: Any) -> Any:
         """The call's answer, or an absence; what a device does not support is asked once."""
         key = (bus_id, f"{call.__name__}{args[1:]}")
         if key in self._unsupported:
@@ -269,7 +269,7 @@ class Enrichment:
 
     def _errors(self, bus_id: str, handle: Any, out: Collected) -> None:
         smi = self._module
-        total = self._ask(bus_id, smi.amdsmi_get_gpu_total_ecc_count, handle)
+        total = self._query(bus_id, smi.amdsmi_get_gpu_total_ecc_count, handle)
         if isinstance(total, Absence):
             _miss(out, "ecc_errors_total", total)
             return
@@ -290,13 +290,13 @@ class Enrichment:
         for block in smi.AmdSmiGpuBlock:
             if block.name in ("INVALID", "RESERVED"):
                 continue
-            counts = self._ask(bus_id, smi.amdsmi_get_gpu_ecc_count, handle, block)
+            counts = self._query(bus_id, smi.amdsmi_get_gpu_ecc_count, handle, block)
             if isinstance(counts, dict):
                 blocks[block.name.lower()] = _counts(counts)
         return blocks
 
     def _pages(self, bus_id: str, handle: Any, out: Collected) -> None:
-        pages = self._ask(bus_id, self._module.amdsmi_get_gpu_bad_page_info, handle)
+        pages = self._query(bus_id, self._module.amdsmi_get_gpu_bad_page_info, handle)
         if isinstance(pages, Absence):
             _miss(out, "memory_retired_pages", pages)
             return
@@ -306,7 +306,7 @@ class Enrichment:
         fill(out, "memory_repair_failed", int(2 in states))
 
     def _links(self, bus_id: str, handle: Any, out: Collected) -> None:
-        answer = self._ask(bus_id, self._module.amdsmi_get_gpu_xgmi_link_status, handle)
+        answer = self._query(bus_id, self._module.amdsmi_get_gpu_xgmi_link_status, handle)
         states = answer.get("status", []) if isinstance(answer, dict) else []
         if "U" in states or "D" in states:
             fill(out, "interconnect_links", states.count("U"), "xgmi", "up")
@@ -319,7 +319,7 @@ class Enrichment:
         """The library takes 100 ms over this, so it is asked as rarely as the slow quantities."""
         meter = self._meters.setdefault(bus_id, ResidencyMeter())
         answer = (
-            self._ask(bus_id, self._module.amdsmi_get_violation_status, handle) if slow else None
+            self._query(bus_id, self._module.amdsmi_get_violation_status, handle) if slow else None
         )
         if isinstance(answer, dict) and _is_count(answer.get("acc_counter")):
             residencies = {

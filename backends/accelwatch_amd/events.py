@@ -28,6 +28,6 @@ class EventQueue:
         """All events there are, as soon as there is one; none after `timeout_s` seconds."""
         with self._filled:
             self._filled.wait_for(lambda: bool(self._events), timeout_s)
-            taken = list(self._events)
+            drained = list(self._events)
             self._events.clear()
-            return taken
+            return drained

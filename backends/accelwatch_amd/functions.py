@@ -36,7 +36,7 @@ def hexadecimal(text: str) -> int | None:
 
 
 def _function(name: str, folder: Tree) -> Function | None:
-    facts = parse_uevent(folder.word("uevent") or "")
+    facts = parse_uevent(folder.text_or_none("uevent") or "")
     vendor, _, device = facts.get("PCI_ID", "").partition(":")
     device_id, code = hexadecimal(device), hexadecimal(facts.get("PCI_CLASS", ""))
     if hexadecimal(vendor) != _VENDOR_ID or device_id is None or code is None:

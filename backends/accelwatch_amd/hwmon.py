@@ -31,7 +31,7 @@ def find_hwmon(device: Tree) -> Tree | None:
     """The folder whose `name` is the driver's; its number changes from boot to boot."""
     for name in device.below("hwmon").names("hwmon*"):
         folder = device.below(f"hwmon/{name}")
-        if folder.word("name") in _DRIVERS:
+        if folder.text_or_none("name") in _DRIVERS:
             return folder
     return None
 
@@ -40,7 +40,7 @@ def _temperatures(hwmon: Tree) -> list[Row]:
     """Exactly 0 degrees, and -273.15 for an unset limit, are what the driver shows for "no value"."""
     rows = []
     for number in (1, 2, 3):
-        label = hwmon.word(f"temp{number}_label") or ("edge" if number == 1 else "")
+        label = hwmon.text_or_none(f"temp{number}_label") or ("edge" if number == 1 else "")
         sensor = _SENSORS.get(label)
         if sensor is None:
             continue
@@ -67,7 +67,7 @@ _CAPS: tuple[Row, ...] = (
 _FAN = Row("fan1_input", "fan_speed_rpm", ("0",), 1, -1, 50_000)
 
 
-def _put(hwmon: Tree, row: Row, out: Collected) -> Absence | None:
+def _record(hwmon: Tree, row: Row, out: Collected) -> Absence | None:
     """Record one row; returns why not, if not."""
     number = hwmon.integer(row.file)
     if isinstance(number, int):
@@ -83,7 +83,7 @@ def _put(hwmon: Tree, row: Row, out: Collected) -> Absence | None:
 def _power(hwmon: Tree, out: Collected) -> None:
     """The averaged figure where there is one: most boards have only that, MI300 only the other."""
     for file in ("power1_average", "power1_input"):
-        if _put(hwmon, Row(file, "power_watts", (), _WATTS, -1, _HIGHEST_POWER), out) is None:
+        if _record(hwmon, Row(file, "power_watts", (), _WATTS, -1, _HIGHEST_POWER), out) is None:
             return
 
 
@@ -110,27 +110,27 @@ def _fan_ratio(hwmon: Tree, out: Collected) -> None:
 def _clocks(hwmon: Tree, out: Collected) -> None:
     """A clock of 0 Hz is true: the graphics block is switched off while idle."""
     for number, unlabelled in ((1, "sclk"), (2, "mclk")):
-        label = hwmon.word(f"freq{number}_label") or unlabelled
+        label = hwmon.text_or_none(f"freq{number}_label") or unlabelled
         domain = _CLOCKS.get(label)
         if domain is not None:
             row = Row(f"freq{number}_input", "clock_hertz", (domain,), 1, -1, 20_000_000_000)
-            _put(hwmon, row, out)
+            _record(hwmon, row, out)
 
 
 def _voltages(hwmon: Tree, out: Collected) -> None:
     """0 V is believed only of a graphics rail whose clock stands still."""
     for number in (0, 1):
-        rail = _RAILS.get(hwmon.word(f"in{number}_label") or "")
+        rail = _RAILS.get(hwmon.text_or_none(f"in{number}_label") or "")
         if rail is None:
             continue
         stopped = rail == "graphics" and out.values.get(("clock_hertz", "graphics")) == 0
         row = Row(f"in{number}_input", "voltage_volts", (rail,), 1000, -1 if stopped else 0, 20_000)
-        _put(hwmon, row, out)
+        _record(hwmon, row, out)
 
 
 def has_northbridge_rail(hwmon: Tree | None) -> bool:
     """Whether `vddnb` is shown, which the driver does for APUs only."""
-    return hwmon is not None and hwmon.word("in1_label") == "vddnb"
+    return hwmon is not None and hwmon.text_or_none("in1_label") == "vddnb"
 
 
 def read_hwmon(hwmon: Tree, out: Collected, *, limits: bool) -> None:
@@ -138,10 +138,10 @@ def read_hwmon(hwmon: Tree, out: Collected, *, limits: bool) -> None:
     _power(hwmon, out)
     for row in _temperatures(hwmon):
         if limits or row.key == "temperature_celsius":
-            _put(hwmon, row, out)
+            _record(hwmon, row, out)
     for row in _CAPS if limits else ():
-        _put(hwmon, row, out)
-    _put(hwmon, _FAN, out)
+        _record(hwmon, row, out)
+    _record(hwmon, _FAN, out)
     _fan_ratio(hwmon, out)
     _clocks(hwmon, out)
     _voltages(hwmon, out)

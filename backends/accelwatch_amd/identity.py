@@ -72,7 +72,9 @@ def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node
         vbios_version=texts["vbios_version"],
         firmware_version=_firmware(tree),
         driver_version=driver_version(root, function.driver),
-        memory_kind=_memory_kind(names.shares_memory(function.device_id) or _looks_shared(tree)),
+        memory_kind=_memory_kind(
+            names.shares_memory(function.device_id) or _uses_shared_memory(tree)
+        ),
         partition_mode=partition_mode(tree),
         device_nodes=device.device_nodes or _render_nodes(nodes),
         absent=absent,
@@ -82,17 +84,19 @@ def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node
 def partition_mode(tree: Tree) -> str | None:
     """`CPX/NPS4`: how compute and memory are divided; None where the device cannot be."""
     files = ("current_compute_partition", "current_memory_partition")
-    modes = [tree.word(file) or "" for file in files]
+    modes = [tree.text_or_none(file) or "" for file in files]
     return "/".join(mode for mode in modes if _MODE.fullmatch(mode)) or None
 
 
 def driver_version(root: Tree, driver: str) -> str | None:
     """Version of a driver from AMD's packages, else the kernel's release, whose part it is."""
-    return root.word(f"sys/module/{driver}/version") or root.word("proc/sys/kernel/osrelease")
+    return root.text_or_none(f"sys/module/{driver}/version") or root.text_or_none(
+        "proc/sys/kernel/osrelease"
+    )
 
 
 def _unique_id(tree: Tree) -> str | None:
-    text = (tree.word("unique_id") or "").lower()
+    text = (tree.text_or_none("unique_id") or "").lower()
     number = hexadecimal(text)
     return f"{number:016x}" if number and len(text) <= 18 else None
 
@@ -111,7 +115,7 @@ def _memory_kind(shared: bool) -> MemoryKind:
     return MemoryKind.SHARED if shared else MemoryKind.DEDICATED
 
 
-def _looks_shared(tree: Tree) -> bool:
+def _uses_shared_memory(tree: Tree) -> bool:
     header = tree.raw("gpu_metrics")
     if isinstance(header, bytes) and len(header) > 3 and header[2] in _SMU_SHARED_FORMATS:
         return True

@@ -48,7 +48,7 @@ def parse_properties(text: str) -> dict[str, int]:
 def _links(node: Tree) -> tuple[int, ...]:
     peers = []
     for name in node.below("io_links").names("*"):
-        link = parse_properties(node.word(f"io_links/{name}/properties") or "")
+        link = parse_properties(node.text_or_none(f"io_links/{name}/properties") or "")
         if link.get("type") == _XGMI and "node_to" in link:
             peers.append(link["node_to"])
     return tuple(peers)
@@ -56,7 +56,9 @@ def _links(node: Tree) -> tuple[int, ...]:
 
 def _memory(node: Tree) -> int:
     banks = node.below("mem_banks").names("*")
-    sizes = (parse_properties(node.word(f"mem_banks/{bank}/properties") or "") for bank in banks)
+    sizes = (
+        parse_properties(node.text_or_none(f"mem_banks/{bank}/properties") or "") for bank in banks
+    )
     return sum(bank.get("size_in_bytes", 0) for bank in sizes)
 
 
@@ -66,7 +68,7 @@ def _slot(domain: int, location: int) -> str:
 
 
 def _node(number: int, node: Tree) -> Node | None:
-    facts = parse_properties(node.word("properties") or "")
+    facts = parse_properties(node.text_or_none("properties") or "")
     location = facts.get("location_id", 0)
     gpu_id = node.integer("gpu_id")
     if not facts.get("simd_count") or "location_id" not in facts:
@@ -88,7 +90,7 @@ def _node(number: int, node: Tree) -> Node | None:
 
 def topology_generation(root: Tree) -> str | None:
     """A number that changes with the topology, such as when a device is partitioned anew."""
-    return root.word(f"{_KFD}/topology/generation_id")
+    return root.text_or_none(f"{_KFD}/topology/generation_id")
 
 
 def read_nodes(root: Tree) -> tuple[Node, ...]:

@@ -62,11 +62,11 @@ def parse_ids(text: str, device_id: int, revision: int) -> str | None:
 
     It has a few pairs with two names; then either may be right and both are given.
     """
-    wanted = (f"{device_id:X}", f"{revision:X}")
+    key = (f"{device_id:X}", f"{revision:X}")
     names: dict[str, None] = {}
     for line in text.splitlines():
         fields = [field.strip() for field in line.split(",", 2)]
-        if len(fields) == 3 and (fields[0].upper(), fields[1].upper().lstrip("0") or "0") == wanted:
+        if len(fields) == 3 and (fields[0].upper(), fields[1].upper().lstrip("0") or "0") == key:
             names[fields[2]] = None
     return " / ".join(name for name in names if name) or None
 
@@ -76,7 +76,7 @@ def listed_name(root: Tree, device_id: int, revision: int | None) -> str | None:
     if revision is None:
         return None
     for path in _IDS:
-        text = root.word(path)
+        text = root.text_or_none(path)
         name = parse_ids(text, device_id, revision) if text else None
         if name:
             return name

@@ -1,7 +1,7 @@
 """The PCIe link of a board, and its errors."""
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_errors import put_errors
+from accelwatch.kernel.pcie_errors import collect_errors
 from accelwatch.kernel.pcie_link import STATES, is_bridge, link_of
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import ReadBytes, Tree, fill
@@ -39,11 +39,11 @@ def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
         generation, lanes = link_of(
             side.text(f"{state}_link_speed"), side.integer(f"{state}_link_width")
         )
-        _put(out, "pcie_link_generation", generation, state)
-        _put(out, "pcie_link_width_lanes", lanes, state)
+        _record(out, "pcie_link_generation", generation, state)
+        _record(out, "pcie_link_width_lanes", lanes, state)
 
 
-def _put(out: Collected, key: str, value: int | Absence, state: str) -> None:
+def _record(out: Collected, key: str, value: int | Absence, state: str) -> None:
     if not isinstance(value, Absence):
         out.put(key, value, state)
     elif value is not Absence.UNSUPPORTED:
@@ -55,4 +55,4 @@ def read_errors(device: Tree, out: Collected) -> None:
     replays = device.integer("pcie_replay_count")
     if isinstance(replays, int) and replays >= 0:
         fill(out, "pcie_errors_total", replays, "replay")
-    put_errors(out, device.text)
+    collect_errors(out, device.text)

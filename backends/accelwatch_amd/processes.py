@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import proc
-from accelwatch.kernel.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, held_bytes
+from accelwatch.kernel.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, client_memory_bytes
 from accelwatch.schema.reading import Process
 from accelwatch_amd.kfd import KfdUse
 
@@ -18,7 +18,9 @@ def _kind(clients: list[DrmClient], computes: bool) -> str:
     used = {engine for client in clients for engine, busy in client.engines.items() if busy}
     compute = computes or "compute" in used
     graphics = bool(used - {"compute", "dma"}) or not compute
-    return "+".join(name for name, holds in (("compute", compute), ("graphics", graphics)) if holds)
+    return "+".join(
+        name for name, is_used in (("compute", compute), ("graphics", graphics)) if is_used
+    )
 
 
 def _memory(clients: list[DrmClient], use: KfdUse | None, shared: bool) -> int | None:
@@ -28,7 +30,9 @@ def _memory(clients: list[DrmClient], use: KfdUse | None, shared: bool) -> int |
     drm-usage-stats counts it in full); only sums over processes leave it out.
     """
     regions = _SHARED_REGIONS if shared else _REGIONS
-    amounts = [amount for client in clients if (amount := held_bytes(client, regions)) is not None]
+    amounts = [
+        amount for client in clients if (amount := client_memory_bytes(client, regions)) is not None
+    ]
     accounts = [sum(amounts)] if amounts else []
     if use is not None and use.memory_bytes is not None:
         accounts.append(use.memory_bytes)

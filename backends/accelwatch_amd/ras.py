@@ -128,11 +128,11 @@ def growth_events(
     """
     events = []
     for block, errors in after.items():
-        known = before.get(block)
-        if isinstance(errors, Absence) or known is None or isinstance(known, Absence):
+        previous = before.get(block)
+        if isinstance(errors, Absence) or previous is None or isinstance(previous, Absence):
             continue
         for severity in ("uncorrected", "deferred"):
-            new = errors.counts.get(severity, 0) - known.counts.get(severity, 0)
+            new = errors.counts.get(severity, 0) - previous.counts.get(severity, 0)
             if new > 0:
                 events.append(_event(device_id, block, severity, new, now))
     return events

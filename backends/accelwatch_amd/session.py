@@ -97,7 +97,7 @@ class Session:
         full = identified(self._root, device, function, own)
         if self._library is not None:
             full = self._library.identify(full)
-        own = self._hold(full).own_nodes
+        own = self._refresh_state(full).own_nodes
         return (full, *partition_devices(full, own))
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
@@ -167,20 +167,20 @@ class Session:
 
     def _current(self, device: Device, slow: bool) -> _DeviceState:
         """What is kept of a device. Raises ReadError once when its partitions have changed."""
-        known = self._states.get(device.id)
-        if known is None:
-            return self._hold(device)
-        if not slow or known.generation == topology_generation(self._root):
-            return known
-        state = self._hold(device)
-        if len(state.own_nodes) != len(known.own_nodes):
+        cached = self._states.get(device.id)
+        if cached is None:
+            return self._refresh_state(device)
+        if not slow or cached.generation == topology_generation(self._root):
+            return cached
+        state = self._refresh_state(device)
+        if len(state.own_nodes) != len(cached.own_nodes):
             raise ReadError(f"{device.name} was repartitioned", code="partitioned")
         return state
 
-    def _hold(self, device: Device) -> _DeviceState:
+    def _refresh_state(self, device: Device) -> _DeviceState:
         """Read the topology anew; counters of a device that is known go on."""
         generation, nodes = topology_generation(self._root), read_nodes(self._root)
-        known = self._states.get(device.id)
+        previous = self._states.get(device.id)
         reader = ProcessReader(
             self._context.root,
             device.id,
@@ -191,8 +191,8 @@ class Session:
             generation=generation,
             nodes=nodes,
             own_nodes=nodes_of(nodes, device.pci_bus_id or ""),
-            processes=known.processes if known else reader,
-            memory=known.memory if known else Memory(),
+            processes=previous.processes if previous else reader,
+            memory=previous.memory if previous else Memory(),
         )
         self._states[device.id] = state
         return state
@@ -225,8 +225,8 @@ class Session:
         if occupied is not None:
             out.put("compute_occupancy_ratio", occupied)
         processes = state.processes.read(scan, use, now, argv=request.argv)
-        readable = scan.processes_seen - scan.processes_unreadable
-        note = f"{readable} of {scan.processes_seen} processes readable"
+        readable = scan.processes_visited - scan.processes_unreadable
+        note = f"{readable} of {scan.processes_visited} processes readable"
         return processes, (note,) if scan.processes_unreadable else ()
 
     def _partitions(

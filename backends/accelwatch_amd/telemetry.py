@@ -128,8 +128,8 @@ def partition_engines(table: Table, number: int) -> dict[str, list[int | None]]:
 
 def mean_ratio(percents: list[int | None]) -> float | None:
     """Mean of the elements that are percentages, as a ratio; None where there is none."""
-    known = [percent for percent in percents if percent is not None and percent <= 100]
-    return fmean(known) / 100 if known else None
+    valid = [percent for percent in percents if percent is not None and percent <= 100]
+    return fmean(valid) / 100 if valid else None
 
 
 def _engines(table: Table, out: Collected) -> None:

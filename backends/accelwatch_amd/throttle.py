@@ -68,8 +68,8 @@ def status_reasons(table: Table) -> dict[str, bool] | None:
     status = table.numbers.get("indep_throttle_status")
     if status is not None:
         reasons = {name: any(status >> bit & 1 for bit in bits) for name, bits in _BITS}
-        known = sum(1 << bit for _, bits in _BITS for bit in bits)
-        return {**reasons, "other": bool(status & ~known)}
+        recognised = sum(1 << bit for _, bits in _BITS for bit in bits)
+        return {**reasons, "other": bool(status & ~recognised)}
     status = table.numbers.get("throttle_status")
     if status is None:
         return None

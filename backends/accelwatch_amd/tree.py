@@ -52,7 +52,7 @@ class Tree:
             return content
         return content.decode("utf-8", "replace").strip(_PADDING)
 
-    def word(self, name: str) -> str | None:
+    def text_or_none(self, name: str) -> str | None:
         """A text attribute, or None where it is missing, empty or unreadable."""
         text = self.text(name)
         return None if isinstance(text, Absence) or not text else text

@@ -6,12 +6,12 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch_apple.registry import Properties, text_of
-from accelwatch_apple.sample import Told
+from accelwatch_apple.sample import Measurement
 
 SYSCTLS = ("hw.model", "hw.memsize", "machdep.cpu.brand_string", "kern.osproductversion")
 _LINE = re.compile(r"([a-z][\w.]*): (.*)")
 _MEMSIZE = re.compile(r"\d{1,18}", re.ASCII)
-_PLACE = re.compile(r"[^a-z0-9]+")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,14 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     firmware: str | None = None
     system: str | None = None
     """Version of macOS, of which the drivers are part."""
-    memory_bytes: Told = Absence.UNSUPPORTED
+    memory_bytes: Measurement = Absence.UNSUPPORTED
 
     @property
-    def place(self) -> str:
+    def identifier(self) -> str:
         """What tells it from other machines, where its serial number is not known."""
-        return self.serial or _PLACE.sub("-", (self.model or "mac").lower()).strip("-") or "mac"
+        return (
+            self.serial or _SEPARATORS.sub("-", (self.model or "mac").lower()).strip("-") or "mac"
+        )
 
 
 def sysctl_values(output: bytes) -> dict[str, str]:
@@ -42,10 +44,10 @@ def sysctl_values(output: bytes) -> dict[str, str]:
 def profile_of(output: bytes) -> dict[str, object]:
     """The hardware overview of `system_profiler -json`; empty for what has none."""
     try:
-        told = msgspec.json.decode(output)
+        document = msgspec.json.decode(output)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    listed = told.get("SPHardwareDataType") if isinstance(told, dict) else None
+    listed = document.get("SPHardwareDataType") if isinstance(document, dict) else None
     first = listed[0] if isinstance(listed, list) and listed else None
     return first if isinstance(first, dict) else {}
 

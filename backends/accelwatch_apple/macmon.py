@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch_apple.sample import Sample, Told, block, clock, number
+from accelwatch_apple.sample import Measurement, Sample, block, clock, number
 
 _MAX_FANS = 16
 
@@ -44,11 +44,11 @@ def _frequency(record: dict[str, object]) -> object:
     return record.get("gpu_freq_mhz", older)
 
 
-def _fans(told: object) -> tuple[Told, ...]:
-    listed = told[:_MAX_FANS] if isinstance(told, list) else []
+def _fans(entries: object) -> tuple[Measurement, ...]:
+    listed = entries[:_MAX_FANS] if isinstance(entries, list) else []
     return tuple(number(fan.get("rpm")) for fan in listed if isinstance(fan, dict))
 
 
-def _celsius(told: Told) -> Told:
+def _celsius(value: Measurement) -> Measurement:
     """macmon says 0 where it knows no sensor of the chip."""
-    return Absence.UNSUPPORTED if told == 0 else told
+    return Absence.UNSUPPORTED if value == 0 else value

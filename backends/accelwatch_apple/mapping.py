@@ -11,8 +11,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_apple.identity import Machine
 from accelwatch_apple.registry import Accelerator, Client
-from accelwatch_apple.sample import Told, first_known, within
-from accelwatch_apple.sources import Moment
+from accelwatch_apple.sample import Measurement, first_available, within
+from accelwatch_apple.sources import PollResult
 from accelwatch_apple.thermal_pressure import MEANINGS
 
 SOURCE = "ioreg"
@@ -61,7 +61,7 @@ def gpu_device(machine: Machine, accelerator: Accelerator | None) -> Device:
     """The GPU; its memory is that of the machine."""
     kind = (accelerator and accelerator.kind) or ""
     return Device(
-        id=f"{VENDOR}:{machine.place}-gpu",
+        id=f"{VENDOR}:{machine.identifier}-gpu",
         vendor=VENDOR,
         backend=VENDOR,
         index=0,
@@ -78,7 +78,7 @@ def gpu_device(machine: Machine, accelerator: Accelerator | None) -> Device:
 def ane_device(machine: Machine) -> Device:
     """The neural engine, of which macOS tells its power and nothing else."""
     return Device(
-        id=f"{VENDOR}:{machine.place}-ane",
+        id=f"{VENDOR}:{machine.identifier}-ane",
         vendor=VENDOR,
         backend=VENDOR,
         index=1,
@@ -93,100 +93,102 @@ def ane_device(machine: Machine) -> Device:
     )
 
 
-def gpu_reading(device: Device, machine: Machine, moment: Moment) -> Reading:
+def gpu_reading(device: Device, machine: Machine, result: PollResult) -> Reading:
     """Everything but processes."""
     out = Collected(device.id)
     sources = {"*": SOURCE}
     for row in MEASURED:
-        told: Told = getattr(moment.sample, row.field) if moment.sampler else moment.untold
-        if row.field == "max_hertz" and isinstance(told, Absence):
-            told = Absence.UNSUPPORTED
-        _put(out, row.series, told)
-        if moment.sampler and not isinstance(told, Absence):
-            sources[row.series[0]] = moment.sampler
-    _put_statistics(out, moment.accelerators[0])
-    for number, fan in enumerate(moment.sample.fans_rpm):
+        value: Measurement = getattr(result.sample, row.field) if result.sampler else result.untold
+        if row.field == "max_hertz" and isinstance(value, Absence):
+            value = Absence.UNSUPPORTED
+        _record_new(out, row.series, value)
+        if result.sampler and not isinstance(value, Absence):
+            sources[row.series[0]] = result.sampler
+    _collect_statistics(out, result.accelerators[0])
+    for number, fan in enumerate(result.sample.fans_rpm):
         out.put_or_miss("fan_speed_rpm", fan, str(number))
-        sources["fan_speed_rpm"] = moment.sampler
-    _put_memory(out, sources, machine, moment)
-    _put_pressure(out, sources, moment)
-    return out.reading(sources=sources, notes=(moment.why,) if moment.why else ())
+        sources["fan_speed_rpm"] = result.sampler
+    _collect_memory(out, sources, machine, result)
+    _collect_pressure(out, sources, result)
+    return out.reading(sources=sources, notes=(result.why,) if result.why else ())
 
 
-def ane_reading(device: Device, moment: Moment) -> Reading:
+def ane_reading(device: Device, result: PollResult) -> Reading:
     """Its power; the machine's thermal pressure and memory are told with the GPU."""
     out = Collected(device.id)
-    out.put_or_miss("power_watts", moment.sample.ane_watts if moment.sampler else moment.untold)
+    out.put_or_miss("power_watts", result.sample.ane_watts if result.sampler else result.untold)
     return out.reading(
-        sources={"*": moment.sampler or SOURCE}, notes=(moment.why,) if moment.why else ()
+        sources={"*": result.sampler or SOURCE}, notes=(result.why,) if result.why else ()
     )
 
 
-def processes(device: Device, moment: Moment) -> list[Process]:
+def processes(device: Device, result: PollResult) -> list[Process]:
     """Who has the GPU open. Memory of a process on the GPU is told nowhere."""
-    return [_process(device, client, moment) for client in moment.accelerators[0].clients]
+    return [_process(device, client, result) for client in result.accelerators[0].clients]
 
 
-def _process(device: Device, client: Client, moment: Moment) -> Process:
-    owner = moment.owners.get(client.pid)
-    told = {
+def _process(device: Device, client: Client, result: PollResult) -> Process:
+    owner = result.owners.get(client.pid)
+    fields = {
         "start_time": owner and owner.start_time,
         "user": owner and owner.user,
-        "utilization_ratio": moment.shares.get(client.pid),
+        "utilization_ratio": result.shares.get(client.pid),
         "gpu_memory_bytes": None,
     }
     process = Process(
         device_id=device.id, pid=client.pid, type="compute+graphics", command=client.command
     )
-    absent = {name: Absence.UNSUPPORTED for name, value in told.items() if value is None}
-    return msgspec.structs.replace(process, **told, absent=absent)
+    absent = {name: Absence.UNSUPPORTED for name, value in fields.items() if value is None}
+    return msgspec.structs.replace(process, **fields, absent=absent)
 
 
-def _put(out: Collected, series: Series, told: Told) -> None:
+def _record_new(out: Collected, series: Series, value: Measurement) -> None:
     """A value or a reason; a value that is there already stays."""
     if series not in out.values:
         key, *labels = series
-        out.put_or_miss(key, told, *labels)
+        out.put_or_miss(key, value, *labels)
 
 
-def _put_statistics(out: Collected, accelerator: Accelerator) -> None:
+def _collect_statistics(out: Collected, accelerator: Accelerator) -> None:
     """What the sample has told already is better: it is a mean over its window."""
     for row in STATISTICS:
-        told = within(quantity(accelerator.statistics.get(row.key), row.units), row.most)
-        if not isinstance(told, Absence) and row.units is _COUNT:
-            told = round(told)
-        if not isinstance(told, Absence) or row.series not in out.absent:
-            _put(out, row.series, told)
+        value = within(quantity(accelerator.statistics.get(row.key), row.units), row.most)
+        if not isinstance(value, Absence) and row.units is _COUNT:
+            value = round(value)
+        if not isinstance(value, Absence) or row.series not in out.absent:
+            _record_new(out, row.series, value)
 
 
-def _put_memory(out: Collected, sources: dict[str, str], machine: Machine, moment: Moment) -> None:
-    size = first_known(machine.memory_bytes, moment.sample.memory_bytes)
-    used = first_known(moment.used_bytes, moment.sample.used_bytes)
-    size_from = moment.sampler if isinstance(machine.memory_bytes, Absence) else "sysctl"
-    used_from = moment.sampler if isinstance(moment.used_bytes, Absence) else "vm_stat"
+def _collect_memory(
+    out: Collected, sources: dict[str, str], machine: Machine, result: PollResult
+) -> None:
+    size = first_available(machine.memory_bytes, result.sample.memory_bytes)
+    used = first_available(result.used_bytes, result.sample.used_bytes)
+    size_from = result.sampler if isinstance(machine.memory_bytes, Absence) else "sysctl"
+    used_from = result.sampler if isinstance(result.used_bytes, Absence) else "vm_stat"
     if not isinstance(size, Absence) and not isinstance(used, Absence) and used > size:
         used = Absence.ERROR
-    for key, told, source in (
+    for key, value, source in (
         ("memory_size_bytes", size, size_from),
         ("memory_used_bytes", used, used_from),
     ):
-        out.put_or_miss(key, told if isinstance(told, Absence) else round(told))
-        if not isinstance(told, Absence):
+        out.put_or_miss(key, value if isinstance(value, Absence) else round(value))
+        if not isinstance(value, Absence):
             sources[key] = source
 
 
-def _put_pressure(out: Collected, sources: dict[str, str], moment: Moment) -> None:
-    word = moment.pressure
-    if word is None:
+def _collect_pressure(out: Collected, sources: dict[str, str], result: PollResult) -> None:
+    level = result.pressure
+    if level is None:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
         out.miss("throttle_active", Absence.UNSUPPORTED, "thermal_software")
         return
-    out.put("reported_status_info", 1, f"thermal pressure {word}")
-    meaning = MEANINGS.get(word)
+    out.put("reported_status_info", 1, f"thermal pressure {level}")
+    meaning = MEANINGS.get(level)
     if meaning is None:
         out.miss("throttle_active", Absence.UNSUPPORTED, "thermal_software")
     else:
         out.put("throttle_active", int(meaning.throttled), "thermal_software")
         out.put("reported_health_info", 1, meaning.health)
     for key in ("reported_status_info", "throttle_active", "reported_health_info"):
-        sources[key] = moment.pressure_from
+        sources[key] = result.pressure_from

@@ -29,10 +29,12 @@ class Owner(NamedTuple):
 def owners(output: bytes) -> dict[int, Owner]:
     """By pid; a line of another form is left out. Times are told in this machine's time zone."""
     lines = (_LINE.fullmatch(line) for line in output.decode("utf-8", "replace").splitlines())
-    return {int(match[1]): Owner(match[8], _moment(match)) for match in lines if match is not None}
+    return {
+        int(match[1]): Owner(match[8], _start_time(match)) for match in lines if match is not None
+    }
 
 
-def _moment(match: "re.Match[str]") -> float | None:
+def _start_time(match: "re.Match[str]") -> float | None:
     month = _MONTHS.get(match[2])
     if month is None:
         return None

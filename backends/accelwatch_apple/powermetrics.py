@@ -13,13 +13,13 @@ from accelwatch_apple.sample import (
     MAX_HERTZ,
     MEGA,
     MILLI,
+    Measurement,
     Sample,
-    Told,
     block,
     clock,
-    first_known,
+    first_available,
     number,
-    pressure_word,
+    pressure_level,
     within,
 )
 
@@ -36,18 +36,18 @@ def parse(output: bytes) -> Sample:
 
 def parse_plist(output: bytes) -> Sample:
     """The last whole property list; they are separated by NUL. Raises ReadError when there is none."""
-    for part in reversed(output.split(b"\0")):
-        document = _document(part.strip())
+    for chunk in reversed(output.split(b"\0")):
+        document = _document(chunk.strip())
         if any(key in document for key in ("gpu", "processor", "thermal_pressure")):
             return _of_document(document)
     raise ReadError("powermetrics printed no property list of a GPU", code="garbage")
 
 
-def _document(part: bytes) -> dict[str, object]:
+def _document(chunk: bytes) -> dict[str, object]:
     """Empty for what is no property list; a part of one is taken for the inside of its dictionary."""
-    if b"<plist" not in part:
-        part = b"<plist><dict>" + part + b"</dict></plist>"
-    document = property_list(part)
+    if b"<plist" not in chunk:
+        chunk = b"<plist><dict>" + chunk + b"</dict></plist>"
+    document = property_list(chunk)
     return document if isinstance(document, dict) else {}
 
 
@@ -60,53 +60,53 @@ def _of_document(document: dict[str, object]) -> Sample:
         max_hertz=_highest(gpu.get("dvfm_states")),
         watts=_watts(document, "gpu"),
         ane_watts=_watts(document, "ane"),
-        pressure=pressure_word(document.get("thermal_pressure")),
+        pressure=pressure_level(document.get("thermal_pressure")),
     )
 
 
-def _watts(document: dict[str, object], rail: str) -> Told:
+def _watts(document: dict[str, object], rail: str) -> Measurement:
     """As told under `processor` or, by other releases, `gpu`; else energy by the sample's time."""
-    places = (block(document, "processor"), block(document, "gpu"))
+    sections = (block(document, "processor"), block(document, "gpu"))
     seconds = number(document.get("elapsed_ns"), 1e-9)
-    told = [number(place.get(f"{rail}_power"), MILLI) for place in places]
-    for place in places:
-        joules = number(place.get(f"{rail}_energy"), MILLI)
+    candidates = [number(section.get(f"{rail}_power"), MILLI) for section in sections]
+    for section in sections:
+        joules = number(section.get(f"{rail}_energy"), MILLI)
         if isinstance(joules, Absence) or isinstance(seconds, Absence):
-            told.append(joules if isinstance(joules, Absence) else Absence.UNSUPPORTED)
+            candidates.append(joules if isinstance(joules, Absence) else Absence.UNSUPPORTED)
         else:
-            told.append(within(joules / seconds) if seconds > 0 else Absence.ERROR)
-    return first_known(*told)
+            candidates.append(within(joules / seconds) if seconds > 0 else Absence.ERROR)
+    return first_available(*candidates)
 
 
-def _highest(states: object) -> Told:
+def _highest(states: object) -> Measurement:
     """Of the frequencies that the GPU has, in MHz."""
     entries = states if isinstance(states, list) else []
-    told = [clock(state.get("freq")) for state in entries if isinstance(state, dict)]
-    known = [value for value in told if not isinstance(value, Absence)]
-    return max(known) if known else Absence.UNSUPPORTED
+    clocks = [clock(state.get("freq")) for state in entries if isinstance(state, dict)]
+    valid = [value for value in clocks if not isinstance(value, Absence)]
+    return max(valid) if valid else Absence.UNSUPPORTED
 
 
 def parse_text(output: bytes) -> Sample:
     """The text form; of several samples the last. Raises ReadError for what is none."""
-    for part in reversed(output.decode("utf-8", "replace").split(_SAMPLE)):
-        lines = (_LINE.fullmatch(line) for line in part.splitlines())
-        told = {match[1].lower(): match[2] for match in lines if match is not None}
-        if any(key.startswith("gpu ") or key == "current pressure level" for key in told):
-            return _of_lines(told)
+    for chunk in reversed(output.decode("utf-8", "replace").split(_SAMPLE)):
+        lines = (_LINE.fullmatch(line) for line in chunk.splitlines())
+        fields = {match[1].lower(): match[2] for match in lines if match is not None}
+        if any(key.startswith("gpu ") or key == "current pressure level" for key in fields):
+            return _of_lines(fields)
     raise ReadError("powermetrics printed nothing of a GPU", code="garbage")
 
 
-def _of_lines(told: dict[str, str]) -> Sample:
-    residency = told.get("gpu hw active residency", told.get("gpu active residency"))
+def _of_lines(fields: dict[str, str]) -> Sample:
+    residency = fields.get("gpu hw active residency", fields.get("gpu active residency"))
     states = [float(match[1]) * MEGA for match in _STATE.finditer(residency or "")]
-    frequency = told.get("gpu hw active frequency", told.get("gpu active frequency"))
+    frequency = fields.get("gpu hw active frequency", fields.get("gpu active frequency"))
     return Sample(
         busy=within(_first(residency, PERCENT), 1.0),
         hertz=within(_first(frequency, HERTZ), MAX_HERTZ),
         max_hertz=within(max(states), MAX_HERTZ) if states else Absence.UNSUPPORTED,
-        watts=within(_first(told.get("gpu power"), _POWER)),
-        ane_watts=within(_first(told.get("ane power"), _POWER)),
-        pressure=pressure_word(told.get("current pressure level")),
+        watts=within(_first(fields.get("gpu power"), _POWER)),
+        ane_watts=within(_first(fields.get("ane power"), _POWER)),
+        pressure=pressure_level(fields.get("current pressure level")),
     )
 
 
@@ -114,7 +114,7 @@ _POWER: Units = {unit: factor for unit, factor in WATTS.items() if unit}
 """Not without a unit."""
 
 
-def _first(text: str | None, units: Units) -> Told:
+def _first(text: str | None, units: Units) -> Measurement:
     """The quantity with which a line begins; what stands in brackets is left out."""
     match = _HEAD.fullmatch(text or "")
     return quantity(f"{match[1]}{match[2]}" if match else text, units)

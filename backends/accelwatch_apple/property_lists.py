@@ -6,7 +6,7 @@ import plistlib
 def property_list(text: bytes) -> object | None:
     """The document; None for what is none."""
     try:
-        told: object = plistlib.loads(text.strip(), fmt=plistlib.FMT_XML)
+        document: object = plistlib.loads(text.strip(), fmt=plistlib.FMT_XML)
     except Exception:  # noqa: BLE001 - plistlib raises whatever its conversions do
         return None
-    return told
+    return document

@@ -53,8 +53,8 @@ def parse_accelerators(output: bytes) -> tuple[Accelerator, ...]:
     Raises ReadError for what is neither of ioreg's forms.
     """
     entries = list(_entries(output))
-    told = [entry for entry in entries if not _is_client(entry)]
-    return tuple(_accelerator(entry) for entry in told)
+    accelerators = [entry for entry in entries if not _is_client(entry)]
+    return tuple(_accelerator(entry) for entry in accelerators)
 
 
 def parse_platform(output: bytes) -> Properties:
@@ -67,12 +67,12 @@ def parse_platform(output: bytes) -> Properties:
 
 def text_of(properties: Properties, key: str) -> str | None:
     """A text, also one that is told as bytes with a NUL; None where nothing is told."""
-    told = properties.get(key)
-    if isinstance(told, bytes):
-        told = told.partition(b"\0")[0].decode("utf-8", "replace")
-    if not isinstance(told, str):
+    value = properties.get(key)
+    if isinstance(value, bytes):
+        value = value.partition(b"\0")[0].decode("utf-8", "replace")
+    if not isinstance(value, str):
         return None
-    clean = printable(told, instead="").strip()[:120]
+    clean = printable(value, instead="").strip()[:120]
     return None if clean.lower() in ("", "n/a", "none", "unknown", "not available") else clean
 
 
@@ -97,26 +97,26 @@ def _of_text(text: str) -> list[Properties]:
     roots: list[dict[str, object]] = []
     depth, current = 0, None
     for line in text.splitlines():
-        begin = _OBJECT.fullmatch(line.rstrip())
-        if begin is not None:
-            current = {"IOObjectClass": begin[3] or begin[2].strip()}
-            if not roots or len(begin[1]) <= depth:
-                depth = len(begin[1])
+        header = _OBJECT.fullmatch(line.rstrip())
+        if header is not None:
+            current = {"IOObjectClass": header[3] or header[2].strip()}
+            if not roots or len(header[1]) <= depth:
+                depth = len(header[1])
                 roots.append({**current, "IORegistryEntryChildren": []})
                 current = roots[-1]
             else:
                 children = roots[-1]["IORegistryEntryChildren"]
                 assert isinstance(children, list)
                 children.append(current)
-        elif current is not None and (told := _PROPERTY.fullmatch(line.rstrip())) is not None:
-            current.setdefault(told[1], _value(told[2]))
+        elif current is not None and (match := _PROPERTY.fullmatch(line.rstrip())) is not None:
+            current.setdefault(match[1], _value(match[2]))
     return list(roots)
 
 
 def _value(text: str) -> object:
     """A number, a text, pairs of these; of a list of pairs (`AppUsage`) all in one."""
     if text.startswith("("):
-        return [_pairs(part) for part in text.split("}") if "{" in part]
+        return [_pairs(chunk) for chunk in text.split("}") if "{" in chunk]
     if text.startswith("{"):
         return _pairs(text)
     if text.startswith("<") and text.endswith(">"):
@@ -126,7 +126,7 @@ def _value(text: str) -> object:
 
 
 def _pairs(text: str) -> dict[str, object]:
-    return {key: _plain(told) for key, told in _PAIR.findall(text)}
+    return {key: _plain(value) for key, value in _PAIR.findall(text)}
 
 
 def _plain(text: str) -> object:
@@ -151,16 +151,16 @@ def _accelerator(entry: Properties) -> Accelerator:
 def _together(children: Iterator[Properties]) -> tuple[Client, ...]:
     by_pid: dict[int, Client] = {}
     for child in children:
-        told = child.get("IOUserClientCreator")
-        match = _CREATOR.fullmatch(told) if isinstance(told, str) else None
+        creator = child.get("IOUserClientCreator")
+        match = _CREATOR.fullmatch(creator) if isinstance(creator, str) else None
         if match is None or not 0 < int(match[1]) < 1 << 31:
             continue
         name = (match[2] or "")[:_MAX_NAME] or None
         client = Client(pid=int(match[1]), command=name, gpu_ns=_gpu_ns(child))
         before = by_pid.get(client.pid)
         if before is not None:
-            known = [one.gpu_ns for one in (before, client) if one.gpu_ns is not None]
-            client = msgspec.structs.replace(before, gpu_ns=sum(known) if known else None)
+            times = [entry.gpu_ns for entry in (before, client) if entry.gpu_ns is not None]
+            client = msgspec.structs.replace(before, gpu_ns=sum(times) if times else None)
         by_pid[client.pid] = client
     return tuple(by_pid[pid] for pid in sorted(by_pid))
 
@@ -168,6 +168,10 @@ def _together(children: Iterator[Properties]) -> tuple[Client, ...]:
 def _gpu_ns(child: Properties) -> int | None:
     usage = child.get("AppUsage")
     entries = [child, *(usage if isinstance(usage, list) else [])]
-    told = [one.get("accumulatedGPUTime") for one in entries if isinstance(one, dict)]
-    known = [one for one in told if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
-    return sum(known) if known else None
+    times = [entry.get("accumulatedGPUTime") for entry in entries if isinstance(entry, dict)]
+    valid = [
+        value
+        for value in times
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    ]
+    return sum(valid) if valid else None

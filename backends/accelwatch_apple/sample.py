@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.backend_kit.quantity_text import Units, quantity
 from accelwatch.base.absence import Absence
 
-Told = float | Absence
+Measurement = float | Absence
 MEGA, MILLI = 1e6, 1e-3
 MAX_HERTZ = 20e9
 _HERTZ_FROM = 1e6
@@ -18,59 +18,59 @@ _NO_UNITS: Units = MappingProxyType({})
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One moment; what a source has no word for is `unsupported`."""
 
-    busy: Told = Absence.UNSUPPORTED
+    busy: Measurement = Absence.UNSUPPORTED
     """Share of the time in which the GPU was active, whatever its clock."""
-    hertz: Told = Absence.UNSUPPORTED
-    max_hertz: Told = Absence.UNSUPPORTED
+    hertz: Measurement = Absence.UNSUPPORTED
+    max_hertz: Measurement = Absence.UNSUPPORTED
     """The highest of its frequencies."""
-    watts: Told = Absence.UNSUPPORTED
-    sram_watts: Told = Absence.UNSUPPORTED
-    ane_watts: Told = Absence.UNSUPPORTED
-    celsius: Told = Absence.UNSUPPORTED
-    memory_bytes: Told = Absence.UNSUPPORTED
-    used_bytes: Told = Absence.UNSUPPORTED
-    fans_rpm: tuple[Told, ...] = ()
+    watts: Measurement = Absence.UNSUPPORTED
+    sram_watts: Measurement = Absence.UNSUPPORTED
+    ane_watts: Measurement = Absence.UNSUPPORTED
+    celsius: Measurement = Absence.UNSUPPORTED
+    memory_bytes: Measurement = Absence.UNSUPPORTED
+    used_bytes: Measurement = Absence.UNSUPPORTED
+    fans_rpm: tuple[Measurement, ...] = ()
     """Of the machine, in its order."""
     pressure: str | None = None
     """The word for thermal pressure, in lower case."""
 
 
-def number(told: object, factor: float = 1.0, most: float = float("inf")) -> Told:
+def number(raw: object, factor: float = 1.0, most: float = float("inf")) -> Measurement:
     """A number from 0 to `most` in base units; text is none, but may say that there is none."""
-    units = _NO_UNITS if isinstance(told, str) else {"": factor}
-    return within(quantity(told, units), most)
+    units = _NO_UNITS if isinstance(raw, str) else {"": factor}
+    return within(quantity(raw, units), most)
 
 
-def clock(told: object) -> Told:
+def clock(raw: object) -> Measurement:
     """A clock told in MHz, or in Hz, in Hz."""
-    value = number(told)
+    value = number(raw)
     if isinstance(value, Absence):
         return value
     return within(value if value >= _HERTZ_FROM else value * MEGA, MAX_HERTZ)
 
 
-def first_known(*told: Told) -> Told:
+def first_available(*values: Measurement) -> Measurement:
     """The first that is a number; else the first absence that says more than `unsupported`."""
-    for value in told:
+    for value in values:
         if not isinstance(value, Absence):
             return value
-    return next((why for why in told if why is not Absence.UNSUPPORTED), Absence.UNSUPPORTED)
+    return next((why for why in values if why is not Absence.UNSUPPORTED), Absence.UNSUPPORTED)
 
 
-def within(value: Told, most: float = float("inf")) -> Told:
+def within(value: Measurement, most: float = float("inf")) -> Measurement:
     """The value where it is from 0 to `most`, else `error`."""
     if isinstance(value, Absence):
         return value
     return value if 0 <= value <= most else Absence.ERROR
 
 
-def pressure_word(told: object) -> str | None:
+def pressure_level(raw: object) -> str | None:
     """One word in lower case; None for what is none."""
-    word = told.strip().lower() if isinstance(told, str) else ""
-    return word if word.isascii() and word.isalpha() and len(word) <= 32 else None
+    level = raw.strip().lower() if isinstance(raw, str) else ""
+    return level if level.isascii() and level.isalpha() and len(level) <= 32 else None
 
 
 def block(document: object, key: str) -> dict[str, object]:
     """The mapping at a key; empty for whatever else stands there."""
-    told = document.get(key) if isinstance(document, dict) else None
-    return told if isinstance(told, dict) else {}
+    value = document.get(key) if isinstance(document, dict) else None
+    return value if isinstance(value, dict) else {}

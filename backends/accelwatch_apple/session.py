@@ -16,7 +16,7 @@ from accelwatch_apple import mapping
 from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import Machine
 from accelwatch_apple.registry import Accelerator
-from accelwatch_apple.sources import POWERMETRICS, Moment, Sources
+from accelwatch_apple.sources import POWERMETRICS, PollResult, Sources
 
 _FIRST_WAIT_S = 3.0
 """Less than a backend is given to open (5 s)."""
@@ -52,8 +52,8 @@ class Session:
         self._sources = Sources(context, system)
         self._root = context.root
         self._machine: Machine | None = None
-        self._ane_told = False
-        self._polled = Polled(self._ask, context.clock, pace_s=pace_of(context.options, "apple"))
+        self._ane_reported = False
+        self._polled = Polled(self._poll, context.clock, pace_s=pace_of(context.options, "apple"))
 
     def opened(self) -> Opened:
         """Ask for the first time. Raises BackendUnavailable without ioreg."""
@@ -72,48 +72,51 @@ class Session:
         with contextlib.suppress(AccelwatchError):
             listed = self._polled.answer(_FIRST_WAIT_S).document.accelerators[:1]
         machine = self._machine or Machine()
-        found = [mapping.gpu_device(machine, one) for one in listed]
-        if self._ane_told:
-            found.append(mapping.ane_device(machine))
+        devices = [mapping.gpu_device(machine, accelerator) for accelerator in listed]
+        if self._ane_reported:
+            devices.append(mapping.ane_device(machine))
         # The first round may still be under way, and with it the serial number.
-        return [msgspec.structs.replace(one, id=f"{mapping.VENDOR}:{one.name}") for one in found]
+        return [
+            msgspec.structs.replace(device, id=f"{mapping.VENDOR}:{device.name}")
+            for device in devices
+        ]
 
     def identify(self, device: Device) -> Sequence[Device]:
         """With serial number, chip and versions. Raises ReadError, DeviceLost."""
-        moment = self._answer(device).document
+        result = self._answer(device).document
         machine = self._machine or Machine()
         if device.name == mapping.ANE:
             return [mapping.ane_device(machine)]
-        return [mapping.gpu_device(machine, moment.accelerators[0])]
+        return [mapping.gpu_device(machine, result.accelerators[0])]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest moment says. Raises ReadError, DeviceLost."""
         answer = self._answer(device)
-        moment = answer.document
+        result = answer.document
         if device.name == mapping.ANE:
-            reading = mapping.ane_reading(device, moment)
+            reading = mapping.ane_reading(device, result)
         else:
-            reading = mapping.gpu_reading(device, self._machine or Machine(), moment)
+            reading = mapping.gpu_reading(device, self._machine or Machine(), result)
         reading = msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
         if not request.processes or device.name == mapping.ANE:
             why = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
             absent = {**reading.absent, ("processes",): why}
             return [msgspec.structs.replace(reading, absent=absent)]
         request.numbers([reading])
-        return [_with_processes(reading, device, moment)]
+        return [_with_processes(reading, device, result)]
 
     def close(self) -> None:
         """Ask no more."""
         self._polled.close()
 
-    def _ask(self) -> Moment:
+    def _poll(self) -> PollResult:
         if self._machine is None:
             self._machine = self._sources.machine()
-        moment = self._sources.ask()
-        self._ane_told = self._ane_told or not isinstance(moment.sample.ane_watts, Absence)
-        return moment
+        result = self._sources.poll()
+        self._ane_reported = self._ane_reported or not isinstance(result.sample.ane_watts, Absence)
+        return result
 
-    def _answer(self, device: Device) -> Answer[Moment]:
+    def _answer(self, device: Device) -> Answer[PollResult]:
         try:
             answer = self._polled.answer(_WAIT_S)
         except ReadError:
@@ -125,9 +128,9 @@ class Session:
         return answer
 
 
-def _with_processes(reading: Reading, device: Device, moment: Moment) -> Reading:
+def _with_processes(reading: Reading, device: Device, result: PollResult) -> Reading:
     """macOS has no /proc: what is told of a process is its name, owner, start and share."""
-    listed, notes = mapping.processes(device, moment), reading.notes
+    listed, notes = mapping.processes(device, result), reading.notes
     if len(listed) > MAX_PROCESSES:
         notes = (*notes, f"{CUT}{MAX_PROCESSES} of {len(listed)}, those with the lowest pids")
     return msgspec.structs.replace(reading, processes=tuple(listed[:MAX_PROCESSES]), notes=notes)

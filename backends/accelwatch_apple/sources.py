@@ -19,7 +19,7 @@ from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import SYSCTLS, Machine, machine_of, profile_of, sysctl_values
 from accelwatch_apple.owners import ARGUMENTS, Owner, owners
 from accelwatch_apple.registry import Accelerator, Properties, parse_accelerators, parse_platform
-from accelwatch_apple.sample import Sample, Told
+from accelwatch_apple.sample import Measurement, Sample
 from accelwatch_apple.thermal_pressure import KEY, pressure_of_state
 from accelwatch_apple.unified_memory import used_bytes
 
@@ -35,7 +35,7 @@ _TIMEOUT_S = 3.0
 _PROFILER_TIMEOUT_S = 2.5
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class PollResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one round of commands said."""
 
     accelerators: tuple[Accelerator, ...]
@@ -46,7 +46,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Why what only a sample tells is not there, where there is no sample."""
     why: str = ""
     """The same for people."""
-    used_bytes: Told = Absence.UNSUPPORTED
+    used_bytes: Measurement = Absence.UNSUPPORTED
     pressure: str | None = None
     pressure_from: str = ""
     owners: dict[int, Owner] = {}
@@ -65,7 +65,7 @@ class Sources:
         self._backoff = Backoff(first_s=10.0, limit_s=300.0)
         self._failure: AccelwatchError | None = None
         self._gpu_times: dict[int, int] = {}
-        self._asked_at = 0.0
+        self._polled_at = 0.0
 
     def macmon(self) -> Path | None:
         """The program, where it may be run."""
@@ -80,39 +80,41 @@ class Sources:
         profile: Properties = {}
         values: Properties = {}
         ioreg = ("-a", "-r", "-d", "1", "-c", "IOPlatformExpertDevice")
-        if (told := self._quiet(IOREG, *ioreg)) is not None:
+        if (output := self._output_or_none(IOREG, *ioreg)) is not None:
             try:
-                platform = parse_platform(told)
+                platform = parse_platform(output)
             except ReadError:
                 platform = {}
-        if (told := self._quiet(_SYSCTL, "-i", *SYSCTLS)) is not None:
-            values = sysctl_values(told)
+        if (output := self._output_or_none(_SYSCTL, "-i", *SYSCTLS)) is not None:
+            values = sysctl_values(output)
         profiler = ("-json", "SPHardwareDataType")
-        if (told := self._quiet(_PROFILER, *profiler, timeout_s=_PROFILER_TIMEOUT_S)) is not None:
-            profile = profile_of(told)
+        if (
+            output := self._output_or_none(_PROFILER, *profiler, timeout_s=_PROFILER_TIMEOUT_S)
+        ) is not None:
+            profile = profile_of(output)
         return machine_of(platform, values, profile)
 
-    def ask(self) -> Moment:
+    def poll(self) -> PollResult:
         """One round. Raises ReadError when ioreg cannot be asked, or tells nonsense."""
         root = self._context.root
         ioreg = ("-a", "-r", "-d", "2", "-w", "0", "-c", "IOAccelerator")
         accelerators = parse_accelerators(output_of(root / IOREG, *ioreg, timeout_s=_TIMEOUT_S))
-        moment = Moment(
+        result = PollResult(
             accelerators=accelerators,
             used_bytes=self._used(),
-            owners=owners(self._quiet(_PS, *ARGUMENTS) or b""),
+            owners=owners(self._output_or_none(_PS, *ARGUMENTS) or b""),
             shares=self._shares(accelerators),
         )
-        return self._with_pressure(self._with_sample(moment))
+        return self._with_pressure(self._with_sample(result))
 
-    def _with_sample(self, moment: Moment) -> Moment:
+    def _with_sample(self, result: PollResult) -> PollResult:
         now, replace = self._context.clock.monotonic(), msgspec.structs.replace
         program = self.macmon()
         if program is None and not self._is_root:
-            known = (self._context.root / POWERMETRICS).is_file()
-            untold = Absence.PERMISSION if known else Absence.UNSUPPORTED
+            has_powermetrics = (self._context.root / POWERMETRICS).is_file()
+            untold = Absence.PERMISSION if has_powermetrics else Absence.UNSUPPORTED
             return replace(
-                moment,
+                result,
                 untold=untold,
                 why="power, clocks and temperatures need root, or macmon",
             )
@@ -126,8 +128,8 @@ class Sources:
                 self._failure = None
                 self._backoff.succeeded()
                 sampler = "powermetrics" if program is None else "macmon"
-                return replace(moment, sample=sample, sampler=sampler)
-        return replace(moment, untold=_reason(self._failure), why=str(self._failure))
+                return replace(result, sample=sample, sampler=sampler)
+        return replace(result, untold=_reason(self._failure), why=str(self._failure))
 
     def _macmon(self, program: Path) -> Sample:
         arguments = ("pipe", "-s", "1", "-i", _WINDOW_MS)
@@ -151,41 +153,45 @@ class Sources:
             return sample
         raise AssertionError("there is a last set of samplers")
 
-    def _with_pressure(self, moment: Moment) -> Moment:
-        word, source = moment.sample.pressure, moment.sampler
-        if word is None and (told := self._quiet(_NOTIFYUTIL, "-g", KEY)) is not None:
+    def _with_pressure(self, result: PollResult) -> PollResult:
+        level, source = result.sample.pressure, result.sampler
+        if level is None and (output := self._output_or_none(_NOTIFYUTIL, "-g", KEY)) is not None:
             try:
-                word, source = pressure_of_state(told), "notifyutil"
+                level, source = pressure_of_state(output), "notifyutil"
             except ReadError:
-                word = None
-        return msgspec.structs.replace(moment, pressure=word, pressure_from=source if word else "")
+                level = None
+        return msgspec.structs.replace(
+            result, pressure=level, pressure_from=source if level else ""
+        )
 
-    def _used(self) -> Told:
-        told = self._quiet(_VM_STAT)
-        if told is None:
+    def _used(self) -> Measurement:
+        output = self._output_or_none(_VM_STAT)
+        if output is None:
             return Absence.UNSUPPORTED
         try:
-            return used_bytes(told)
+            return used_bytes(output)
         except ReadError:
             return Absence.ERROR
 
     def _shares(self, accelerators: tuple[Accelerator, ...]) -> dict[int, float]:
         """By pid; a process that is new, or whose counter fell, has none yet."""
         now = self._context.clock.monotonic()
-        passed_s, before = now - self._asked_at, self._gpu_times
+        passed_s, before = now - self._polled_at, self._gpu_times
         times = {
             client.pid: client.gpu_ns
             for accelerator in accelerators[:1]
             for client in accelerator.clients
             if client.gpu_ns is not None
         }
-        self._gpu_times, self._asked_at = times, now
+        self._gpu_times, self._polled_at = times, now
         if passed_s <= 0:
             return {}
         grown = {pid: time - before[pid] for pid, time in times.items() if pid in before}
         return {pid: min(1.0, ns * 1e-9 / passed_s) for pid, ns in grown.items() if ns >= 0}
 
-    def _quiet(self, program: str, *arguments: str, timeout_s: float = _TIMEOUT_S) -> bytes | None:
+    def _output_or_none(
+        self, program: str, *arguments: str, timeout_s: float = _TIMEOUT_S
+    ) -> bytes | None:
         """What a command printed whose failure costs no more than what it tells."""
         try:
             return output_of(self._context.root / program, *arguments, timeout_s=timeout_s)

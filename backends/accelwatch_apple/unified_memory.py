@@ -8,7 +8,7 @@ import re
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch_apple.sample import Told
+from accelwatch_apple.sample import Measurement
 
 _PAGE = re.compile(r"page size of (\d{1,9}) bytes")
 _LINE = re.compile(r'"?([A-Za-z][\w \-]*?)"?:\s+(\d{1,18})\.?')
@@ -16,7 +16,7 @@ _ADDED = ("anonymous pages", "pages wired down", "pages occupied by compressor")
 _PURGEABLE = "pages purgeable"
 
 
-def used_bytes(output: bytes) -> Told:
+def used_bytes(output: bytes) -> Measurement:
     """Bytes in use by all programs and the system; an absence where a line of it is missing.
 
     Raises ReadError for what is no output of vm_stat.

@@ -10,7 +10,7 @@ from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.kernel.pcie_link import with_link
-from accelwatch.processes.whole_output import Judge, parsed
+from accelwatch.processes.complete_output import CompletenessCheck, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_ascend import mapping
@@ -27,7 +27,7 @@ from accelwatch_ascend.document import (
     parse_mapping,
     parse_pairs,
 )
-from accelwatch_ascend.table import IS_WHOLE, parse_table, with_advice
+from accelwatch_ascend.table import IS_COMPLETE, parse_table, with_advice
 
 _DETAIL_TIMEOUT_S = 2.0
 """For what adds to the table: a chip that hangs there must not hold up the others for long."""
@@ -70,20 +70,20 @@ class AscendBackend(ToolBackend[Document, Chip]):
         """Chips for which the map of logic ids was asked."""
         self._boards: dict[Key, Pairs] = {}
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """The table, and the chips one by one."""
-        self._details = Details(self._run_detail, usages=self._asks_usages())
-        return self._ask
+        self._details = Details(self._run_detail, usages=self._usages_enabled())
+        return self._query
 
     def listed(self, answer: Document) -> Sequence[Chip]:
         """The chips in an answer."""
         return answer.chips
 
-    def placed(self, entry: Chip, bus: str) -> Chip | None:
+    def with_address(self, entry: Chip, bus: str) -> Chip | None:
         """A further chip behind a function has no address of its own."""
-        return super().placed(entry, bus) if entry.behind is None else None
+        return super().with_address(entry, bus) if entry.behind is None else None
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -110,10 +110,10 @@ class AscendBackend(ToolBackend[Document, Chip]):
             _why_no_processes(document, chip) or (lambda: mapping.processes_of(device.id, jobs)),
         )
 
-    def _ask(self) -> Document:
+    def _query(self) -> Document:
         """The table, with logic ids and what was asked of the chips one by one."""
         try:
-            printed = self.run("info", is_whole=IS_WHOLE)
+            printed = self.run("info", is_complete=IS_COMPLETE)
         except (DeviceTimeout, DevicePermission):
             raise
         except ReadError as error:
@@ -129,8 +129,8 @@ class AscendBackend(ToolBackend[Document, Chip]):
         if chips != self._mapped:
             self._mapped = chips
             try:
-                told = self._run_detail("info", "-m", is_whole=parsed(parse_mapping))
-                self._logic = parse_mapping(told)
+                output = self._run_detail("info", "-m", is_complete=parsed(parse_mapping))
+                self._logic = parse_mapping(output)
             except ReadError:
                 self._logic = {}
         return self._logic
@@ -140,41 +140,43 @@ class AscendBackend(ToolBackend[Document, Chip]):
         if chip.key not in self._boards:
             try:
                 arguments = ("info", "-t", "board", *chip.address)
-                told = parse_pairs(
+                pairs = parse_pairs(
                     output_of(
                         self._program,
                         *arguments,
                         timeout_s=_BOARD_TIMEOUT_S,
-                        is_whole=IS_OF_CHIP,
+                        is_complete=IS_OF_CHIP,
                     )
                 )
             except ReadError:
-                told = {}
-            self._boards[chip.key] = told
+                pairs = {}
+            self._boards[chip.key] = pairs
         return self._boards[chip.key]
 
     def _node(self, chip: Chip) -> str | None:
         """The chip's node: by the number that A3 tells; where a card has one chip, by the card's."""
-        told = number_of(chip.text("phy-id"))
-        if told is None and "device" not in chip.fields:
-            told = chip.npu
-        return None if told is None else self.node(f"davinci{told}")
+        number = number_of(chip.text("phy-id"))
+        if number is None and "device" not in chip.fields:
+            number = chip.npu
+        return None if number is None else self.node(f"davinci{number}")
 
-    def _run_detail(self, *arguments: str, is_whole: Judge = IS_OF_CHIP) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S, is_whole=is_whole)
+    def _run_detail(self, *arguments: str, is_complete: CompletenessCheck = IS_OF_CHIP) -> bytes:
+        return output_of(
+            self._program, *arguments, timeout_s=_DETAIL_TIMEOUT_S, is_complete=is_complete
+        )
 
-    def _asks_usages(self) -> bool:
-        told = self._context.options.get("usages", False)
-        if not isinstance(told, bool):
+    def _usages_enabled(self) -> bool:
+        usages = self._context.options.get("usages", False)
+        if not isinstance(usages, bool):
             raise BackendUnavailable(
-                f"usages: {told!r} is neither true nor false",
+                f"usages: {usages!r} is neither true nor false",
                 reason="option",
                 remedy="mend collect.options.ascend.usages in the configuration",
             )
-        return told
+        return usages
 
 
 def _why_no_processes(document: Document, chip: Chip) -> Absence | None:
-    if document.told_jobs is None:
+    if document.npus_reporting_jobs is None:
         return Absence.UNSUPPORTED
-    return None if chip.npu in document.told_jobs else Absence.ERROR
+    return None if chip.npu in document.npus_reporting_jobs else Absence.ERROR

@@ -11,7 +11,15 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch_ascend.document import Chip, Detail, Key, Pairs, Told, parse_pairs, word
+from accelwatch_ascend.document import (
+    Chip,
+    Detail,
+    Key,
+    Pairs,
+    PairsOrAbsence,
+    meaningful_text,
+    parse_pairs,
+)
 
 HEALTHY = "OK"
 _MAX_ERRORS = 400
@@ -26,50 +34,54 @@ class Details:
         """`usages`: ask every chip for its loads and clocks in every round."""
         self._run = run
         self._usages = usages
-        self._known: dict[Key, Detail] = {}
-        self._asked: dict[str, Key | None] = {}
+        self._details: dict[Key, Detail] = {}
+        self._last_queried: dict[str, Key | None] = {}
         """The chip that was asked last, by what it was asked for."""
 
     def round(self, chips: Sequence[Chip]) -> Mapping[Key, Detail]:
         """Ask what is due, and tell what is known of these chips."""
         by_key = {chip.key: chip for chip in chips}
-        self._known = {key: self._known.get(key, Detail()) for key in by_key}
+        self._details = {key: self._details.get(key, Detail()) for key in by_key}
         if (chip := self._next("ecc", by_key, by_key)) is not None:
-            self._keep(chip.key, ecc=self._told(chip, "ecc"))
-        linked = [key for key in by_key if self._known[key].links is not Absence.UNSUPPORTED]
+            self._update(chip.key, ecc=self._read_pairs(chip, "ecc"))
+        linked = [key for key in by_key if self._details[key].links is not Absence.UNSUPPORTED]
         if (chip := self._next("hccs", linked, by_key)) is not None:
-            self._keep(chip.key, links=self._told(chip, "hccs"))
-        self._ask_errors(by_key)
+            self._update(chip.key, links=self._read_pairs(chip, "hccs"))
+        self._query_errors(by_key)
         for chip in chips if self._usages else ():
-            self._keep(chip.key, usages=self._loads(chip))
-        return dict(self._known)
+            self._update(chip.key, usages=self._loads(chip))
+        return dict(self._details)
 
     def _next(self, kind: str, keys: Iterable[Key], by_key: Mapping[Key, Chip]) -> Chip | None:
         """The chip whose turn it is to be asked for this."""
-        self._asked[kind] = key = _after(self._asked.get(kind), keys)
+        self._last_queried[kind] = key = _after(self._last_queried.get(kind), keys)
         return None if key is None else by_key[key]
 
-    def _ask_errors(self, by_key: Mapping[Key, Chip]) -> None:
+    def _query_errors(self, by_key: Mapping[Key, Chip]) -> None:
         unhealthy = [
             key for key, chip in by_key.items() if chip.text("health") not in (None, HEALTHY)
         ]
-        for key in self._known.keys() - set(unhealthy):
-            self._keep(key, errors=None)
+        for key in self._details.keys() - set(unhealthy):
+            self._update(key, errors=None)
         if (chip := self._next("health", unhealthy, by_key)) is not None:
-            told = self._told(chip, "health")
-            self._keep(chip.key, errors=None if isinstance(told, Absence) else _errors(told))
+            pairs = self._read_pairs(chip, "health")
+            self._update(chip.key, errors=None if isinstance(pairs, Absence) else _errors(pairs))
 
-    def _keep(self, key: Key, **told: Told | str | None) -> None:
-        self._known[key] = msgspec.structs.replace(self._known[key], **told)
+    def _update(self, key: Key, **fields: PairsOrAbsence | str | None) -> None:
+        self._details[key] = msgspec.structs.replace(self._details[key], **fields)
 
-    def _loads(self, chip: Chip) -> Told:
+    def _loads(self, chip: Chip) -> PairsOrAbsence:
         """What the three lists tell together; where one fails, what the others tell."""
-        lists = [self._told(chip, kind) for kind in ("memory", "common", "usages")]
-        told = [pairs for pairs in lists if not isinstance(pairs, Absence)]
+        lists = [self._read_pairs(chip, kind) for kind in ("memory", "common", "usages")]
+        reported = [pairs for pairs in lists if not isinstance(pairs, Absence)]
         failures = [pairs for pairs in lists if isinstance(pairs, Absence)]
-        return {key: text for pairs in told for key, text in pairs.items()} if told else failures[0]
+        return (
+            {key: text for pairs in reported for key, text in pairs.items()}
+            if reported
+            else failures[0]
+        )
 
-    def _told(self, chip: Chip, kind: str) -> Told:
+    def _read_pairs(self, chip: Chip, kind: str) -> PairsOrAbsence:
         """Why, where the chip does not tell this: the table stands without it."""
         try:
             return parse_pairs(self._run("info", "-t", kind, *chip.address))
@@ -89,8 +101,11 @@ def _after(last: Key | None, keys: Iterable[Key]) -> Key | None:
     return next((key for key in inorder if last is None or key > last), inorder[0])
 
 
-def _errors(told: Pairs) -> str | None:
-    codes, text = word(told.get("error code")), word(told.get("error information"))
+def _errors(pairs: Pairs) -> str | None:
+    codes, text = (
+        meaningful_text(pairs.get("error code")),
+        meaningful_text(pairs.get("error information")),
+    )
     if codes is None:
         return None
     return f"{codes}: {text}"[:_MAX_ERRORS] if text else codes[:_MAX_ERRORS]

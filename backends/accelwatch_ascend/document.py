@@ -11,16 +11,16 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.whole_output import parsed
+from accelwatch.processes.complete_output import parsed
 
 Key = tuple[int, int]
 """NPU id and chip id, the address of `-i` and `-c`."""
 Pairs = Mapping[str, str]
 """What stands before and after a colon, the first in lower case."""
-Told = Pairs | Absence
+PairsOrAbsence = Pairs | Absence
 """The latter: why it is not known."""
 MAX_CHIPS = 1024
-NO_WORD = frozenset({"", "-", "--", "na", "n/a", "none", "unknown"})
+NO_VALUE = frozenset({"", "-", "--", "na", "n/a", "none", "unknown"})
 _PAIR = re.compile(r"\s*([^:]{1,80}?)\s*:\s*(.*?)\s*")
 _GAP = re.compile(r"\s{2,}")
 
@@ -53,7 +53,7 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, heading: str) -> str | None:
         """A column; None when it is missing, empty or says that there is nothing."""
-        return word(self.fields.get(heading))
+        return meaningful_text(self.fields.get(heading))
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,10 +69,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked of one chip beyond the table."""
 
-    ecc: Told = Absence.NOT_COLLECTED
-    usages: Told = Absence.NOT_COLLECTED
+    ecc: PairsOrAbsence = Absence.NOT_COLLECTED
+    usages: PairsOrAbsence = Absence.NOT_COLLECTED
     """Of `-t usages`, `-t common` and `-t memory`."""
-    links: Told = Absence.NOT_COLLECTED
+    links: PairsOrAbsence = Absence.NOT_COLLECTED
     """Of `-t hccs`."""
     errors: str | None = None
     """Error codes of an unhealthy chip and what npu-smi says of them."""
@@ -84,24 +84,24 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()
     jobs: tuple[Job, ...] = ()
-    told_jobs: frozenset[int] | None = None
+    npus_reporting_jobs: frozenset[int] | None = None
     """NPUs of which it is known which processes they run; None: the table has no processes."""
     details: Mapping[Key, Detail] = {}
 
 
-def word(told: str | None) -> str | None:
+def meaningful_text(text: str | None) -> str | None:
     """A text that says something."""
-    plain = (told or "").strip()
-    return None if plain.lower() in NO_WORD else plain
+    plain = (text or "").strip()
+    return None if plain.lower() in NO_VALUE else plain
 
 
-def number_of(told: str | None) -> int | None:
+def number_of(text: str | None) -> int | None:
     """A whole number that is not negative."""
-    plain = (told or "").strip()
+    plain = (text or "").strip()
     return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 10 else None
 
 
-def whole_lines(output: bytes) -> list[str]:
+def complete_lines(output: bytes) -> list[str]:
     """The lines that ended: of one that was cut nobody knows how it went on."""
     return output.decode("utf-8", "replace").split("\n")[:-1]
 
@@ -109,7 +109,7 @@ def whole_lines(output: bytes) -> list[str]:
 def parse_pairs(output: bytes) -> Pairs:
     """What `npu-smi info -t …` of one chip prints. Raises ReadError when it is something else."""
     pairs: dict[str, str] = {}
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         match = _PAIR.fullmatch(line)
         if match is not None:
             pairs.setdefault(" ".join(match[1].lower().split()), match[2])
@@ -118,7 +118,7 @@ def parse_pairs(output: bytes) -> Pairs:
     return pairs
 
 
-IS_OF_CHIP = parsed(parse_pairs, lambda told: "npu id" in told)
+IS_OF_CHIP = parsed(parse_pairs, lambda pairs: "npu id" in pairs)
 """A complaint may be a pair as well: `Error: ...`."""
 
 
@@ -126,7 +126,7 @@ def parse_mapping(output: bytes) -> dict[Key, int]:
     """Logic ids by chip, as `npu-smi info -m` lists them; empty where it does not."""
     headings: list[str] = []
     logic: dict[Key, int] = {}
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         cells = _GAP.split(line.strip())
         if cells[0].lower() == "npu id":
             headings = [cell.lower() for cell in cells]

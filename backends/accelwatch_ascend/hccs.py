@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_ascend.document import Pairs, Told, word
+from accelwatch_ascend.document import Pairs, PairsOrAbsence, meaningful_text
 
 FABRIC = "hccs"
 _FABRIC_STATES = MappingProxyType({"ok": "healthy", "nok": "unhealthy"})
@@ -18,26 +18,26 @@ _COUNTERS = (
 _MAX_LINKS = 64
 
 
-def put_links(out: Collected, told: Told) -> tuple[str, ...]:
+def collect_links(out: Collected, pairs: PairsOrAbsence) -> tuple[str, ...]:
     """State, traffic and errors of the links together and one by one; notes for people."""
-    if isinstance(told, Absence):
+    if isinstance(pairs, Absence):
         for key in ("links", "bytes_total", "errors_total"):
-            out.miss(f"interconnect_{key}", told)
-        out.miss("fabric_state_info", told)
+            out.miss(f"interconnect_{key}", pairs)
+        out.miss("fabric_state_info", pairs)
         return ()
-    _put_states(out, _entries(told, "lane mode"))
+    _collect_states(out, _entries(pairs, "lane mode"))
     for end, label, key in _COUNTERS:
-        counts = _entries(told, key)
+        counts = _entries(pairs, key)
         if isinstance(counts, Absence):
             out.miss(f"interconnect_{end}", counts, FABRIC, label)
             continue
         out.put(f"interconnect_{end}", sum(counts), FABRIC, label)
         for link, count in enumerate(counts):
             out.put(f"link_{end}", count, FABRIC, str(link), label)
-    return _put_health(out, told)
+    return _collect_health(out, pairs)
 
 
-def _put_states(out: Collected, lanes: list[int] | Absence) -> None:
+def _collect_states(out: Collected, lanes: list[int] | Absence) -> None:
     """A link without lanes is not in use: a card alone in its machine has only such."""
     if isinstance(lanes, Absence):
         out.miss("interconnect_links", lanes, FABRIC, "up")
@@ -49,8 +49,8 @@ def _put_states(out: Collected, lanes: list[int] | Absence) -> None:
         out.put("link_up", int(count > 0), FABRIC, str(link))
 
 
-def _put_health(out: Collected, told: Pairs) -> tuple[str, ...]:
-    status = word(told.get("hccs health status"))
+def _collect_health(out: Collected, pairs: Pairs) -> tuple[str, ...]:
+    status = meaningful_text(pairs.get("hccs health status"))
     if status is None:
         out.miss("fabric_state_info", Absence.UNSUPPORTED)
         return ()
@@ -61,21 +61,21 @@ def _put_health(out: Collected, told: Pairs) -> tuple[str, ...]:
         out.put("fabric_state_info", 1, state)
     if state == "healthy":
         return ()
-    lane = word(told.get("hccs first error lane"))
+    lane = meaningful_text(pairs.get("hccs first error lane"))
     where = "" if lane is None else f", first in lane {lane[:8]}"
     return (f"npu-smi calls the HCCS links {status[:32]}{where}",)
 
 
-def _entries(told: Pairs, name: str) -> list[int] | Absence:
+def _entries(pairs: Pairs, name: str) -> list[int] | Absence:
     """`[224 224 0]` as numbers; unsupported where the key is not there, error for anything else."""
-    text = told.get(f"hccs {name}")
+    text = pairs.get(f"hccs {name}")
     if text is None:
         return Absence.UNSUPPORTED
     if not (text.startswith("[") and text.endswith("]")):
-        return Absence.ERROR if word(text) else Absence.UNSUPPORTED
-    parts = text[1:-1].split()
-    if not parts or len(parts) > _MAX_LINKS:
+        return Absence.ERROR if meaningful_text(text) else Absence.UNSUPPORTED
+    tokens = text[1:-1].split()
+    if not tokens or len(tokens) > _MAX_LINKS:
         return Absence.ERROR
-    if not all(part.isascii() and part.isdecimal() and len(part) <= 20 for part in parts):
+    if not all(token.isascii() and token.isdecimal() and len(token) <= 20 for token in tokens):
         return Absence.ERROR
-    return [int(part) for part in parts]
+    return [int(token) for token in tokens]

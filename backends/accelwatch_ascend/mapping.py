@@ -10,12 +10,12 @@ import msgspec
 from accelwatch.backend_kit.listed_process import listed
 from accelwatch.backend_kit.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.schema.card_wide import BOARD_POWER, held_note, shared_note
+from accelwatch.schema.card_wide import BOARD_POWER, holder_note, shared_note
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_ascend.document import Chip, Detail, Job, Pairs, Told, word
-from accelwatch_ascend.hccs import put_links
+from accelwatch_ascend.document import Chip, Detail, Job, Pairs, PairsOrAbsence, meaningful_text
+from accelwatch_ascend.hccs import collect_links
 
 SOURCE = "npu-smi"
 VENDOR = "ascend"
@@ -92,21 +92,21 @@ def identified(
     device: Device, chip: Chip, driver_version: str | None, board: Pairs, node: str | None
 ) -> Device:
     """The device with what the table and `-t board` say of who it is."""
-    model = word(chip.name)
+    model = meaningful_text(chip.name)
     uuid = _die(board.get("vdie id"))
     behind = None if chip.behind is None else f"{chip.behind}-{chip.number}"
-    place = uuid or chip.pci_bus_id or behind or f"{chip.npu}-{chip.chip}"
+    identifier = uuid or chip.pci_bus_id or behind or f"{chip.npu}-{chip.chip}"
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=chip.number,
         name=_name(chip),
         kind=DeviceKind.NPU,
         model=f"Ascend {model}" if model and model[0].isdigit() else model,
         architecture=_architecture(model, chip),
         uuid=uuid,
-        serial=word(board.get("serial number")),
-        firmware_version=word(board.get("firmware version")),
+        serial=meaningful_text(board.get("serial number")),
+        firmware_version=meaningful_text(board.get("firmware version")),
         driver_version=driver_version or device.driver_version,
         pci_bus_id=chip.pci_bus_id,
         device_nodes=() if node is None else (node,),
@@ -119,17 +119,19 @@ def _name(chip: Chip) -> str:
 
 def _architecture(model: str | None, chip: Chip) -> str | None:
     plain = (model or "").removeprefix("Ascend").strip()
-    found = next((name for pattern, name in _ARCHITECTURES if pattern.match(plain)), None)
+    architecture = next((name for pattern, name in _ARCHITECTURES if pattern.match(plain)), None)
     # Two dies make a 910 of A3; only its table has the column.
-    return "ascend910_93" if found == "ascend910" and "phy-id" in chip.fields else found
-
-
-def _die(told: str | None) -> str | None:
-    """The id burnt into the die, five words as npu-exporter has them; all zero where there is none."""
-    words = (word(told) or "").upper().split()
     return (
-        "-".join(f"{text:0>8}" for text in words)
-        if any(text.strip("0") for text in words)
+        "ascend910_93" if architecture == "ascend910" and "phy-id" in chip.fields else architecture
+    )
+
+
+def _die(die_id: str | None) -> str | None:
+    """The id burnt into the die, five words as npu-exporter has them; all zero where there is none."""
+    groups = (meaningful_text(die_id) or "").upper().split()
+    return (
+        "-".join(f"{text:0>8}" for text in groups)
+        if any(text.strip("0") for text in groups)
         else None
     )
 
@@ -140,10 +142,10 @@ def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
     for row in _TABLE:
         key, *labels = row.series
         out.put_or_miss(key, _in(chip.fields, row), *labels)
-    notes = _put_memory(out, chip)
-    _put_health(out, chip)
-    _put_ecc(out, detail.ecc)
-    notes = (*notes, *put_links(out, detail.links))
+    notes = _collect_memory(out, chip)
+    _collect_health(out, chip)
+    _collect_ecc(out, detail.ecc)
+    notes = (*notes, *collect_links(out, detail.links))
     for row in _USAGES:
         key, *labels = row.series
         usages = detail.usages
@@ -165,7 +167,7 @@ def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Read
         return reading
     note = shared_note(_POWER.series, _name(card[0]))
     if chip.key == card[0].key:
-        note = held_note(_POWER.series, [_name(other) for other in card])
+        note = holder_note(_POWER.series, [_name(other) for other in card])
     return msgspec.structs.replace(
         reading, values={**reading.values, BOARD_POWER: first}, notes=(*reading.notes, note)
     )
@@ -174,22 +176,22 @@ def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Read
 def _in(pairs: Pairs, row: Row) -> float | Absence:
     """The first that is there, its unit taken from its heading."""
     for name in row.names:
-        for heading, told in pairs.items():
+        for heading, text in pairs.items():
             plain, _, unit = heading.partition("(")
             if plain.strip() == name:
-                return _number(told, unit.rstrip(") "), row.units)
+                return _number(text, unit.rstrip(") "), row.units)
     return Absence.UNSUPPORTED
 
 
-def _number(told: str, unit: str, units: Units) -> float | Absence:
+def _number(text: str, unit: str, units: Units) -> float | Absence:
     """In base units; `error` for -1, which the driver's interface has for what it could not get."""
-    plain = told.strip()
+    plain = text.strip()
     if plain in _FAILED:
         return Absence.ERROR
     return quantity(f"{plain}{unit}" if plain[-1:].isdigit() else plain, units)
 
 
-def _put_memory(out: Collected, chip: Chip) -> tuple[str, ...]:
+def _collect_memory(out: Collected, chip: Chip) -> tuple[str, ...]:
     """HBM is the memory where there is some, and DDR then a second one."""
     ddr, hbm = _used_and_size(chip, "memory-usage"), _used_and_size(chip, "hbm-usage")
     main, second = (hbm, ddr) if hbm is not None else (ddr, None)
@@ -227,7 +229,7 @@ def _used_and_size(chip: Chip, name: str) -> tuple[int | Absence, int | Absence]
     return None if size == 0 else (used, size)
 
 
-def _put_health(out: Collected, chip: Chip) -> None:
+def _collect_health(out: Collected, chip: Chip) -> None:
     status = (chip.fields.get("health") or "").strip()
     if status.lower() in ("", "-", "na", "n/a"):
         for key in ("reported_status_info", "reported_health_info"):
@@ -241,35 +243,35 @@ def _put_health(out: Collected, chip: Chip) -> None:
         out.put("reported_health_info", 1, health)
 
 
-def _put_ecc(out: Collected, told: Told) -> None:
+def _collect_ecc(out: Collected, pairs: PairsOrAbsence) -> None:
     """Counters of all memories of the chip together, and by memory."""
-    if isinstance(told, Absence):
+    if isinstance(pairs, Absence):
         for key in _COUNTERS:
-            out.miss(key, told)
+            out.miss(key, pairs)
         return
     for bits, cause, severity in _BITS:
-        begin = f"{bits} bit"
+        prefix = f"{bits} bit"
         for memory in ("ddr", "hbm"):
-            count = _total(told, f"{begin} error count", (f"{memory} ",))
+            count = _total(pairs, f"{prefix} error count", (f"{memory} ",))
             if not isinstance(count, Absence):
                 out.put("ecc_location_errors_total", count, severity, memory)
-        out.put_or_miss("ecc_errors_total", _total(told, f"{begin} error count"), severity)
-        lifetime = _total(told, f"{begin} aggregate total err cnt")
+        out.put_or_miss("ecc_errors_total", _total(pairs, f"{prefix} error count"), severity)
+        lifetime = _total(pairs, f"{prefix} aggregate total err cnt")
         out.put_or_miss("ecc_lifetime_errors", lifetime, severity)
-        pages = _total(told, f"{begin} isolated pages count")
+        pages = _total(pairs, f"{prefix} isolated pages count")
         out.put_or_miss("memory_retired_pages", pages, cause)
-    waiting = [_total(told, f"{bits} bit next-isolated pages count") for bits, _, _ in _BITS]
+    waiting = [_total(pairs, f"{bits} bit next-isolated pages count") for bits, _, _ in _BITS]
     counts = [count for count in waiting if not isinstance(count, Absence)]
     out.put_or_miss("memory_repair_pending", any(counts) if counts else waiting[0])
 
 
-def _total(told: Pairs, name: str, memories: tuple[str, ...] = _MEMORIES) -> int | Absence:
+def _total(pairs: Pairs, name: str, memories: tuple[str, ...] = _MEMORIES) -> int | Absence:
     """The sum over the memories that have the counter; unknown when one of them cannot be read."""
     keys = {memory + name for memory in memories}
     # The oldest writes `Single-bit Error Count`.
     counts = [
         quantity(text, _COUNT)
-        for key, text in told.items()
+        for key, text in pairs.items()
         if key.replace("-bit ", " bit ") in keys
     ]
     missing = next((count for count in counts if isinstance(count, Absence)), None)

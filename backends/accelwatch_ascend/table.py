@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from accelwatch.backend_kit.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
 from accelwatch.base.failure_line import failure_line
-from accelwatch.processes.whole_output import closed
+from accelwatch.processes.complete_output import closed
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, number_of, word
+from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, meaningful_text, number_of
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
 _BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
-_NO_PLACE = frozenset({"NA", "N/A", "-", "--", ""})
+_NO_ADDRESS = frozenset({"NA", "N/A", "-", "--", ""})
 """For an address, as of virtual NPUs and of chips that did not start."""
 _HEADING = re.compile(r"[^\s()]+(?: [^\s()]+)*\([^)\s]*\)|[^\s()]+(?: [^\s()]+)*")
 _VALUE = re.compile(r"[^\s/]+\s*/\s*[^\s/]+|[^\s/]+")
@@ -43,23 +43,23 @@ def parse_table(output: bytes) -> Document:
     jobs_at = next((at for at, cells in enumerate(rows) if _heads_jobs(cells)), len(rows))
     headed = any(_heads_chips(cells) for cells in rows[:jobs_at])
     if not headed:
-        said = failure_line("\n".join(lines)) or "nothing"
-        text = f"npu-smi info printed no table of NPUs: {said}"
+        failure = failure_line("\n".join(lines)) or "nothing"
+        text = f"npu-smi info printed no table of NPUs: {failure}"
         raise ReadError(with_advice(text), code="garbage")
     version = next((match[1] for line in lines if (match := _VERSION.match(line.strip()))), None)
     jobs: tuple[Job, ...] = ()
-    told: frozenset[int] | None = None
+    npus_reporting_jobs: frozenset[int] | None = None
     if jobs_at < len(rows):
         below = rows[jobs_at + 1 :]
         listed = list(_jobs(rows[jobs_at], below))
         jobs = tuple(job for job in listed if isinstance(job, Job))
-        told = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(below))
-        told -= frozenset(npu for npu in listed if isinstance(npu, int))
+        npus_reporting_jobs = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(below))
+        npus_reporting_jobs -= frozenset(npu for npu in listed if isinstance(npu, int))
     return Document(
-        driver_version=word(version),
+        driver_version=meaningful_text(version),
         chips=_distinct(_chips(rows[:jobs_at])),
         jobs=jobs,
-        told_jobs=told,
+        npus_reporting_jobs=npus_reporting_jobs,
     )
 
 
@@ -68,7 +68,7 @@ def with_advice(text: str) -> str:
     return text + next((advice for code, advice in _REFUSALS if code in text), "")
 
 
-IS_WHOLE = closed(parse_table, lambda document: document.chips)
+IS_COMPLETE = closed(parse_table, lambda document: document.chips)
 
 
 def _cells(line: str) -> list[str]:
@@ -100,17 +100,17 @@ def _chips(rows: list[list[str]]) -> Iterator[Chip]:
             if not first:
                 first = cells
                 continue
-            told = {**_named(above[0], first), **_named(above[1], cells)}
-            chip = _chip(told) if _is_second(above[1], cells) else None
+            fields = {**_named(above[0], first), **_named(above[1], cells)}
+            chip = _chip(fields) if _is_second(above[1], cells) else None
             # A line too many would pair each with that of its neighbour.
-            first = cells if chip is None and _chip_place(cells) is None else []
+            first = cells if chip is None and _chip_address(cells) is None else []
             if chip is not None:
                 yield chip
         else:
             first = []
 
 
-def _chip_place(cells: list[str]) -> str | None:
+def _chip_address(cells: list[str]) -> str | None:
     return next((cell for cell in cells if _BUS.fullmatch(cell)), None)
 
 
@@ -121,12 +121,12 @@ def _is_second(headings: list[str], cells: list[str]) -> bool:
     """
     numbers = [number_of(cell) for cell in cells[0].split()]
     counted = None not in numbers and len(numbers) == len(headings[0].split())
-    return _chip_place(cells) is not None or counted
+    return _chip_address(cells) is not None or counted
 
 
 def _named(headings: list[str], cells: list[str]) -> dict[str, str]:
     """Values by heading; nobody knows whose they are where a cell has more or fewer than headings."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for heading, cell in zip(headings, cells, strict=True):
         names = [name.lower() for name in _HEADING.findall(heading)]
         values = _VALUE.findall(with_failed_cells(cell).replace("N/A", "NA"))
@@ -134,32 +134,30 @@ def _named(headings: list[str], cells: list[str]) -> dict[str, str]:
             values = [*cell.split(None, len(names) - 1), *("" for _ in names)][: len(names)]
         if len(names) != len(values):
             values = [_UNREADABLE] * len(names)
-        told.update(zip(names, values, strict=True))
-    return told
+        fields.update(zip(names, values, strict=True))
+    return fields
 
 
-def _chip(told: Row) -> Chip | None:
+def _chip(row: Row) -> Chip | None:
     """A chip; None when it has no number or its second line is none."""
-    npu = number_of(told.get("npu", told.get("npu id")))
-    chip = number_of(told.get("chip", "0"))
-    place = told.get("bus-id", _UNREADABLE)
-    if npu is None or chip is None or not (_BUS.fullmatch(place) or place in _NO_PLACE):
+    npu = number_of(row.get("npu", row.get("npu id")))
+    chip = number_of(row.get("chip", "0"))
+    address = row.get("bus-id", _UNREADABLE)
+    if npu is None or chip is None or not (_BUS.fullmatch(address) or address in _NO_ADDRESS):
         return None
-    bus = normal_pci_bus_id(place) if _BUS.fullmatch(place) else None
-    return Chip(
-        npu=npu, chip=chip, number=0, pci_bus_id=bus, name=told.get("name", ""), fields=told
-    )
+    bus = normal_pci_bus_id(address) if _BUS.fullmatch(address) else None
+    return Chip(npu=npu, chip=chip, number=0, pci_bus_id=bus, name=row.get("name", ""), fields=row)
 
 
 def _distinct(chips: Iterator[Chip]) -> tuple[Chip, ...]:
     """Each chip once, and each PCI function with the first of its chips."""
     by_key: dict[tuple[int, int], Chip] = {}
-    taken: set[str | None] = set()
+    used_buses: set[str | None] = set()
     for chip in chips:
         if chip.key in by_key or len(by_key) == MAX_CHIPS:
             continue
-        bus = None if chip.pci_bus_id in taken else chip.pci_bus_id
-        taken.add(bus)
+        bus = None if chip.pci_bus_id in used_buses else chip.pci_bus_id
+        used_buses.add(bus)
         by_key[chip.key] = Chip(
             npu=chip.npu,
             chip=chip.chip,
@@ -179,20 +177,20 @@ def _jobs(headings: list[str], rows: list[list[str]]) -> Iterator[Job | int]:
     unit = memory.partition("(")[2].rstrip(")")
     for cells in rows:
         npu, _, chip = (cells or [""])[0].partition(" ")
-        place, on = number_of(npu), number_of(chip or "0")
-        if place is None:
+        npu_number, on = number_of(npu), number_of(chip or "0")
+        if npu_number is None:
             continue
         row = dict(zip(names, cells, strict=False))
         pid = number_of(row.get("process id"))
         if on is None or not pid or len(cells) != len(names):
-            yield place
+            yield npu_number
             continue
-        told = row.get(memory, "")
+        amount = row.get(memory, "")
         yield Job(
-            key=(place, on),
+            key=(npu_number, on),
             pid=pid,
-            command=word(row.get("process name")),
-            memory=told + unit if number_of(told) is not None else told,
+            command=meaningful_text(row.get("process name")),
+            memory=amount + unit if number_of(amount) is not None else amount,
         )
 
 

@@ -9,7 +9,7 @@ from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.kernel.pcie_link import with_link
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_cambricon import mapping
@@ -44,15 +44,15 @@ class CambriconBackend(ToolBackend[Document, Card]):
     )
     options = command.options
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """`info` and the table."""
-        return self._ask
+        return self._query
 
     def listed(self, answer: Document) -> Sequence[Card]:
         """The cards in an answer."""
         return answer.cards
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -73,36 +73,36 @@ class CambriconBackend(ToolBackend[Document, Card]):
             Absence.ERROR if jobs is None else lambda: mapping.processes_of(device.id, jobs),
         )
 
-    def _ask(self) -> Document:
+    def _query(self) -> Document:
         """What `info` tells, completed by the table; either alone where the other fails."""
         first: ReadError | None = None
-        told: Document | None = None
+        info: Document | None = None
         try:
-            told = parse_info(self.run("info", is_whole=parsed(parse_info, _cards)))
+            info = parse_info(self.run("info", is_complete=parsed(parse_info, _cards)))
         except (DeviceTimeout, DevicePermission):
             raise
         except ReadError as error:
             first = error
         try:
-            table = parse_table(self.run(is_whole=closed(parse_table, _cards)))
+            table = parse_table(self.run(is_complete=closed(parse_table, _cards)))
         except ReadError:
-            if told is None:
+            if info is None:
                 assert first is not None
                 raise first from None
-            return self._placed(told)
-        return self._placed(table if told is None else completed(told, table))
+            return self._with_addresses(info)
+        return self._with_addresses(table if info is None else completed(info, table))
 
-    def _placed(self, document: Document) -> Document:
+    def _with_addresses(self, document: Document) -> Document:
         """With addresses where no card tells one: cnmon counts cards in the order of the bus."""
         buses = self.on_bus()
         cards = sorted(document.cards, key=lambda card: card.number)
         if any(card.pci_bus_id for card in cards) or len(buses) != len(cards):
             return document
-        placed = tuple(
+        addressed = tuple(
             msgspec.structs.replace(card, pci_bus_id=bus)
             for card, bus in zip(cards, buses, strict=True)
         )
-        return msgspec.structs.replace(document, cards=placed)
+        return msgspec.structs.replace(document, cards=addressed)
 
 
 def _cards(document: Document) -> tuple[Card, ...]:

@@ -13,7 +13,7 @@ from accelwatch.schema.device import normal_pci_bus_id
 
 Path = tuple[str, ...]
 MAX_CARDS = 1024
-_NO_WORD = frozenset({"", "-", "/", "n/a", "na", "none", "unknown", "not supported"})
+_NO_VALUE = frozenset({"", "-", "/", "n/a", "na", "none", "unknown", "not supported"})
 _CARD = re.compile(r"Card\s*(\d{1,4})\s*:?\s*")
 _LINE = re.compile(r"( *)([^:]{1,80}?)\s*:\s*(.*?)\s*")
 _HEX = re.compile(r"[0-9A-Fa-f]{1,8}")
@@ -41,7 +41,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, *path: str) -> str | None:
         """A field; None when it is missing, empty or says that there is nothing."""
-        return word(self.fields.get(path))
+        return meaningful_text(self.fields.get(path))
 
     def completed(self, other: "Card | None") -> "Card":
         """With what another account of it has and this lacks."""
@@ -62,15 +62,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[Card, ...] = ()
 
 
-def word(told: str | None) -> str | None:
+def meaningful_text(text: str | None) -> str | None:
     """A text that says something."""
-    plain = (told or "").strip()
-    return None if plain.lower() in _NO_WORD else plain
+    plain = (text or "").strip()
+    return None if plain.lower() in _NO_VALUE else plain
 
 
-def number_of(told: str | None) -> int | None:
+def number_of(text: str | None) -> int | None:
     """A whole number that is not negative."""
-    plain = (told or "").strip()
+    plain = (text or "").strip()
     return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 10 else None
 
 
@@ -88,9 +88,9 @@ def parse_info(output: bytes) -> Document:
     blocks: list[tuple[int, list[str]]] = []
     # Of a line that was cut nobody knows how it went on.
     for line in output.decode("utf-8", "replace").split("\n")[:-1]:
-        begin = _CARD.fullmatch(line)
-        if begin is not None:
-            blocks.append((int(begin[1]), []))
+        header = _CARD.fullmatch(line)
+        if header is not None:
+            blocks.append((int(header[1]), []))
         elif blocks:
             blocks[-1][1].append(line.expandtabs())
     if not blocks:
@@ -117,36 +117,38 @@ def _card(number: int, lines: list[str]) -> Card:
             processes[-1].setdefault(key, match[3])
         else:
             fields.setdefault(path, match[3])
-    jobs = tuple(job for told in processes if (job := _job(told)) is not None)
-    known = ("processes",) in fields
-    place = _place(fields)
-    return Card(number=number, pci_bus_id=place, fields=fields, jobs=jobs if known else None)
+    jobs = tuple(job for process in processes if (job := _job(process)) is not None)
+    lists_processes = ("processes",) in fields
+    address = _pci_address(fields)
+    return Card(
+        number=number, pci_bus_id=address, fields=fields, jobs=jobs if lists_processes else None
+    )
 
 
-def _job(told: Mapping[str, str]) -> Job | None:
-    pid = number_of(told.get("pid"))
+def _job(process: Mapping[str, str]) -> Job | None:
+    pid = number_of(process.get("pid"))
     if not pid:
         return None
-    command = told.get("cmdline", told.get("command line", ""))
-    return Job(pid=pid, command=command, memory=told.get("mlu memory usage", ""))
+    command = process.get("cmdline", process.get("command line", ""))
+    return Job(pid=pid, command=command, memory=process.get("mlu memory usage", ""))
 
 
-def _place(fields: Mapping[Path, str]) -> str | None:
+def _pci_address(fields: Mapping[Path, str]) -> str | None:
     """The address from its parts, in hexadecimal digits; None when one of them is missing."""
     keys = ("domain id", "bus num", "device", "function")
-    parts = [(fields.get(("pci", key)) or "").strip() for key in keys]
-    if not all(map(_HEX.fullmatch, parts)):
+    components = [(fields.get(("pci", key)) or "").strip() for key in keys]
+    if not all(map(_HEX.fullmatch, components)):
         return None
-    domain, bus, device, function = (int(part, 16) for part in parts)
+    domain, bus, device, function = (int(component, 16) for component in components)
     if bus > 0xFF or device > 0x1F or function > 7:
         return None
     return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function}")
 
 
-def completed(told: Document, table: Document) -> Document:
+def completed(info: Document, table: Document) -> Document:
     """With what the table has and `info` lacks."""
     more = {card.number: card for card in table.cards}
     return Document(
-        driver_version=told.driver_version or table.driver_version,
-        cards=tuple(card.completed(more.get(card.number)) for card in told.cards),
+        driver_version=info.driver_version or table.driver_version,
+        cards=tuple(card.completed(more.get(card.number)) for card in info.cards),
     )

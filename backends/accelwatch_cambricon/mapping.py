@@ -12,7 +12,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_cambricon.document import Card, Job, Path, number_of, word
+from accelwatch_cambricon.document import Card, Job, Path, meaningful_text, number_of
 
 SOURCE = "cnmon"
 VENDOR = "cambricon"
@@ -57,11 +57,13 @@ _WORST = ("failed", "degraded", "ok")
 def identified(device: Device, card: Card, driver_version: str | None, node: str | None) -> Device:
     """The device with what the command says of who it is."""
     uuid, serial = card.text("uuid"), card.text("sn")
-    place = uuid or card.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{card.number}"
+    identifier = (
+        uuid or card.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{card.number}"
+    )
     model = card.text("product name")
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=card.number,
         name=f"mlu{card.number}",
         kind=DeviceKind.NPU,
@@ -76,9 +78,9 @@ def identified(device: Device, card: Card, driver_version: str | None, node: str
     )
 
 
-def _plain_version(told: str | None) -> str | None:
+def _plain_version(version: str | None) -> str | None:
     """`v5.10.22` is 5.10.22."""
-    return None if told is None else told.removeprefix("v")
+    return None if version is None else version.removeprefix("v")
 
 
 def read(device_id: str, card: Card) -> Reading:
@@ -90,8 +92,8 @@ def read(device_id: str, card: Card) -> Reading:
     for row in _MEMORY:
         size = quantity(card.fields.get(row.path), row.units)
         out.put_or_miss(row.series[0], size if isinstance(size, Absence) else round(size))
-    notes = (*_refuse_overfull(out), *_put_ecc(out, card))
-    _put_health(out, card)
+    notes = (*_refuse_overfull(out), *_collect_ecc(out, card))
+    _collect_health(out, card)
     return out.reading(sources={"*": SOURCE}, notes=notes)
 
 
@@ -104,20 +106,22 @@ def _refuse_overfull(out: Collected) -> tuple[str, ...]:
     return ("cnmon reports more memory in use than there is",)
 
 
-def _put_ecc(out: Collected, card: Card) -> tuple[str, ...]:
+def _collect_ecc(out: Collected, card: Card) -> tuple[str, ...]:
     """Whether ECC is on: the column has N/A without it, else a number of errors of any kind."""
-    told = card.fields.get(("ecc-error",))
-    count = number_of(told)
+    text = card.fields.get(("ecc-error",))
+    count = number_of(text)
     if count is not None:
         out.put("ecc_enabled", 1)
-    elif told is not None and told.strip().upper() == "N/A":
+    elif text is not None and text.strip().upper() == "N/A":
         out.put("ecc_enabled", 0)
     else:
-        out.miss("ecc_enabled", Absence.UNSUPPORTED if word(told) is None else Absence.ERROR)
+        out.miss(
+            "ecc_enabled", Absence.UNSUPPORTED if meaningful_text(text) is None else Absence.ERROR
+        )
     return (f"cnmon counts {count} ECC errors, without their kind",) if count else ()
 
 
-def _put_health(out: Collected, card: Card) -> None:
+def _collect_health(out: Collected, card: Card) -> None:
     device, driver = card.text("health state", "device"), card.text("health state", "driver")
     if device is None and driver is None:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
@@ -125,13 +129,13 @@ def _put_health(out: Collected, card: Card) -> None:
         return
     out.put("reported_status_info", 1, ", ".join(filter(None, (device, driver))))
     meant = {
-        words.get(" ".join(told.lower().split()))
-        for told, words in ((device, _DEVICE), (driver, _DRIVER))
-        if told is not None
+        meanings.get(" ".join(state.lower().split()))
+        for state, meanings in ((device, _DEVICE), (driver, _DRIVER))
+        if state is not None
     }
     # Beside a word that nobody knows, the other cannot vouch for the card.
-    known = _WORST if None not in meant else _WORST[:-1]
-    worst = next((health for health in known if health in meant), None)
+    candidates = _WORST if None not in meant else _WORST[:-1]
+    worst = next((health for health in candidates if health in meant), None)
     if worst is None:
         out.miss("reported_health_info", Absence.ERROR)
     else:

@@ -6,10 +6,10 @@ import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_cambricon import mapping
@@ -23,21 +23,21 @@ _PROGRAMS, _FOLDERS = ("cnmon",), ("/usr/local/neuware/bin",)
 def _document(outputs: Outputs) -> Document:
     """What `info` tells, completed by the table; either alone where the other fails."""
     try:
-        told = parse_info(outputs[_INFO].printed(parsed(parse_info, _cards)))
+        info = parse_info(outputs[_INFO].printed(parsed(parse_info, _cards)))
     except ReadError:
         return parse_table(outputs[_TABLE].printed(closed(parse_table, _cards)))
     try:
-        return completed(told, parse_table(outputs[_TABLE].printed(closed(parse_table, _cards))))
+        return completed(info, parse_table(outputs[_TABLE].printed(closed(parse_table, _cards))))
     except ReadError:
-        return told
+        return info
 
 
-def _cards(told: Document) -> tuple[Card, ...]:
-    return told.cards
+def _cards(document: Document) -> tuple[Card, ...]:
+    return document.cards
 
 
-def _listed(document: Document) -> Iterable[tuple[Place, Card]]:
-    return ((Place(card.number, card.pci_bus_id), card) for card in document.cards)
+def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
+    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
 
 
 def _identified(device: Device, card: Card, document: Document) -> Device:

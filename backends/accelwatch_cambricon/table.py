@@ -13,7 +13,16 @@ from accelwatch.backend_kit.failed_cells import with_failed_cells
 from accelwatch.backend_kit.process_rows import process_rows
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch_cambricon.document import BUS, Card, Document, Job, Path, distinct, number_of, word
+from accelwatch_cambricon.document import (
+    BUS,
+    Card,
+    Document,
+    Job,
+    Path,
+    distinct,
+    meaningful_text,
+    number_of,
+)
 
 _GAP = re.compile(r"(?<![^\s/]/)\s{2,}")
 """Between values; `30 W/  75 W` is one."""
@@ -54,9 +63,11 @@ def parse_table(output: bytes) -> Document:
     jobs = process_rows(lines[next(titles, len(lines)) :], _JOB, _NOBODY)
     cards = distinct(_cards(rows))
     version = _DRIVER.search(text)
-    told = next((told for card in cards if (told := card.text("driver"))), None)
+    driver_version = next(
+        (driver_version for card in cards if (driver_version := card.text("driver"))), None
+    )
     return Document(
-        driver_version=told if version is None else version[1],
+        driver_version=driver_version if version is None else version[1],
         cards=tuple(
             card if jobs is None else msgspec.structs.replace(card, jobs=_of(card, jobs))
             for card in cards
@@ -77,7 +88,7 @@ def _cells(line: str) -> list[list[str]]:
     framed = with_failed_cells(line.strip())
     if len(framed) < 2 or not (framed.startswith("|") and framed.endswith("|")):
         return []
-    return [_GAP.split(part.strip()) for part in framed[1:-1].split("|")]
+    return [_GAP.split(segment.strip()) for segment in framed[1:-1].split("|")]
 
 
 def _heads(cells: list[list[str]]) -> bool:
@@ -116,19 +127,21 @@ def _named(headings: list[list[str]], cells: list[list[str]]) -> dict[str, str]:
     }
 
 
-def _card(told: dict[str, str]) -> Card | None:
-    number = number_of(told.get("card"))
-    if number is None or told.get("vf", "/") != "/":
+def _card(row: dict[str, str]) -> Card | None:
+    number = number_of(row.get("card"))
+    if number is None or row.get("vf", "/") != "/":
         return None
-    place = told.get("bus-id", "")
+    address = row.get("bus-id", "")
     fields: dict[Path, str] = {}
     for heading, paths in _PATHS.items():
-        value = word(told.get(heading))
+        value = meaningful_text(row.get(heading))
         if value is not None:
-            values = [part.strip() for part in _PAIR.split(value)] if len(paths) == 2 else [value]
+            values = (
+                [segment.strip() for segment in _PAIR.split(value)] if len(paths) == 2 else [value]
+            )
             if len(values) == len(paths):
                 fields.update(zip(paths, values, strict=True))
-    if "ecc-error" in told:
-        fields["ecc-error",] = told["ecc-error"]
-    bus = normal_pci_bus_id(place) if BUS.fullmatch(place) else None
+    if "ecc-error" in row:
+        fields["ecc-error",] = row["ecc-error"]
+    bus = normal_pci_bus_id(address) if BUS.fullmatch(address) else None
     return Card(number=number, pci_bus_id=bus, fields=fields)

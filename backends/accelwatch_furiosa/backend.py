@@ -92,17 +92,17 @@ class FuriosaBackend:
         """Find whom to ask, and begin to ask. Raises BackendUnavailable."""
         nodes = management.WARBOY_NODES if self._has_warboy() else management.RNGD_NODES
         try:
-            return self._begin(nodes)
+            return self._start(nodes)
         except BackendUnavailable as refusal:
             root, on_bus = self._context.root, accelerators(self._context, VENDOR_ID)
             there = bare_devices(root, on_bus, vendor=self.name, prefix=_PREFIX, nodes=nodes)
             raise refusal.with_devices(there) from None
 
-    def _begin(self, nodes: str) -> Opened:
-        ask = self._asked()
+    def _start(self, nodes: str) -> Opened:
+        reader = self._document_reader()
         self._tool = VendorTool(
             self._context,
-            lambda: self._with_counters(ask()),
+            lambda: self._with_counters(reader()),
             lambda document: document.cards,
             name=self.name,
             command=self._source,
@@ -111,7 +111,7 @@ class FuriosaBackend:
             nodes=nodes,
         )
         self._tool.first()
-        self._top = self._followed(ask)
+        self._top = self._followed(reader)
         return Opened(source=self._source)
 
     def discover(self) -> Sequence[Device]:
@@ -133,7 +133,7 @@ class FuriosaBackend:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says. Raises ReadError."""
         answer, card = self._opened.entry_for(device)
-        used = [one for one in self._used() if one.number == card.number]
+        used = [usage for usage in self._used() if usage.number == card.number]
         card = with_load(card, used)
         numbers = msgspec.structs.replace(
             self._numbers(device, card), age_s=answer.age_s, pace_s=answer.pace_s
@@ -148,7 +148,7 @@ class FuriosaBackend:
         if not mine and card.occupied:
             # Who is not root is told of its own processes only.
             return [without_processes(numbers, Absence.PERMISSION)]
-        shares = {one.pid: one.share for one in used}
+        shares = {usage.pid: usage.share for usage in used}
         listed = mapping.processes_of(device.id, mine, shares)
         return [with_processes(self._context.root, numbers, listed)]
 
@@ -165,7 +165,7 @@ class FuriosaBackend:
         assert self._tool is not None
         return self._tool
 
-    def _asked(self) -> Callable[[], Document]:
+    def _document_reader(self) -> Callable[[], Document]:
         """Whom to ask for the cards. Raises BackendUnavailable without anybody."""
         root, path = self._context.root, self._find()
         if path is not None:
@@ -188,23 +188,25 @@ class FuriosaBackend:
     def _has_warboy(self) -> bool:
         return bool(management.folders(self._context.root, management.WARBOY))
 
-    def _followed(self, ask: object) -> LineStream | None:
+    def _followed(self, reader: object) -> LineStream | None:
         """`top`, where the driver shows no counters."""
-        if not isinstance(ask, Program) or not ask.is_old:
+        if not isinstance(reader, Program) or not reader.is_old:
             return None
         if self._context.one_shot or self._has_warboy():
             return None
-        return LineStream([str(ask.path), *_TOP], self._context.clock, keep=_TOP_LINES)
+        return LineStream([str(reader.path), *_TOP], self._context.clock, keep=_TOP_LINES)
 
     def _with_counters(self, document: Document) -> Document:
         """The document with what the driver of Warboy counts."""
-        told, root = self._counters(), self._context.root
-        places = {
-            card.number: card.pci_bus_id for card in management.cards(root) if card.number in told
+        counters, root = self._counters(), self._context.root
+        addresses = {
+            card.number: card.pci_bus_id
+            for card in management.cards(root)
+            if card.number in counters
         }
         cards = (
-            card.with_cores(told[card.number])
-            if card.number in told and places.get(card.number) == card.pci_bus_id
+            card.with_cores(counters[card.number])
+            if card.number in counters and addresses.get(card.number) == card.pci_bus_id
             else card
             for card in document.cards
         )
@@ -222,9 +224,9 @@ class FuriosaBackend:
         sources = {"*": self._source}
         folder = management.folder_at(root, card.pci_bus_id) or rngd.folder(root, card.number)
         if folder is not None and management.is_rngd(folder):
-            sources |= rngd.put_all(out, root, folder, card.pci_bus_id)
+            sources |= rngd.collect_all(out, root, folder, card.pci_bus_id)
         if folder is not None:
-            sources |= management.put_all(out, root, folder)
+            sources |= management.collect_all(out, root, folder)
         return with_link(root, out.reading(sources=sources), device.pci_bus_id)
 
     def _find(self) -> Path | None:

@@ -12,8 +12,8 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
+from accelwatch.processes.complete_output import is_closed
 from accelwatch.processes.printed import json_documents
-from accelwatch.processes.whole_output import is_closed
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
@@ -22,7 +22,7 @@ MAX_DEVICES = 1024
 UNLISTED = "unlisted_cores"
 """Our own key of a status: there may be cores beside those of which it tells something."""
 _NAME = re.compile(r"npu(\d{1,4})")
-_PLACE = re.compile(r"npu:?(\d{1,4})(?:\D.*)?")
+_CARD_OR_CORES = re.compile(r"npu:?(\d{1,4})(?:\D.*)?")
 """A card, or cores of it: `npu0`, `npu0pe0-1`."""
 _HEADINGS = {
     "arch": "arch",
@@ -65,8 +65,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def occupied(self) -> bool:
         """Whether a core is said to be in use."""
-        told = self.status.get("pe_utilizations")
-        cores = told if isinstance(told, list) else []
+        utilizations = self.status.get("pe_utilizations")
+        cores = utilizations if isinstance(utilizations, list) else []
         return any(isinstance(core, dict) and core.get("pe_occupancy") is True for core in cores)
 
     def with_cores(self, cores: Iterable[Fields]) -> "Card":
@@ -83,8 +83,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, key: str) -> str | None:
         """A text of the information; None when it is missing or says that there is none."""
-        told = self.info.get(key)
-        plain = told.strip() if isinstance(told, str) else ""
+        value = self.info.get(key)
+        plain = value.strip() if isinstance(value, str) else ""
         return None if plain.lower() in _NOTHING else plain
 
 
@@ -109,29 +109,29 @@ def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tupl
 
     Raises ReadError when `info` is neither. A status that is none costs only what it would have said.
     """
-    told = _listed(info)
-    if told is None:
-        told = [_by_key(row) for row in rows_of(info)]
-        if not told and b"|" not in info:
+    listed = _listed(info)
+    if listed is None:
+        listed = [_by_key(row) for row in rows_of(info)]
+        if not listed and b"|" not in info:
             raise ReadError("furiosa-smi info printed neither JSON nor a table", code="garbage")
     states, untold = (
         ([], status) if isinstance(status, Absence) else (_states(status), Absence.ERROR)
     )
-    by_name = {name: one for one in states if (name := _number(one)) is not None}
+    by_name = {name: state for state in states if (name := _number(state)) is not None}
     if by_name:
         untold = Absence.UNSUPPORTED
     cards: dict[int, Card] = {}
-    for fields in told[:MAX_DEVICES]:
+    for fields in listed[:MAX_DEVICES]:
         number = _number(fields)
         if number is not None and number not in cards:
             cards[number] = _card(number, fields, by_name.get(number, {}), untold)
     return tuple(cards.values())
 
 
-def is_whole(output: bytes) -> bool:
+def is_complete(output: bytes) -> bool:
     """Whether an output of `info` or `status` is a list in JSON or a whole table, and not empty."""
-    told = _listed(output)
-    return bool(told) if told is not None else is_closed(output) and bool(rows_of(output))
+    listed = _listed(output)
+    return bool(listed) if listed is not None else is_closed(output) and bool(rows_of(output))
 
 
 def jobs_of(output: bytes) -> tuple[Job, ...]:
@@ -141,19 +141,21 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
     card, and none of them is known to be unused then.
     """
     headings, *lines = lines_of(output) or [[]]
-    place, pid, command = (
+    device, pid, command = (
         next((name for name in names if name in headings), None)
         for names in (("npu", "device"), ("pid",), ("cmd", "command"))
     )
-    if output.strip() and (place is None or pid is None):
+    if output.strip() and (device is None or pid is None):
         raise ReadError("furiosa-smi ps printed no table of processes", code="garbage")
     rows = rows_of(output)
     jobs: list[Job] = []
     for row in rows:
         number = row[pid or ""]
-        places = [_PLACE.fullmatch(text) for text in re.split(r"[\s,]+", row[place or ""])]
-        cards = {int(match[1]): None for match in places if match is not None}
-        if not (number.isdecimal() and len(number) < 10) or None in places:
+        matches = [
+            _CARD_OR_CORES.fullmatch(text) for text in re.split(r"[\s,]+", row[device or ""])
+        ]
+        cards = {int(match[1]): None for match in matches if match is not None}
+        if not (number.isdecimal() and len(number) < 10) or None in matches:
             raise ReadError(f"furiosa-smi ps: {row} cannot be read", code="garbage")
         named = row.get(command or "", "")
         jobs += [Job(number=card, pid=int(number), command=named) for card in cards if int(number)]
@@ -164,18 +166,18 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
 
 def _listed(output: bytes) -> list[Fields] | None:
     """The objects of a JSON list; None where there is no list, or one of other things."""
-    for told in json_documents(output):
-        listed = told if isinstance(told, list) else ()
-        objects: list[Fields] = [one for one in listed if isinstance(one, dict)]
-        if objects or told == []:
+    for document in json_documents(output):
+        listed = document if isinstance(document, list) else ()
+        objects: list[Fields] = [entry for entry in listed if isinstance(entry, dict)]
+        if objects or document == []:
             return objects
     return None
 
 
 def _states(output: bytes) -> list[Fields]:
     """What `status` says of each card, from its JSON or its table."""
-    told = _listed(output)
-    return [_state(block) for block in blocks_of(output)] if told is None else told
+    listed = _listed(output)
+    return [_state(block) for block in blocks_of(output)] if listed is None else listed
 
 
 def _state(block: Mapping[str, str]) -> Fields:
@@ -190,16 +192,16 @@ def _state(block: Mapping[str, str]) -> Fields:
         unit = memory[2].lstrip("0123456789. ")
         fields["memory"] = {"DRAM": {"used_size": f"{memory[1]} {unit}", "total_size": memory[2]}}
     shares = {int(core): share for core, share in _CORE.findall(block.get("core utilization", ""))}
-    words = {int(core): word for core, word in _LISTED.findall(block.get("cores", ""))}
+    states = {int(core): state for core, state in _LISTED.findall(block.get("cores", ""))}
     fields["pe_utilizations"] = [
         {
             "pe_core": core,
-            **({"pe_occupancy": words[core] == "occupied"} if core in words else {}),
+            **({"pe_occupancy": states[core] == "occupied"} if core in states else {}),
             **({"pe_utilization": f"{shares[core]}%"} if core in shares else {}),
         }
-        for core in sorted(shares.keys() | words.keys())
+        for core in sorted(shares.keys() | states.keys())
     ]
-    fields[UNLISTED] = not shares.keys() <= words.keys()
+    fields[UNLISTED] = not shares.keys() <= states.keys()
     return fields
 
 
@@ -218,5 +220,5 @@ def _number(fields: Fields) -> int | None:
 
 def _card(number: int, info: Fields, status: Fields, untold: Absence) -> Card:
     bus = info.get("pci_bdf")
-    place = normal_pci_bus_id(bus) if isinstance(bus, str) and ":" in bus else None
-    return Card(number=number, pci_bus_id=place, info=info, status=status, untold=untold)
+    address = normal_pci_bus_id(bus) if isinstance(bus, str) and ":" in bus else None
+    return Card(number=number, pci_bus_id=address, info=info, status=status, untold=untold)

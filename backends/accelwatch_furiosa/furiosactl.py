@@ -14,7 +14,7 @@ from accelwatch_furiosa.document import UNLISTED, Card
 _NAME = re.compile(r"npu(\d{1,4})")
 _CORE = re.compile(r"(\d{1,3}) *\(([a-z][^()]{0,40})\)")
 _NODE = re.compile(r"npu\d{1,4}(?:_mgmt|pe\d{1,3}(?:-\d{1,3})?)?")
-_PLACE = re.compile(r"npu(\d{1,4})(?:pe(\d{1,3})(?:-(\d{1,3}))?)?")
+_CORE_RANGE = re.compile(r"npu(\d{1,4})(?:pe(\d{1,3})(?:-(\d{1,3}))?)?")
 _MAX_CORES = 64
 _MAX_PID = 1 << 22
 _SLACK = 1e-3
@@ -49,7 +49,9 @@ def listed_of(output: bytes) -> dict[int, Listed]:
     for row in rows_of(output):
         match = _NAME.fullmatch(row.get("npu", ""))
         if match is not None:
-            cores = {int(core): word.strip() for core, word in _CORE.findall(row.get("cores", ""))}
+            cores = {
+                int(core): state.strip() for core, state in _CORE.findall(row.get("cores", ""))
+            }
             files = (file.strip() for file in row.get("devfiles", "").split(","))
             here = tuple(f"/dev/{file}" for file in files if _NODE.fullmatch(file))
             cards.setdefault(int(match[1]), Listed(cores, here))
@@ -59,23 +61,23 @@ def listed_of(output: bytes) -> dict[int, Listed]:
 def used_of(lines: Iterable[bytes]) -> list[Used]:
     """Who is on which cores, from lines of `top`: of each process there the last line counts."""
     headings = list(_HEADINGS)
-    told: dict[tuple[str, int], Used] = {}
+    usages: dict[tuple[str, int], Used] = {}
     for line in lines:
-        words = line.decode("utf-8", "replace").split()
-        lower = [word.lower() for word in words]
+        cells = line.decode("utf-8", "replace").split()
+        lower = [cell.lower() for cell in cells]
         if all(column in lower for column in _COLUMNS):
             headings = lower
-        elif (used := _used(dict(zip(headings, words, strict=False)))) is not None:
-            told[used[0]] = used[1]
-    return list(told.values())
+        elif (used := _used(dict(zip(headings, cells, strict=False)))) is not None:
+            usages[used[0]] = used[1]
+    return list(usages.values())
 
 
 def with_load(card: Card, used: Sequence[Used]) -> Card:
     """The card with the share of each core; one that nobody is said to use is not known."""
     shares: dict[int, float] = {}
-    for one in used:
-        for core in one.cores:
-            shares[core] = shares.get(core, 0.0) + one.share
+    for usage in used:
+        for core in usage.cores:
+            shares[core] = shares.get(core, 0.0) + usage.share
     if not shares:
         return card
     if not card.status.get("pe_utilizations"):
@@ -93,7 +95,7 @@ def with_load(card: Card, used: Sequence[Used]) -> Card:
 
 
 def _used(row: Mapping[str, str]) -> tuple[tuple[str, int], Used] | None:
-    match, pid = _PLACE.fullmatch(row.get("device", "")), row.get("pid", "")
+    match, pid = _CORE_RANGE.fullmatch(row.get("device", "")), row.get("pid", "")
     share = quantity(row.get("npu(%)"), PERCENT)
     if match is None or not pid.isdecimal() or len(pid) > 7 or not 0 < int(pid) <= _MAX_PID:
         return None

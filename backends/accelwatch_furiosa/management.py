@@ -50,7 +50,7 @@ _KINDS = {
     "in": _Kind("voltage_volts", 1e-3),
     "curr": _Kind("current_amperes", 1e-3),
 }
-_KNOWN: dict[tuple[str, str], Series] = {
+_SENSOR_SERIES: dict[tuple[str, str], Series] = {
     ("temp", "peak"): ("temperature_celsius", "gpu"),
     ("temp", "ambient"): ("temperature_celsius", "board"),
     ("power", "rms_total"): ("power_watts",),
@@ -60,13 +60,17 @@ _CHIP: Series = ("temperature_celsius", "gpu")
 
 def folders(root: Path, kind: str) -> dict[int, Path]:
     """Folder of each card of a driver (`WARBOY` or `RNGD`) by its number; empty without the driver."""
-    told: dict[int, Path] = {}
+    by_number: dict[int, Path] = {}
     for entry in sysfs.list_dir(root / kind):
         match = _FOLDERS[kind].fullmatch(entry.name)
         folder = _followed(entry) if match else None
-        if match and folder is not None and _word(folder, "platform_type") in (None, _PLATFORM):
-            told[int(match[1])] = folder
-    return told
+        if (
+            match
+            and folder is not None
+            and _read_attribute(folder, "platform_type") in (None, _PLATFORM)
+        ):
+            by_number[int(match[1])] = folder
+    return by_number
 
 
 def cards(root: Path) -> list[Card]:
@@ -84,15 +88,15 @@ def folder_at(root: Path, pci_bus_id: str | None) -> Path | None:
     if pci_bus_id is None:
         return None
     every = (folder for kind in _FOLDERS for folder in folders(root, kind).values())
-    return next((folder for folder in every if _place(folder) == pci_bus_id), None)
+    return next((folder for folder in every if _pci_address(folder) == pci_bus_id), None)
 
 
 def nodes(root: Path, folder: Path) -> tuple[str, ...]:
     """`/dev/npu0`, `/dev/npu0pe0-1`, `/dev/rngd/npu0mgmt` and the others of a card."""
     below, number = _of(folder)
-    place = root / "dev" / below
+    directory = root / "dev" / below
     name = re.compile(rf"npu{number}(?:_?mgmt|pe\d{{1,3}}(?:-\d{{1,3}})?)?")
-    here = (entry.name for entry in sysfs.list_dir(place) if name.fullmatch(entry.name))
+    here = (entry.name for entry in sysfs.list_dir(directory) if name.fullmatch(entry.name))
     return tuple(str(Path("/dev", below, entry)) for entry in here)
 
 
@@ -101,16 +105,16 @@ def is_rngd(folder: Path) -> bool:
     return _of(folder)[0] == "rngd"
 
 
-def put_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
+def collect_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
     """What the driver says now and nobody has said yet, and where each quantity is from."""
     before = set(out.values)
-    bus = _place(folder)
+    bus = _pci_address(folder)
     for series, value in _sensors(sysfs.pci_device_dir(root, bus)) if bus else ():
         name, *labels = series
         if series not in before:
             out.put_or_miss(name, value, *labels)
-    for word in _errors(folder):
-        out.put("reported_status_info", 1, word)
+    for error in _errors(folder):
+        out.put("reported_status_info", 1, error)
     return {series[0]: SOURCE for series in out.values if series not in before}
 
 
@@ -121,10 +125,10 @@ def _of(folder: Path) -> tuple[str, str]:
 
 
 def _card(number: int, folder: Path) -> Card:
-    info = {key: _word(folder, file) or "" for key, file in _INFO}
-    alive = _ALIVE.get(_word(folder, "alive") or "")
+    info = {key: _read_attribute(folder, file) or "" for key, file in _INFO}
+    alive = _ALIVE.get(_read_attribute(folder, "alive") or "")
     status = {} if alive is None else {"liveness": alive}
-    return Card(number=number, pci_bus_id=_place(folder), info=info, status=status)
+    return Card(number=number, pci_bus_id=_pci_address(folder), info=info, status=status)
 
 
 def _followed(entry: Path) -> Path | None:
@@ -138,8 +142,8 @@ def _followed(entry: Path) -> Path | None:
     return folder if folder.name == entry.name and folder.is_dir() else None
 
 
-def _place(folder: Path) -> str | None:
-    bus = _word(folder, "busname")
+def _pci_address(folder: Path) -> str | None:
+    bus = _read_attribute(folder, "busname")
     return normal_pci_bus_id(bus) if bus is not None and ":" in bus else None
 
 
@@ -150,9 +154,9 @@ def _sensors(function: Path) -> Iterator[tuple[Series, float | Absence]]:
     for file, match in _sensor_files(function):
         kind, number = match[1], match[2]
         name = _label(file.with_name(f"{kind}{number}_label")) or f"{kind}{number}"
-        told = sysfs.read_int(file)
-        value = told if isinstance(told, Absence) else told * _KINDS[kind].factor
-        series = _KNOWN.get((kind, name))
+        raw = sysfs.read_int(file)
+        value = raw if isinstance(raw, Absence) else raw * _KINDS[kind].factor
+        series = _SENSOR_SERIES.get((kind, name))
         if series is None and kind == "temp":
             hottest += [] if isinstance(value, Absence) else [value]
             continue
@@ -171,19 +175,19 @@ def _sensor_files(function: Path) -> list[tuple[Path, re.Match[str]]]:
 
 def _label(path: Path) -> str:
     """What the driver calls a sensor, as a word in lower case; empty without a name."""
-    told = sysfs.read_text(path)
-    plain = "" if isinstance(told, Absence) else re.sub(r"[^a-z0-9]+", "_", told.lower())
+    text = sysfs.read_text(path)
+    plain = "" if isinstance(text, Absence) else re.sub(r"[^a-z0-9]+", "_", text.lower())
     return plain.strip("_")[:_MAX_NAME].rstrip("_")
 
 
 def _errors(folder: Path) -> list[str]:
     """The errors of the bridge that were counted at least once, in the driver's words."""
-    told = sysfs.read_text(folder / "atr_error")
-    lines = [] if isinstance(told, Absence) else told.splitlines()
+    text = sysfs.read_text(folder / "atr_error")
+    lines = [] if isinstance(text, Absence) else text.splitlines()
     matches = [_COUNT.fullmatch(line.strip()) for line in lines[:_MAX_SENSORS]]
     return [match[1].lower() for match in matches if match and int(match[2])]
 
 
-def _word(folder: Path, file: str) -> str | None:
-    told = sysfs.read_text(folder / file)
-    return None if isinstance(told, Absence) or not told.isprintable() else told[:80] or None
+def _read_attribute(folder: Path, file: str) -> str | None:
+    text = sysfs.read_text(folder / file)
+    return None if isinstance(text, Absence) or not text.isprintable() else text[:80] or None

@@ -57,10 +57,10 @@ def identified(device: Device, card: Card) -> Device:
     uuid, serial, arch = card.text("device_uuid"), card.text("device_sn"), card.text("arch")
     if uuid is not None and not uuid.strip("0-"):
         uuid = None
-    place = uuid or serial or card.pci_bus_id or str(card.number)
+    identifier = uuid or serial or card.pci_bus_id or str(card.number)
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=card.number,
         name=f"npu{card.number}",
         kind=DeviceKind.NPU,
@@ -81,10 +81,10 @@ def collected(device_id: str, card: Card) -> Collected:
         name, *labels = series
         out.put_or_miss(name, quantity(card.info.get(key), units), *labels)
     if card.status:
-        _put_memory(out, card.status.get("memory"))
+        _collect_memory(out, card.status.get("memory"))
         is_all = not card.status.get(UNLISTED)
-        _put_cores(out, card.status.get("pe_utilizations"), is_all=is_all)
-        _put_liveness(out, card.status.get("liveness"))
+        _collect_cores(out, card.status.get("pe_utilizations"), is_all=is_all)
+        _collect_liveness(out, card.status.get("liveness"))
         for core in card.status.get("unavailable_cores", ()):
             out.put("reported_status_info", 1, f"core {core} unavailable")
     else:
@@ -93,53 +93,53 @@ def collected(device_id: str, card: Card) -> Collected:
     return out
 
 
-def _put_memory(out: Collected, told: object) -> None:
+def _collect_memory(out: Collected, usage: object) -> None:
     """`{"DRAM": {"total_size", "used_size"}}`, bytes or with a unit."""
-    dram = told.get("DRAM") if isinstance(told, Mapping) else None
+    dram = usage.get("DRAM") if isinstance(usage, Mapping) else None
     fields = dram if isinstance(dram, Mapping) else {}
     for key, field in (("memory_size_bytes", "total_size"), ("memory_used_bytes", "used_size")):
         value = quantity(fields.get(field), _BYTES)
         out.put_or_miss(key, value if isinstance(value, Absence) else round(value))
 
 
-def _put_cores(out: Collected, told: object, *, is_all: bool) -> None:
+def _collect_cores(out: Collected, entries: object, *, is_all: bool) -> None:
     """Busy share of each core; that of the card is their mean, known when each core's is.
 
     Of a core that nobody has no share is told, and it has no work.
     """
-    if not isinstance(told, list) or not told:
-        reason = Absence.UNSUPPORTED if told is None or told == [] else Absence.ERROR
+    if not isinstance(entries, list) or not entries:
+        reason = Absence.UNSUPPORTED if entries is None or entries == [] else Absence.ERROR
         out.miss("utilization_ratio", reason)
         return
     shares: list[float] = []
     lacking: set[Absence] = set()
-    for one in told:
-        core = one.get("pe_core") if isinstance(one, Mapping) else None
+    for entry in entries:
+        core = entry.get("pe_core") if isinstance(entry, Mapping) else None
         if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < 1024:
             continue
-        told_of_core = one.get("pe_utilization", one.get("utilization"))
-        share = quantity(told_of_core, _BUSY)
-        if share is Absence.UNSUPPORTED and one.get("pe_occupancy") is False:
+        utilization = entry.get("pe_utilization", entry.get("utilization"))
+        share = quantity(utilization, _BUSY)
+        if share is Absence.UNSUPPORTED and entry.get("pe_occupancy") is False:
             share = 0.0
         out.put_or_miss("core_utilization_ratio", share, str(core))
         if isinstance(share, Absence):
             lacking.add(share)
         else:
             shares.append(share)
-    if is_all and len(shares) == len(told):
+    if is_all and len(shares) == len(entries):
         out.put("utilization_ratio", sum(shares) / len(shares))
     else:
         untold = not shares and lacking == {Absence.UNSUPPORTED}
         out.miss("utilization_ratio", Absence.UNSUPPORTED if untold else Absence.ERROR)
 
 
-def _put_liveness(out: Collected, told: object) -> None:
-    word = str(told).strip().lower() if isinstance(told, str | bool) else ""
-    if not word:
+def _collect_liveness(out: Collected, liveness: object) -> None:
+    status = str(liveness).strip().lower() if isinstance(liveness, str | bool) else ""
+    if not status:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
         return
-    out.put("reported_status_info", 1, word[:64])
-    health = _LIVENESS.get(word)
+    out.put("reported_status_info", 1, status[:64])
+    health = _LIVENESS.get(status)
     if health is not None:
         out.put("reported_health_info", 1, health)
 

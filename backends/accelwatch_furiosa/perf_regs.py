@@ -46,24 +46,30 @@ class PerfRegs:
                 continue
             now[folder.name] = parse(sysfs.read_text(folder / "perf_regs"))
             first, last = int(match[2]), int(match[3] or match[2])
-            told = share_of(self._before.get(folder.name), now[folder.name])
+            share = share_of(self._before.get(folder.name), now[folder.name])
             for core in range(first, min(last + 1, _MAX_CORES)):
                 of_core = shares.setdefault(int(match[1]), {}).setdefault(core, [])
-                of_core += [] if told is None else [told]
-        seen, self._before = bool(self._before), now
-        return {number: _cores(told) for number, told in shares.items()} if seen else {}
+                of_core += [] if share is None else [share]
+        has_previous, self._before = bool(self._before), now
+        return (
+            {number: _cores(core_shares) for number, core_shares in shares.items()}
+            if has_previous
+            else {}
+        )
 
 
 def parse(text: str | Absence) -> Counters | Absence:
     """The counters of one file; `error` when one of them is not there."""
     if isinstance(text, Absence):
         return text
-    told = {
+    registers = {
         match[1]: int(match[2], 16) for match in map(_LINE.fullmatch, text.split("\n")) if match
     }
-    if len(told) < 3:
+    if len(registers) < 3:
         return Absence.ERROR
-    return Counters(told["TaskExecutionTime"], told["CycleCountHigh"] << 32 | told["CycleCount"])
+    return Counters(
+        registers["TaskExecutionTime"], registers["CycleCountHigh"] << 32 | registers["CycleCount"]
+    )
 
 
 def share_of(before: Counters | Absence | None, now: Counters | Absence) -> float | str | None:
@@ -84,13 +90,13 @@ def share_of(before: Counters | Absence | None, now: Counters | Absence) -> floa
 
 def _cores(shares: Mapping[int, list[float | str]]) -> list[dict[str, object]]:
     return [
-        {"pe_core": core, "pe_utilization": _sum(told)} for core, told in sorted(shares.items())
+        {"pe_core": core, "pe_utilization": _sum(values)} for core, values in sorted(shares.items())
     ]
 
 
-def _sum(told: list[float | str]) -> float | str:
+def _sum(shares: list[float | str]) -> float | str:
     """Of a core alone and of those that it worked with, in turn."""
-    numbers = [share for share in told if isinstance(share, float)]
-    if len(numbers) < len(told) or sum(numbers) > 100.0 * (1 + _SLACK):
+    numbers = [share for share in shares if isinstance(share, float)]
+    if len(numbers) < len(shares) or sum(numbers) > 100.0 * (1 + _SLACK):
         return _FAILED
     return min(sum(numbers), 100.0) if numbers else _NOTHING

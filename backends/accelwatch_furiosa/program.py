@@ -9,8 +9,8 @@ from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import Judge, never
-from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs_of
+from accelwatch.processes.complete_output import CompletenessCheck, never
+from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 
 NEW, OLD = "furiosa-smi", "furiosactl"
@@ -50,9 +50,9 @@ class Program:
             return Document(cards=cards, jobs=error.absence)
 
     def _old(self) -> tuple[Card, ...]:
-        cards = cards_of(self._run("info", "--full", judge=is_whole))
+        cards = cards_of(self._run("info", "--full", is_output_complete=is_complete))
         try:
-            listed = listed_of(self._run("list", judge=is_whole))
+            listed = listed_of(self._run("list", is_output_complete=is_complete))
         except ReadError:
             return cards
         return tuple(_with_cores(card, listed.get(card.number)) for card in cards)
@@ -60,7 +60,7 @@ class Program:
     def _new(self) -> tuple[Card, ...]:
         info, form = self._info()
         try:
-            return cards_of(info, self._run("status", *form.status, judge=is_whole))
+            return cards_of(info, self._run("status", *form.status, is_output_complete=is_complete))
         except DeviceTimeout:
             return cards_of(info, Absence.TIMEOUT)
         except ReadError:
@@ -72,19 +72,19 @@ class Program:
         refused: ReadError | None = None
         for form in _FORMS if self._form is None else (self._form,):
             try:
-                told = self._run("info", *form.info, judge=is_whole)
+                output = self._run("info", *form.info, is_output_complete=is_complete)
             except DeviceTimeout:
                 raise
             except ReadError as error:
                 refused = refused or error
                 continue
             self._form = form
-            return told, form
+            return output, form
         assert refused is not None
         raise refused
 
-    def _run(self, *arguments: str, judge: Judge = never) -> bytes:
-        return output_of(self.path, *arguments, timeout_s=TIMEOUT_S, is_whole=judge)
+    def _run(self, *arguments: str, is_output_complete: CompletenessCheck = never) -> bytes:
+        return output_of(self.path, *arguments, timeout_s=TIMEOUT_S, is_complete=is_output_complete)
 
 
 def _with_cores(card: Card, listed: Listed | None) -> Card:
@@ -94,10 +94,10 @@ def _with_cores(card: Card, listed: Listed | None) -> Card:
     cores = [
         {
             "pe_core": core,
-            **({} if word == "unavailable" else {"pe_occupancy": word != "available"}),
+            **({} if state == "unavailable" else {"pe_occupancy": state != "available"}),
         }
-        for core, word in sorted(listed.cores.items())
+        for core, state in sorted(listed.cores.items())
     ]
-    gone = tuple(core for core, word in sorted(listed.cores.items()) if word == "unavailable")
+    gone = tuple(core for core, state in sorted(listed.cores.items()) if state == "unavailable")
     status = {**card.status, "unavailable_cores": gone}
     return msgspec.structs.replace(card, status=status, nodes=listed.nodes).with_cores(cores)

@@ -78,52 +78,52 @@ class Fields:
     """What a device of either library tells, by the names of both."""
 
     def __init__(self, device: Any) -> None:
-        self._parts = [device]
+        self._sources = [device]
         try:
-            self._parts.append(device.device_info())
+            self._sources.append(device.device_info())
         except Exception:  # noqa: BLE001 - the newer library has it all in one; see `load`
             return
 
-    def told(self, *names: str) -> object:
+    def first_value(self, *names: str) -> object:
         """The first of these that there is; None where there is none, `_FAILED` where it fails."""
         for name in names:
-            for part in self._parts:
-                if hasattr(part, name):
-                    return _value(part, name)
+            for source in self._sources:
+                if hasattr(source, name):
+                    return _value(source, name)
         return None
 
     def text(self, *names: str) -> str:
         """A text, or a word of an enumeration, empty without one."""
-        told = self.told(*names)
-        return "" if told is None or told == _FAILED else str(told)
+        value = self.first_value(*names)
+        return "" if value is None or value == _FAILED else str(value)
 
     def number(self, *names: str) -> int | None:
         """A whole number."""
-        told = self.told(*names)
-        return told if isinstance(told, int) and not isinstance(told, bool) else None
+        value = self.first_value(*names)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def bus(self) -> str | None:
         """Where it is on the PCI bus."""
-        told = self.told("bdf")
-        given = [_value(told, part) for part in ("domain", "bus", "device", "function")]
-        parts = [part for part in given if isinstance(part, int)]
-        if len(parts) == len(given):
-            domain, bus, device, function = parts
+        bdf = self.first_value("bdf")
+        components = [_value(bdf, field) for field in ("domain", "bus", "device", "function")]
+        numbers = [number for number in components if isinstance(number, int)]
+        if len(numbers) == len(components):
+            domain, bus, device, function = numbers
             return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function:x}")
-        return normal_pci_bus_id(told) if isinstance(told, str) and ":" in told else None
+        return normal_pci_bus_id(bdf) if isinstance(bdf, str) and ":" in bdf else None
 
-    def measure(self, unit: str, *names: str, part: str = "") -> str | None:
+    def measure(self, unit: str, *names: str, field: str = "") -> str | None:
         """A number with its unit; None where there is none, `_FAILED` where it fails."""
-        told = self.told(*names)
-        value = _value(told, part) if part and told not in (None, _FAILED) else told
+        raw = self.first_value(*names)
+        value = _value(raw, field) if field and raw not in (None, _FAILED) else raw
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None if value is None else _FAILED
         return f"{value} {unit}"
 
     def memory(self) -> tuple[int, int] | None:
         """Bytes in use and in all."""
-        told = self.told("memory_usage", "memory_utilization")
-        blocks = _items(_value(_value(told, "dram"), "memory")) or [told]
+        usage = self.first_value("memory_usage", "memory_utilization")
+        blocks = _items(_value(_value(usage, "dram"), "memory")) or [usage]
         used = [_value(block, "in_use_bytes") for block in blocks]
         size = [_value(block, "total_bytes") for block in blocks]
         numbers = [number for number in (*used, *size) if isinstance(number, int)]
@@ -133,30 +133,30 @@ class Fields:
 
     def cycles(self) -> Cycles:
         """The counters of each core, as far as they are told."""
-        told = self.told("performance_counter", "device_performance_counter")
-        listed = _value(told, "pe_performance_counters")
-        counters = dict(_cores(told if listed is None else listed))
-        given = {
+        report = self.first_value("performance_counter", "device_performance_counter")
+        listed = _value(report, "pe_performance_counters")
+        counters = dict(_cores(report if listed is None else listed))
+        pairs = {
             core: (_value(counter, "task_execution_cycle"), _value(counter, "cycle_count"))
             for core, counter in counters.items()
         }
         return {
             core: (busy, every)
-            for core, (busy, every) in given.items()
+            for core, (busy, every) in pairs.items()
             if isinstance(busy, int) and isinstance(every, int)
         }
 
     def clock(self) -> str | None:
         """The fastest core's, in MHz."""
-        told = self.told("core_frequency")
-        listed = _items(_value(told, "pe_frequency"))
-        speeds = [_value(core, "frequency") for core in listed] if listed else [told]
-        known = [
+        frequency = self.first_value("core_frequency")
+        listed = _items(_value(frequency, "pe_frequency"))
+        speeds = [_value(core, "frequency") for core in listed] if listed else [frequency]
+        valid = [
             speed for speed in speeds if isinstance(speed, int) and not isinstance(speed, bool)
         ]
-        if not known:
-            return None if told is None else _FAILED
-        return f"{max(known)} MHz"
+        if not valid:
+            return None if frequency is None else _FAILED
+        return f"{max(valid)} MHz"
 
 
 def _card(number: int, fields: Fields, before: Cycles, now: Cycles) -> Card:
@@ -165,13 +165,13 @@ def _card(number: int, fields: Fields, before: Cycles, now: Cycles) -> Card:
         "arch": fields.text("arch").rpartition(".")[2],
         "device_uuid": fields.text("uuid"),
         "device_sn": fields.text("serial"),
-        "firmware": _version(fields.told("firmware_version")),
-        "temperature": fields.measure("C", "device_temperature", part="soc_peak"),
+        "firmware": _version(fields.first_value("firmware_version")),
+        "temperature": fields.measure("C", "device_temperature", field="soc_peak"),
         "power": fields.measure("W", "power_consumption"),
         "power_limit": fields.measure("W", "power_limit"),
         "core_clock": fields.clock(),
     }
-    status: dict[str, object] = {"liveness": fields.told("liveness")}
+    status: dict[str, object] = {"liveness": fields.first_value("liveness")}
     memory = fields.memory()
     if memory is not None:
         status["memory"] = {"DRAM": {"used_size": memory[0], "total_size": memory[1]}}
@@ -191,33 +191,33 @@ def _loads(before: Cycles, now: Cycles) -> Iterator[tuple[int, float | str]]:
         yield core, 100.0 * worked / passed if good else _FAILED
 
 
-def _version(told: object) -> str:
-    numbers = [_value(told, part) for part in ("major", "minor", "patch")]
+def _version(version: object) -> str:
+    numbers = [_value(version, field) for field in ("major", "minor", "patch")]
     if not all(isinstance(number, int) for number in numbers):
         return ""
-    metadata = _value(told, "metadata")
+    metadata = _value(version, "metadata")
     plain = ".".join(map(str, numbers))
     return f"{plain}, {metadata}" if isinstance(metadata, str) and metadata else plain
 
 
-def _cores(told: object) -> Iterator[tuple[int, object]]:
+def _cores(counters: object) -> Iterator[tuple[int, object]]:
     """Counters by core: of a mapping by its key, of a list by their own number or their place."""
-    if isinstance(told, Mapping):
-        yield from ((core, one) for core, one in told.items() if isinstance(core, int))
+    if isinstance(counters, Mapping):
+        yield from ((core, entry) for core, entry in counters.items() if isinstance(core, int))
         return
-    for place, counter in enumerate(_items(told)):
+    for index, counter in enumerate(_items(counters)):
         core = _value(counter, "core")
-        yield core if isinstance(core, int) else place, counter
+        yield core if isinstance(core, int) else index, counter
 
 
-def _items(told: object) -> list[object]:
-    return list(told) if isinstance(told, list | tuple) else []
+def _items(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
 
 
-def _value(part: object, name: str) -> object:
+def _value(source: object, name: str) -> object:
     """An attribute, or what it gives when it is a method; None without it, `_FAILED` when it fails."""
     try:
-        told = getattr(part, name, None)
-        return told() if callable(told) else told
+        value = getattr(source, name, None)
+        return value() if callable(value) else value
     except Exception:  # noqa: BLE001 - a vendor's library may raise whatever it wants
         return _FAILED

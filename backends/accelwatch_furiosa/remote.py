@@ -7,13 +7,13 @@ import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import mapping
-from accelwatch_furiosa.document import Card, Document, cards_of, is_whole, jobs_of
+from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
 
 _PROGRAMS = ("furiosa-smi",)
 _JSON = ("--format", "json")
@@ -44,7 +44,7 @@ def _cards(outputs: Outputs) -> tuple[Card, ...]:
     refused: ReadError | None = None
     for info_key, status_key in _FORMS:
         try:
-            info = outputs[info_key].printed(is_whole)
+            info = outputs[info_key].printed(is_complete)
         except ReadError as error:
             refused = refused or error
             continue
@@ -53,16 +53,16 @@ def _cards(outputs: Outputs) -> tuple[Card, ...]:
     raise refused
 
 
-def _status(told: CommandOutput) -> bytes | Absence:
+def _status(output: CommandOutput) -> bytes | Absence:
     """A command that has no status says nothing of it."""
     try:
-        return told.printed(is_whole)
+        return output.printed(is_complete)
     except ReadError:
-        return Absence.TIMEOUT if told.late else Absence.UNSUPPORTED
+        return Absence.TIMEOUT if output.late else Absence.UNSUPPORTED
 
 
-def _listed(document: Document) -> Iterable[tuple[Place, Card]]:
-    return ((Place(card.number, card.pci_bus_id), card) for card in document.cards)
+def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
+    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
 
 
 def _identified(device: Device, card: Card, _: Document) -> Device:
@@ -87,8 +87,8 @@ def _reader() -> ToolReader[Document, Card]:
 
 REMOTE = Remote(
     commands=tuple(
-        RemoteCommand(key=key, programs=_PROGRAMS, arguments=words)
-        for key, words in _COMMANDS.items()
+        RemoteCommand(key=key, programs=_PROGRAMS, arguments=arguments)
+        for key, arguments in _COMMANDS.items()
     ),
     reader=_reader,
     pci_vendors=("1ed2",),

@@ -33,11 +33,11 @@ def folder(root: Path, number: int) -> Path | None:
 
 def version(card: Path) -> str | None:
     """Of the driver: `2026.3.1, e28c5c0`."""
-    told = sysfs.read_text(card / "version")
-    return None if isinstance(told, Absence) else told[:_MAX_VERSION] or None
+    text = sysfs.read_text(card / "version")
+    return None if isinstance(text, Absence) else text[:_MAX_VERSION] or None
 
 
-def put_all(out: Collected, root: Path, card: Path, pci_bus_id: str | None) -> dict[str, str]:
+def collect_all(out: Collected, root: Path, card: Path, pci_bus_id: str | None) -> dict[str, str]:
     """What the driver says now, and where each quantity is from."""
     reasons = sysfs.read_int(card / "throttle_reason")
     for name, bits in _REASONS:

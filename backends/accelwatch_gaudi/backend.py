@@ -22,7 +22,7 @@ from accelwatch.backend_kit.vendor_tool import (
 )
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.kernel.sysfs import pci_device_dir
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
@@ -86,13 +86,13 @@ class GaudiBackend:
     def open(self) -> Opened:
         """Load the library, find the command, begin to ask. Raises BackendUnavailable."""
         try:
-            return self._begin()
+            return self._start()
         except BackendUnavailable as refusal:
             root, on_bus = self._context.root, accelerators(self._context, driver.VENDOR_ID)
             there = bare_devices(root, on_bus, vendor=self.name, prefix=mapping.PREFIX)
             raise refusal.with_devices(self._of_vendor(there)) from None
 
-    def _begin(self) -> Opened:
+    def _start(self) -> Opened:
         root = self._context.root
         self._program = self._find()
         self._hlml = open_source(self._context, self._logs)
@@ -106,7 +106,7 @@ class GaudiBackend:
             self._hl_smi = HlSmi(self._program, self._logs)
         self._tool = VendorTool(
             self._context,
-            self._ask,
+            self._query,
             lambda document: document.cards,
             name=self.name,
             command=_PROGRAM,
@@ -190,20 +190,20 @@ class GaudiBackend:
         named = self._context.options.get("hl_smi")
         return chosen_program(self._context.root, named, (_PROGRAM,), ("opt/habanalabs/bin",))
 
-    def _ask(self) -> Document:
+    def _query(self) -> Document:
         """What lists the accelerators."""
         if self._hlml is not None:
             return Document(cards=tuple(self._hlml.listed()))
         if self._hl_smi is not None:
-            return self._hl_smi.ask()
+            return self._hl_smi.read_document()
         nodes = sorted(driver.nodes(self._context.root).values())
         listed = [{"index": str(node.number), "bus_id": node.pci_bus_id} for node in nodes]
         return Document(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
 
     def _driver_version(self, document: Document | None) -> str | None:
-        told = None if document is None else document.driver_version
-        known = None if self._hlml is None else self._hlml.version
-        return told or known or driver.driver_version(self._context.root)
+        from_document = None if document is None else document.driver_version
+        from_library = None if self._hlml is None else self._hlml.version
+        return from_document or from_library or driver.driver_version(self._context.root)
 
     def _node_of(self, device: Device) -> driver.Node | None:
         return driver.nodes(self._context.root).get(device.pci_bus_id or "")
@@ -229,21 +229,21 @@ class GaudiBackend:
     def _numbers(self, device: Device, node: driver.Node | None, request: Request) -> Reading:
         """All but processes. Raises ReadError."""
         out = Collected(device.id)
-        self._put_link(out, device)
+        self._collect_link(out, device)
         if self._hlml is not None:
             self._must_be_awake(device)
             self._must_be_there(device)
             source = self._library_card(self._hlml, device)
             card = source.card(slow=request.slow)
-            mapping.put_card(out, card)
-            hlml_card.put_throttle(out, card)
-            links = source.put_ports(out)
-            own = {} if node is None else driver.put_all(out, node)
+            mapping.collect_card(out, card)
+            hlml_card.collect_throttle(out, card)
+            links = source.collect_ports(out)
+            own = {} if node is None else driver.collect_all(out, node)
             return out.reading(links=links, sources={"*": hlml_card.SOURCE, **own})
         answer, card = self._opened.entry_for(device)
         self._must_be_there(device)
-        mapping.put_card(out, card)
-        own = {} if node is None else driver.put_all(out, node)
+        mapping.collect_card(out, card)
+        own = {} if node is None else driver.collect_all(out, node)
         if self._program is None:
             return out.reading(sources={"*": driver.SOURCE})
         reading = out.reading(sources={"*": mapping.SOURCE, **own})
@@ -260,21 +260,21 @@ class GaudiBackend:
             )
         except ReadError as error:
             return without_processes(reading, error.absence)
-        told = processes.processes_in(document, device.index, reading)
-        if isinstance(told, Absence):
-            return processes.without(reading, told)
-        return with_processes(self._context.root, reading, told)
+        listed = processes.processes_in(document, device.index, reading)
+        if isinstance(listed, Absence):
+            return processes.without(reading, listed)
+        return with_processes(self._context.root, reading, listed)
 
     def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:
         """What the driver tells while nothing else answers for a device, and why that is all."""
         out = Collected(device.id)
-        self._put_link(out, device)
-        sources = {"*": self._source, **driver.put_all(out, node)}
+        self._collect_link(out, device)
+        sources = {"*": self._source, **driver.collect_all(out, node)}
         for row in mapping.ROWS:
             key, *labels = row.series
             out.miss(key, error.absence, *labels)
         return out.reading(sources=sources, notes=(f"from the driver only: {error}",))
 
-    def _put_link(self, out: Collected, device: Device) -> None:
+    def _collect_link(self, out: Collected, device: Device) -> None:
         if device.pci_bus_id is not None:
-            put_link(out, self._context.root, device.pci_bus_id)
+            collect_link(out, self._context.root, device.pci_bus_id)

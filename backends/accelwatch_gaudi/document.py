@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
 
-_NOT_GIVEN = frozenset({"", "n/a", "[n/a]", "none", "unknown", "not supported"})
+_NO_VALUE = frozenset({"", "n/a", "[n/a]", "none", "unknown", "not supported"})
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,8 +20,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, name: str) -> str | None:
         """A text of it; None where it is not given or says that there is none."""
-        told = self.fields.get(name, "").strip()
-        return None if told.lower() in _NOT_GIVEN else told
+        value = self.fields.get(name, "").strip()
+        return None if value.lower() in _NO_VALUE else value
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +86,8 @@ def _joined(card: Card, others: Iterable[Card]) -> Card:
             else card.text("index") is not None and other.number == card.number
         )
         if same:
-            told = {name: text for name, text in card.fields.items() if card.text(name)}
-            fields = {**card.fields, **other.fields, **told}
-            place = card.pci_bus_id or other.pci_bus_id
-            return msgspec.structs.replace(card, pci_bus_id=place, fields=fields)
+            present = {name: text for name, text in card.fields.items() if card.text(name)}
+            fields = {**card.fields, **other.fields, **present}
+            address = card.pci_bus_id or other.pci_bus_id
+            return msgspec.structs.replace(card, pci_bus_id=address, fields=fields)
     return card

@@ -68,20 +68,20 @@ class Node(NamedTuple):
 
     def text(self, file: str) -> str | None:
         """What an attribute says; None where it says nothing."""
-        told = sysfs.read_text(self.folder / file)
-        return None if isinstance(told, Absence) or not told else told[:256]
+        content = sysfs.read_text(self.folder / file)
+        return None if isinstance(content, Absence) or not content else content[:256]
 
     @property
     def firmware_version(self) -> str | None:
         """As in the versions of the boot loader and of the device's kernel."""
-        told = (firmware_in(self.text(file) or "") for file in _FIRMWARE_FILES)
-        return next((version for version in told if version), None)
+        versions = (firmware_in(self.text(file) or "") for file in _FIRMWARE_FILES)
+        return next((version for version in versions if version), None)
 
     @property
     def architecture(self) -> str | None:
         """`gaudi2`; what follows it (`SEC`) is of how its firmware was loaded."""
-        words = (self.text("device_type") or "").lower().split()
-        return words[0] if words and words[0].isalnum() else None
+        tokens = (self.text("device_type") or "").lower().split()
+        return tokens[0] if tokens and tokens[0].isalnum() else None
 
 
 def firmware_in(text: str) -> str | None:
@@ -113,15 +113,15 @@ def _is_gaudi(root: Path, bus: str) -> bool:
 
 def driver_version(root: Path) -> str | None:
     """Of the loaded module."""
-    told = sysfs.read_text(root / "sys/module/habanalabs/version")
-    return None if isinstance(told, Absence) else told[:64] or None
+    text = sysfs.read_text(root / "sys/module/habanalabs/version")
+    return None if isinstance(text, Absence) else text[:64] or None
 
 
-def put_all(out: Collected, node: Node) -> dict[str, str]:
+def collect_all(out: Collected, node: Node) -> dict[str, str]:
     """Status, resets, and the numbers that `out` has not; returns the source of what was put."""
     put: dict[str, str] = {}
-    _put_status(out, node)
-    _put_resets(out, node)
+    _collect_status(out, node)
+    _collect_resets(out, node)
     for key in ("reported_status_info", "reported_health_info", "reset_required", "resets_total"):
         put[key] = SOURCE
     for row in _ROWS:
@@ -137,28 +137,28 @@ def put_all(out: Collected, node: Node) -> dict[str, str]:
     return put
 
 
-def _put_status(out: Collected, node: Node) -> None:
-    told = sysfs.read_text(node.folder / "status")
-    if isinstance(told, Absence) or not told:
-        reason = told if isinstance(told, Absence) else Absence.ERROR
+def _collect_status(out: Collected, node: Node) -> None:
+    text = sysfs.read_text(node.folder / "status")
+    if isinstance(text, Absence) or not text:
+        reason = text if isinstance(text, Absence) else Absence.ERROR
         for key in ("reported_status_info", "reported_health_info", "reset_required"):
             out.miss(key, reason)
         return
-    word = told.lower()[:64]
-    out.put("reported_status_info", 1, word)
-    out.put("reset_required", int(word == _NEEDS_RESET))
-    health = _HEALTH.get(word)
+    status = text.lower()[:64]
+    out.put("reported_status_info", 1, status)
+    out.put("reset_required", int(status == _NEEDS_RESET))
+    health = _HEALTH.get(status)
     if health is None:
         out.miss("reported_health_info", Absence.UNSUPPORTED)
     else:
         out.put("reported_health_info", 1, health)
 
 
-def _put_resets(out: Collected, node: Node) -> None:
+def _collect_resets(out: Collected, node: Node) -> None:
     """Soft and hard ones since the driver was loaded; newer drivers count the hard ones only."""
-    told = [sysfs.read_int(node.folder / f"{kind}_reset_cnt") for kind in ("hard", "soft")]
-    counts = [value for value in told if isinstance(value, int) and value >= 0]
-    if isinstance(told[0], Absence):
-        out.miss("resets_total", told[0])
+    readings = [sysfs.read_int(node.folder / f"{kind}_reset_cnt") for kind in ("hard", "soft")]
+    counts = [value for value in readings if isinstance(value, int) and value >= 0]
+    if isinstance(readings[0], Absence):
+        out.miss("resets_total", readings[0])
     else:
         out.put("resets_total", sum(counts))

@@ -13,7 +13,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 
-PLACE = "usr/lib/habanalabs/libhlml.so"
+LIBRARY_PATH = "usr/lib/habanalabs/libhlml.so"
 """Where the vendor's package puts it."""
 _REMEDY = "install habanalabs-firmware-tools, which brings libhlml.so, or set the source to hl-smi"
 _TEXT_BYTES = 256
@@ -71,8 +71,8 @@ class Hlml:
             raise NotSupported(f"{name}: not in this library", code="missing_symbol")
         code = function(*arguments)
         if code:
-            word, kind = _ERRORS.get(code, (str(code), ReadError))
-            raise kind(f"{name}: {word}", code=word)
+            error_name, kind = _ERRORS.get(code, (str(code), ReadError))
+            raise kind(f"{name}: {error_name}", code=error_name)
 
     def start(self) -> None:
         """Initialise. Raises BackendUnavailable with what the library says."""
@@ -91,18 +91,18 @@ class Hlml:
 
     def handles(self) -> dict[str, tuple[int, Handle]]:
         """The vendor's index and the handle of each device by PCI id, but of those that fail."""
-        by_place: dict[str, tuple[int, Handle]] = {}
+        by_address: dict[str, tuple[int, Handle]] = {}
         for index in range(min(self.count(), _MOST_DEVICES)):
             handle = ctypes.c_void_p()
             try:
                 self.call(
                     "hlml_device_get_handle_by_index", ctypes.c_uint(index), ctypes.byref(handle)
                 )
-                place = self._place(handle)
+                address = self._pci_address(handle)
             except ReadError:
                 continue
-            by_place[place] = (index, handle)
-        return by_place
+            by_address[address] = (index, handle)
+        return by_address
 
     def count(self) -> int:
         """Devices that the library knows. Raises ReadError."""
@@ -110,7 +110,7 @@ class Hlml:
         self.call("hlml_device_get_count", ctypes.byref(count))
         return count.value
 
-    def _place(self, handle: Handle) -> str:
+    def _pci_address(self, handle: Handle) -> str:
         """`bus_id` follows the number of the bus in all versions of hlml_pci_info_t."""
         room = ctypes.create_string_buffer(_ROOM_BYTES)
         self.call("hlml_device_get_pci_info", handle, room)

@@ -33,8 +33,8 @@ class HlmlCard:
         """Who it is. Raises ReadError: without a uuid that there is, it would be another device."""
         fields = {"uuid": self._uuid()}
         for field, function in TEXTS:
-            told = self._told(partial(self._hlml.text, function, self._handle))
-            fields[field] = "" if told == _FAILED else told
+            text = self._read_text(partial(self._hlml.text, function, self._handle))
+            fields[field] = "" if text == _FAILED else text
         return self._card(fields)
 
     def _uuid(self) -> str:
@@ -55,34 +55,34 @@ class HlmlCard:
             self._up = self._ports()
         return self._card({**self._slow, **fields})
 
-    def put_ports(self, out: Collected) -> tuple[Link, ...]:
+    def collect_ports(self, out: Collected) -> tuple[Link, ...]:
         """The ports as they were read last."""
-        known = [up for up in self._up.values() if up is not None]
-        if known:
-            out.put("interconnect_links", sum(known), FABRIC, "up")
-            out.put("interconnect_links", len(known) - sum(known), FABRIC, "down")
+        reported = [up for up in self._up.values() if up is not None]
+        if reported:
+            out.put("interconnect_links", sum(reported), FABRIC, "up")
+            out.put("interconnect_links", len(reported) - sum(reported), FABRIC, "down")
         for port, up in self._up.items():
             if up is not None:
                 out.put("link_up", int(up), FABRIC, str(port))
         return tuple(Link(fabric=FABRIC, link=str(port), up=up) for port, up in self._up.items())
 
     def _card(self, fields: Mapping[str, str]) -> Card:
-        told = {name: text for name, text in fields.items() if text}
-        return Card(number=self.number, pci_bus_id=self._bus, fields=told)
+        present = {name: text for name, text in fields.items() if text}
+        return Card(number=self.number, pci_bus_id=self._bus, fields=present)
 
     def _number(self, call: Call) -> str:
         arguments = [ctypes.c_uint(argument) for argument in call.arguments]
-        ask = partial(self._hlml.number, call.function, self._handle, *arguments)
-        told = self._told(partial(ask, wide=call.wide, at=call.at))
-        return f"{told} {call.unit}" if told.isdecimal() and call.unit else told
+        read = partial(self._hlml.number, call.function, self._handle, *arguments)
+        value = self._read_text(partial(read, wide=call.wide, at=call.at))
+        return f"{value} {call.unit}" if value.isdecimal() and call.unit else value
 
     def _rest(self) -> dict[str, str]:
         """Replaced rows, and whether ECC is on."""
         rest = {}
         for field, cause in ROWS:
             count = partial(self._hlml.replaced_rows, self._handle, cause)
-            rest[field] = self._told(count)
-        modes = self._told(
+            rest[field] = self._read_text(count)
+        modes = self._read_text(
             lambda: "{} {}".format(*self._hlml.pair("hlml_device_get_ecc_mode", self._handle))
         )
         current, _, pending = modes.partition(" ")
@@ -105,10 +105,10 @@ class HlmlCard:
         except ReadError:
             return None
 
-    def _told(self, ask: Callable[[], object]) -> str:
+    def _read_text(self, call: Callable[[], object]) -> str:
         """What was answered; empty where there is no such call. Raises DeviceLost and DeviceTimeout."""
         try:
-            return str(ask())
+            return str(call())
         except NotSupported:
             return ""
         except (DeviceLost, DeviceTimeout):
@@ -117,10 +117,10 @@ class HlmlCard:
             return _FAILED
 
 
-def put_throttle(out: Collected, card: Card) -> None:
+def collect_throttle(out: Collected, card: Card) -> None:
     """By the reasons in force."""
-    told = card.fields.get("throttle")
-    if told is None or not told.isdecimal():
+    mask = card.fields.get("throttle")
+    if mask is None or not mask.isdecimal():
         return
     for reason, bit in (("power", _POWER), ("thermal_hardware", _THERMAL)):
-        out.put("throttle_active", int(bool(int(told) & bit)), reason)
+        out.put("throttle_active", int(bool(int(mask) & bit)), reason)

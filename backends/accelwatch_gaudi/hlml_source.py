@@ -7,7 +7,7 @@ from accelwatch.backend import Context
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch_gaudi.document import Card
-from accelwatch_gaudi.hlml import PLACE, Hlml, load
+from accelwatch_gaudi.hlml import LIBRARY_PATH, Hlml, load
 from accelwatch_gaudi.hlml_card import HlmlCard
 from accelwatch_gaudi.logs import Logs
 
@@ -62,20 +62,20 @@ class HlmlSource:
 def library_path(context: Context) -> Path | None:
     """The library that the option `hlml_library` names, else the vendor's; None where neither is."""
     named = context.options.get("hlml_library")
-    path = Path(named) if isinstance(named, str) else context.root / PLACE
+    path = Path(named) if isinstance(named, str) else context.root / LIBRARY_PATH
     return path if path.is_file() else None
 
 
 def mode_of(context: Context) -> str:
     """The option `source`. Raises BackendUnavailable for what is none."""
-    told = context.options.get("source", "auto")
-    if not isinstance(told, str) or told not in MODES:
+    mode = context.options.get("source", "auto")
+    if not isinstance(mode, str) or mode not in MODES:
         raise BackendUnavailable(
-            f"source: {told!r} is not one of {', '.join(MODES)}",
+            f"source: {mode!r} is not one of {', '.join(MODES)}",
             reason="option",
             remedy="mend collect.options.gaudi.source in the configuration",
         )
-    return told
+    return mode
 
 
 def open_source(context: Context, logs: Logs) -> HlmlSource | None:
@@ -88,7 +88,7 @@ def open_source(context: Context, logs: Logs) -> HlmlSource | None:
         return None
     if path is None:
         raise BackendUnavailable(
-            f"libhlml was not found at {context.options.get('hlml_library') or PLACE}",
+            f"libhlml was not found at {context.options.get('hlml_library') or LIBRARY_PATH}",
             reason="library_missing",
             remedy="install habanalabs-firmware-tools, or set the source to auto",
         )

@@ -101,7 +101,7 @@ _MODES = (("current", "ecc_enabled"), ("pending", "ecc_enabled_pending"))
 _SWITCHED = MappingProxyType(
     {"enabled": 1, "on": 1, "1": 1, "yes": 1, "disabled": 0, "off": 0, "0": 0, "no": 0}
 )
-_WHOLE = frozenset({"memory_size_bytes", "memory_used_bytes"})
+_INTEGER_KEYS = frozenset({"memory_size_bytes", "memory_used_bytes"})
 _NEVER_ZERO = frozenset(
     {"memory_size_bytes", "power_limit_watts", "temperature_limit_celsius", "clock_limit_hertz"}
 )
@@ -115,11 +115,11 @@ def identified(
     uuid, serial, model = (
         None if card is None else card.text(name) for name in ("uuid", "serial", "name")
     )
-    place = uuid or device.pci_bus_id or serial or device.index
+    identifier = uuid or device.pci_bus_id or serial or device.index
     number = device.index if card is None else card.number
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         vendor=VENDOR,
         index=number,
         name=f"{PREFIX}{number}" if node is None else node.name,
@@ -135,17 +135,17 @@ def identified(
 
 
 def _firmware(card: Card | None, node: Node | None) -> str | None:
-    told = None if node is None else node.firmware_version
-    return told or firmware_in(("" if card is None else card.text("firmware")) or "")
+    version = None if node is None else node.firmware_version
+    return version or firmware_in(("" if card is None else card.text("firmware")) or "")
 
 
 def _architecture(model: str | None, node: Node | None) -> str | None:
-    told = None if node is None else node.architecture
-    known = (name for begin, name in _ARCHITECTURES if re.match(begin, model or ""))
-    return told or next(known, None)
+    from_driver = None if node is None else node.architecture
+    matches = (name for prefix, name in _ARCHITECTURES if re.match(prefix, model or ""))
+    return from_driver or next(matches, None)
 
 
-def put_card(out: Collected, card: Card) -> None:
+def collect_card(out: Collected, card: Card) -> None:
     """Everything that is said of a card, but processes; a PCIe link that is known stays."""
     beyond = [row for row in HLML_ROWS if row.name in card.fields]
     for row in (*ROWS, *beyond):
@@ -154,8 +154,8 @@ def put_card(out: Collected, card: Card) -> None:
         if isinstance(value, float):
             value = _checked(key, value, row.units)
         out.put_or_miss(key, value, *labels)
-    _put_link(out, card)
-    _put_state(out, card)
+    _collect_link(out, card)
+    _collect_state(out, card)
 
 
 def _checked(key: str, value: float, units: Units) -> float | Absence:
@@ -164,29 +164,29 @@ def _checked(key: str, value: float, units: Units) -> float | Absence:
         return Absence.ERROR
     if key == "utilization_ratio":
         return min(value, 1.0) if value <= _MOST_RATIO else Absence.ERROR
-    if units is COUNT or key in _WHOLE:
+    if units is COUNT or key in _INTEGER_KEYS:
         return round(value) if value == round(value) else Absence.ERROR
     return value
 
 
-def _put_link(out: Collected, card: Card) -> None:
+def _collect_link(out: Collected, card: Card) -> None:
     for name, key, pattern in _LINK:
         for state in ("current", "max"):
-            told = card.text(f"{name}.{state}")
-            if told is None or (key, state) in out.values:
+            text = card.text(f"{name}.{state}")
+            if text is None or (key, state) in out.values:
                 continue
-            match = pattern.fullmatch(told)
+            match = pattern.fullmatch(text)
             if match is not None:
                 out.put(key, int(match[1]), state)
             else:
                 out.miss(key, Absence.ERROR, state)
 
 
-def _put_state(out: Collected, card: Card) -> None:
+def _collect_state(out: Collected, card: Card) -> None:
     for mode, key in _MODES:
-        told = card.text(f"ecc.mode.{mode}")
-        switched = _SWITCHED.get((told or "").lower())
-        why = Absence.UNSUPPORTED if told is None else Absence.ERROR
+        text = card.text(f"ecc.mode.{mode}")
+        switched = _SWITCHED.get((text or "").lower())
+        why = Absence.UNSUPPORTED if text is None else Absence.ERROR
         out.put_or_miss(key, why if switched is None else switched)
     pstate = _PSTATE.fullmatch(card.text("pstate") or "")
     if pstate is not None and int(pstate[1]) <= 15:

@@ -49,10 +49,10 @@ def without(numbers: Reading, why: Absence) -> Reading:
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
     """The processes of one card, by pid."""
-    told: dict[int, Process] = {}
+    by_pid: dict[int, Process] = {}
     for entry in entries:
-        told.setdefault(entry.pid, _process(device_id, entry))
-    return [told[pid] for pid in sorted(told)]
+        by_pid.setdefault(entry.pid, _process(device_id, entry))
+    return [by_pid[pid] for pid in sorted(by_pid)]
 
 
 def _process(device_id: str, entry: Entry) -> Process:

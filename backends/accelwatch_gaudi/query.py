@@ -49,7 +49,9 @@ QUERIES: tuple[tuple[str, ...], ...] = (
 """From what the newest versions know to what all do: one unknown name spoils the whole query."""
 
 _HEADING = re.compile(r"([a-z][\w.\-]*)\s*(?:\[([^\]]*)\])?")
-_KNOWN = frozenset((*QUERIES[0], "timestamp", "memory.free", "power.max", "nic_driver_version"))
+_RECOGNISED_NAMES = frozenset(
+    (*QUERIES[0], "timestamp", "memory.free", "power.max", "nic_driver_version")
+)
 _BARE = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _UNITS: Mapping[str, str] = {
     "memory.total": "MiB",
@@ -66,22 +68,22 @@ _UNITS: Mapping[str, str] = {
 _MAX_CARDS = 1024
 
 
-def parse_query(output: bytes, asked: Sequence[str] = ()) -> Document:
+def parse_query(output: bytes, requested: Sequence[str] = ()) -> Document:
     """The cards; `asked` names the columns where there is no header. Raises ReadError without any."""
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     header = next((at for at, line in enumerate(lines) if _headings(line)), None)
     if header is not None:
         columns = _headings(lines[header])
-    elif asked:
-        columns = [(name, "") for name in asked]
+    elif requested:
+        columns = [(name, "") for name in requested]
     else:
         raise ReadError("hl-smi -Q printed no header of its query", code="garbage")
     rows = lines[(0 if header is None else header + 1) :]
-    whole = output.endswith(b"\n")
+    is_complete = output.endswith(b"\n")
     cards: list[Card] = []
     for at, line in enumerate(rows[:_MAX_CARDS]):
         cells = [cell.strip() for cell in line.split(",")]
-        if at == len(rows) - 1 and not whole:
+        if at == len(rows) - 1 and not is_complete:
             # A line that was cut: its last number may be half of one.
             cells = cells[:-1]
         elif len(cells) != len(columns):
@@ -100,7 +102,7 @@ def _headings(line: str) -> list[tuple[str, str]]:
     if any(match is None for match in matches):
         return []
     columns = [(match[1], match[2] or "") for match in matches if match is not None]
-    return columns if any(name in _KNOWN for name, _ in columns) else []
+    return columns if any(name in _RECOGNISED_NAMES for name, _ in columns) else []
 
 
 def _is_row(cells: Sequence[str], columns: Sequence[tuple[str, str]], headed: bool) -> bool:
@@ -114,6 +116,6 @@ def _is_row(cells: Sequence[str], columns: Sequence[tuple[str, str]], headed: bo
 def _fields(cells: Sequence[str], columns: Sequence[tuple[str, str]]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for (name, unit), cell in zip(columns, cells, strict=False):
-        told = unit or _UNITS.get(name, "")
-        fields[name] = f"{cell} {told}" if told and _BARE.fullmatch(cell) else cell
+        suffix = unit or _UNITS.get(name, "")
+        fields[name] = f"{cell} {suffix}" if suffix and _BARE.fullmatch(cell) else cell
     return fields

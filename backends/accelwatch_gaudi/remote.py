@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_gaudi import mapping, processes
@@ -41,8 +41,8 @@ def _document(outputs: Outputs) -> Document:
         return query
 
 
-def _listed(document: Document) -> Iterable[tuple[Place, Card]]:
-    return ((Place(card.number, card.pci_bus_id), card) for card in document.cards)
+def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
+    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
 
 
 def _identified(device: Device, card: Card, document: Document) -> Device:
@@ -51,12 +51,12 @@ def _identified(device: Device, card: Card, document: Document) -> Device:
 
 def _read(device: Device, card: Card, document: Document) -> Reading:
     out = Collected(device.id)
-    mapping.put_card(out, card)
+    mapping.collect_card(out, card)
     reading = out.reading(sources={"*": mapping.SOURCE})
-    told = processes.processes_in(document, card.number, reading)
-    if isinstance(told, Absence):
-        return processes.without(reading, told)
-    return msgspec.structs.replace(reading, processes=tuple(told))
+    listed = processes.processes_in(document, card.number, reading)
+    if isinstance(listed, Absence):
+        return processes.without(reading, listed)
+    return msgspec.structs.replace(reading, processes=tuple(listed))
 
 
 def _reader() -> ToolReader[Document, Card]:

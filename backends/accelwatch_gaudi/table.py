@@ -14,12 +14,12 @@ from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
-_WORD = r"N/A|[A-Z!?-]+"
+_NO_NUMBER = r"N/A|[A-Z!?-]+"
 """What stands for a number that cannot be told, as `N/A` or `ERR!`; it costs that number only."""
-_WATTS, _MEMORY = rf"({_WORD}|\d+(?:\.\d+)?\s*W)", rf"({_WORD}|\d+\s*[KMGT]iB)"
+_WATTS, _MEMORY = rf"({_NO_NUMBER}|\d+(?:\.\d+)?\s*W)", rf"({_NO_NUMBER}|\d+\s*[KMGT]iB)"
 _STATE = re.compile(
-    rf"\S+\s+({_WORD}|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
-    rf"\s+({_WORD}|\d+\s*%)(?=\s)",
+    rf"\S+\s+({_NO_NUMBER}|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
+    rf"\s+({_NO_NUMBER}|\d+\s*%)(?=\s)",
     re.IGNORECASE,
 )
 _STATE_NAMES = (
@@ -72,13 +72,13 @@ def _cards(text: str) -> tuple[Card, ...]:
 
 
 def _identity(line: str, *, ecc: bool) -> dict[str, str] | None:
-    words = line.split()
-    at = next((at for at, word in enumerate(words) if _BUS.fullmatch(word)), None)
-    if at is None or at < 2 or not words[0].isdecimal():
+    tokens = line.split()
+    at = next((at for at, token in enumerate(tokens) if _BUS.fullmatch(token)), None)
+    if at is None or at < 2 or not tokens[0].isdecimal():
         return None
-    fields = {"index": words[0], "bus_id": words[at], "name": " ".join(words[1 : at - 1])}
-    if ecc and len(words) > at + 2:
-        fields[_ECC] = words[at + 2]
+    fields = {"index": tokens[0], "bus_id": tokens[at], "name": " ".join(tokens[1 : at - 1])}
+    if ecc and len(tokens) > at + 2:
+        fields[_ECC] = tokens[at + 2]
     return fields
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import Judge, closed, parsed
+from accelwatch.processes.complete_output import CompletenessCheck, closed, parsed
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.query import QUERIES, parse_query
@@ -22,7 +22,7 @@ class HlSmi:
         self._level: int | None = 0
         """Of QUERIES; None: no query is known, and the table is all there is."""
 
-    def ask(self) -> Document:
+    def read_document(self) -> Document:
         """What the query says, with what only the table has. Raises ReadError."""
         query = self._query()
         try:
@@ -35,7 +35,7 @@ class HlSmi:
 
     def table(self) -> Document:
         """What the table says. Raises ReadError."""
-        return parse_table(self._run(is_whole=closed(parse_table, _cards)))
+        return parse_table(self._run(is_complete=closed(parse_table, _cards)))
 
     def _query(self) -> Document | None:
         """The answer to the richest query that is known; None where none is. Raises ReadError."""
@@ -43,7 +43,7 @@ class HlSmi:
             return None
         for level in range(self._level, len(QUERIES)):
             try:
-                document = self._asked(level)
+                document = self._query_level(level)
             except DeviceTimeout:
                 raise
             except ReadError:
@@ -55,19 +55,19 @@ class HlSmi:
         self._level = None
         return None
 
-    def _asked(self, level: int) -> Document:
+    def _query_level(self, level: int) -> Document:
         names = QUERIES[level]
-        parse = partial(parse_query, asked=names)
+        parse = partial(parse_query, requested=names)
         arguments = ("-Q", ",".join(names), "-f", "csv,nounits")
-        return parse(self._run(*arguments, is_whole=parsed(parse, _cards)))
+        return parse(self._run(*arguments, is_complete=parsed(parse, _cards)))
 
-    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
+    def _run(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
         return output_of(
             self._program,
             *arguments,
             timeout_s=TIMEOUT_S,
             environ=self._logs.environ(),
-            is_whole=is_whole,
+            is_complete=is_complete,
         )
 
 

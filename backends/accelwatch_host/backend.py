@@ -83,18 +83,18 @@ class HostBackend:
         if GROUP not in request.groups:
             return (out.reading(),)
         root = self._root
-        mapping.put_kernel(root, out)
-        self._cpu = mapping.put_cpu(root, out, self._cpu)
-        mapping.put_memory(root, out)
-        mapping.put_paging(root, out)
-        mapping.put_pressure(root, out)
-        mapping.put_disks(root, out)
-        mapping.put_filesystems(root, out)
-        mapping.put_network(root, out)
-        mapping.put_rdma(root, out)
-        nfs_mapping.put_nfs(root, out)
-        mapping.put_clock(root, out)
-        self._slow.put(root, out)
+        mapping.collect_kernel(root, out)
+        self._cpu = mapping.collect_cpu(root, out, self._cpu)
+        mapping.collect_memory(root, out)
+        mapping.collect_paging(root, out)
+        mapping.collect_pressure(root, out)
+        mapping.collect_disks(root, out)
+        mapping.collect_filesystems(root, out)
+        mapping.collect_network(root, out)
+        mapping.collect_rdma(root, out)
+        nfs_mapping.collect_nfs(root, out)
+        mapping.collect_clock(root, out)
+        self._slow.collect(root, out)
         return (out.reading(sources={"*": "procfs+psutil"}),)
 
     def close(self) -> None:
@@ -125,8 +125,8 @@ def machine_uuid(machine_id: str) -> str | None:
 def _model(root: Path) -> str | None:
     """Vendor and product from DMI, else the device tree's model, else the kernel and its release."""
     dmi = root / "sys/class/dmi/id"
-    words = [_text(dmi / "sys_vendor"), _text(dmi / "product_name")]
-    named = [word for word in words if word and word.lower() not in _PLACEHOLDERS]
+    names = [_text(dmi / "sys_vendor"), _text(dmi / "product_name")]
+    named = [name for name in names if name and name.lower() not in _PLACEHOLDERS]
     model = " ".join(named) or _text(root / "proc/device-tree/model")
     return model or " ".join(filter(None, _kernel(root))) or None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 _BLOCK_BYTES = 64
 """B of RFC 2104 for SHA-256."""
-_PLACES = (("_sha2", "sha256"), ("_sha256", "sha256"), ("hashlib", "sha256"))
+_MODULES = (("_sha2", "sha256"), ("_sha256", "sha256"), ("hashlib", "sha256"))
 """Python 3.12 and newer, 3.11, and where neither is."""
 
 
@@ -23,10 +23,10 @@ def keyed_digest(key: bytes, message: bytes) -> bytes:
 
 
 def _sha256() -> Callable[[bytes], Any]:
-    for module, name in _PLACES:
+    for module, name in _MODULES:
         try:
-            found: Callable[[bytes], Any] = getattr(import_module(module), name)
+            constructor: Callable[[bytes], Any] = getattr(import_module(module), name)
         except ImportError:
             continue
-        return found
+        return constructor
     raise ImportError("no SHA-256")

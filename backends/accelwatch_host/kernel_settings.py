@@ -10,7 +10,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel.sysfs import read_text
 
 MOST_CHARACTERS = 120
-NOT_GIVEN = "not given"
+NOT_SET = "not given"
 """Value of an option that is not on the kernel's command line."""
 _CHOSEN = re.compile(r"\[([^\]]*)\]")
 _OPTIONS = (
@@ -46,8 +46,8 @@ class Setting(msgspec.Struct, frozen=True):
 
 def chosen(text: str) -> str | None:
     """`madvise` of `always [madvise] never`."""
-    found = _CHOSEN.search(text)
-    return found[1] if found else None
+    match = _CHOSEN.search(text)
+    return match[1] if match else None
 
 
 def _sysctl(name: str) -> Setting:
@@ -89,9 +89,9 @@ def settings(root: Path) -> Iterator[tuple[str, str | Absence]]:
         value = text if isinstance(text, Absence) else setting.value(text)
         yield setting.name, _plain(value)
     line = read_text(root / "proc/cmdline")
-    given = {} if isinstance(line, Absence) else options(line)
+    configured = {} if isinstance(line, Absence) else options(line)
     for name in _OPTIONS:
-        value = line if isinstance(line, Absence) else given.get(name, NOT_GIVEN)
+        value = line if isinstance(line, Absence) else configured.get(name, NOT_SET)
         yield f"cmdline.{name}", _plain(value)
 
 
@@ -100,13 +100,13 @@ def options(line: str) -> dict[str, str]:
 
     What follows `--` is for init. A name may be written with `-` for `_`, and a value in quotes.
     """
-    found: dict[str, list[str]] = {}
-    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', line):
-        if word == "--":
+    values: dict[str, list[str]] = {}
+    for argument in re.findall(r'(?:[^\s"]|"[^"]*")+', line):
+        if argument == "--":
             break
-        name, _, value = word.partition("=")
-        found.setdefault(name.replace("-", "_"), []).append(value.strip('"') or "given")
-    return {name: " ".join(found[name]) for name in _OPTIONS if name in found}
+        name, _, value = argument.partition("=")
+        values.setdefault(name.replace("-", "_"), []).append(value.strip('"') or "given")
+    return {name: " ".join(values[name]) for name in _OPTIONS if name in values}
 
 
 def _plain(value: str | Absence | None) -> str | Absence:

@@ -30,7 +30,7 @@ _FOLDERS = (
 )
 """Where a library is that ldconfig's cache does not have."""
 _CACHE = "etc/ld.so.cache"
-_MOST_PLACES = 8
+_MOST_PATHS = 8
 _VERSION = re.compile(r"\.so\.(\d{1,6}(?:\.\d{1,6}){2,3})")
 
 
@@ -45,25 +45,27 @@ def versions(root: Path) -> Iterator[tuple[str, str | Absence]]:
         if isinstance(text, Absence):
             yield library.name, text
             continue
-        places = _cached(library, b"" if isinstance(cache, Absence) else cache)
-        places += [f"{folder}/{library.soname}" for folder in _FOLDERS]
-        yield library.name, _version(root, places, parse(text))
+        paths = _cached(library, b"" if isinstance(cache, Absence) else cache)
+        paths += [f"{folder}/{library.soname}" for folder in _FOLDERS]
+        yield library.name, _version(root, paths, parse(text))
 
 
 def _cached(library: Library, cache: bytes) -> list[str]:
     """Paths of the library in ldconfig's cache, which holds them as text that ends with a zero."""
-    found = re.finditer(rb"/[^\0]{0,500}/" + re.escape(library.soname.encode()) + rb"(?=\0)", cache)
-    return [match[0].decode("utf-8", "replace") for match in found][:_MOST_PLACES]
+    matches = re.finditer(
+        rb"/[^\0]{0,500}/" + re.escape(library.soname.encode()) + rb"(?=\0)", cache
+    )
+    return [match[0].decode("utf-8", "replace") for match in matches][:_MOST_PATHS]
 
 
-def _version(root: Path, places: Sequence[str], mounts: Sequence[Mount]) -> str | Absence:
+def _version(root: Path, paths: Sequence[str], mounts: Sequence[Mount]) -> str | Absence:
     """That of the first place with a file; its links lead to a file that has the version in its name."""
-    for place in places:
-        path = safe_path(root, PurePosixPath(place), mounts)
+    for candidate in paths:
+        path = safe_path(root, PurePosixPath(candidate), mounts)
         if path is None:
             # The loader would open this one if it is there: a version from a later place may be wrong.
             return Absence.NOT_COLLECTED
         if path.exists():
-            found = _VERSION.search(path.name)
-            return found[1] if found else Absence.UNSUPPORTED
+            match = _VERSION.search(path.name)
+            return match[1] if match else Absence.UNSUPPORTED
     return Absence.UNSUPPORTED

@@ -16,11 +16,11 @@ _NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
 """Block devices that are no disks, or whose traffic the disks under them count too."""
 
 
-def put_kernel(root: Path, out: Collected) -> None:
+def collect_kernel(root: Path, out: Collected) -> None:
     """Uptime, load, processors, tasks, interrupts, context switches."""
     text = read_table(root / "proc/uptime")
     seconds = None if isinstance(text, Absence) else procfs.uptime(text)
-    _put(out, "host_uptime_seconds", seconds, text)
+    _record(out, "host_uptime_seconds", seconds, text)
     text = read_table(root / "proc/loadavg")
     loads = None if isinstance(text, Absence) else procfs.load_averages(text)
     if loads is None:
@@ -30,21 +30,21 @@ def put_kernel(root: Path, out: Collected) -> None:
             out.put("host_load_average", load, window)
     text = read_table(root / "proc/stat")
     stat = procfs.KernelStat() if isinstance(text, Absence) else procfs.kernel_stat(text)
-    _put(out, "host_cpu_count", stat.cpus, text)
-    _put(out, "host_blocked_processes", stat.blocked, text)
-    _put(out, "host_runnable_processes", stat.runnable, text)
-    _put(out, "host_interrupts_total", stat.interrupts, text)
-    _put(out, "host_context_switches_total", stat.context_switches, text)
+    _record(out, "host_cpu_count", stat.cpus, text)
+    _record(out, "host_blocked_processes", stat.blocked, text)
+    _record(out, "host_runnable_processes", stat.runnable, text)
+    _record(out, "host_interrupts_total", stat.interrupts, text)
+    _record(out, "host_context_switches_total", stat.context_switches, text)
 
 
-def _put(out: Collected, key: str, value: float | None, text: str | Absence) -> None:
+def _record(out: Collected, key: str, value: float | None, text: str | Absence) -> None:
     if value is not None:
         out.put(key, value)
     else:
         out.miss(key, text if isinstance(text, Absence) else Absence.ERROR)
 
 
-def put_cpu(root: Path, out: Collected, before: CpuTimes | None) -> CpuTimes | None:
+def collect_cpu(root: Path, out: Collected, before: CpuTimes | None) -> CpuTimes | None:
     """Processor time by mode, busy share since `before`; returns what the next read compares with."""
     times = system.cpu_seconds(root)
     if isinstance(times, Absence):
@@ -58,7 +58,7 @@ def put_cpu(root: Path, out: Collected, before: CpuTimes | None) -> CpuTimes | N
     return since
 
 
-def put_memory(root: Path, out: Collected) -> None:
+def collect_memory(root: Path, out: Collected) -> None:
     """Main memory and swap."""
     memory = system.memory(root)
     if isinstance(memory, Absence):
@@ -70,11 +70,11 @@ def put_memory(root: Path, out: Collected) -> None:
         out.put("host_memory_used_bytes", memory.size - memory.available)
     text = read_table(root / "proc/meminfo")
     swap = None if isinstance(text, Absence) else procfs.swap(text)
-    _put(out, "host_swap_size_bytes", swap.size if swap else None, text)
-    _put(out, "host_swap_used_bytes", swap.used if swap else None, text)
+    _record(out, "host_swap_size_bytes", swap.size if swap else None, text)
+    _record(out, "host_swap_used_bytes", swap.used if swap else None, text)
 
 
-def put_paging(root: Path, out: Collected) -> None:
+def collect_paging(root: Path, out: Collected) -> None:
     """Traffic between memory and disks, and kills for want of memory."""
     text = read_table(root / "proc/vmstat")
     if isinstance(text, Absence):
@@ -87,7 +87,7 @@ def put_paging(root: Path, out: Collected) -> None:
     out.put_or_miss("host_out_of_memory_kills_total", paging.out_of_memory_kills)
 
 
-def put_pressure(root: Path, out: Collected) -> None:
+def collect_pressure(root: Path, out: Collected) -> None:
     """Pressure stall information; a kernel without it (or booted with psi=0) does not support it."""
     keys = ("host_pressure_ratio", "host_pressure_stall_seconds_total")
     for resource in _RESOURCES:
@@ -102,7 +102,7 @@ def put_pressure(root: Path, out: Collected) -> None:
                 out.miss(key, reason, resource, "some")
 
 
-def put_disks(root: Path, out: Collected) -> None:
+def collect_disks(root: Path, out: Collected) -> None:
     """Traffic of whole disks."""
     keys = ("host_disk_bytes_total", "host_disk_io_seconds_total")
     disks = system.disks(root)
@@ -110,11 +110,11 @@ def put_disks(root: Path, out: Collected) -> None:
         for key in keys:
             out.miss(key, disks)
         return
-    whole = {entry.name for entry in list_dir(root / "sys/block")}
+    whole_disks = {entry.name for entry in list_dir(root / "sys/block")}
     names = [
         name
         for name in sorted(disks)
-        if not name.startswith(_NO_DISK) and (not whole or name in whole)
+        if not name.startswith(_NO_DISK) and (not whole_disks or name in whole_disks)
     ]
     for name in names[:LIMIT]:
         out.put(keys[0], disks[name].read, name, "read")
@@ -125,7 +125,7 @@ def put_disks(root: Path, out: Collected) -> None:
             out.miss(key, Absence.UNSUPPORTED)
 
 
-def put_filesystems(root: Path, out: Collected) -> None:
+def collect_filesystems(root: Path, out: Collected) -> None:
     """Sizes of local file systems; network and user-space ones are never touched."""
     keys = ("host_filesystem_size_bytes", "host_filesystem_available_bytes")
     text = read_process_table(root, "mounts")
@@ -143,7 +143,7 @@ def put_filesystems(root: Path, out: Collected) -> None:
             out.miss(key, text if isinstance(text, Absence) else Absence.UNSUPPORTED)
 
 
-def put_network(root: Path, out: Collected) -> None:
+def collect_network(root: Path, out: Collected) -> None:
     """Carrier and traffic of network interfaces."""
     interfaces = network.interfaces(root, LIMIT)
     traffic = system.networks(root)
@@ -169,7 +169,7 @@ def _traffic(out: Collected, name: str, traffic: system.NetworkTraffic) -> None:
     out.put(key, traffic.transmit_drops, name, "transmit", "drop")
 
 
-def put_rdma(root: Path, out: Collected) -> None:
+def collect_rdma(root: Path, out: Collected) -> None:
     """RDMA ports: InfiniBand, RoCE, EFA."""
     for port in network.rdma_ports(root, LIMIT):
         where = (port.device, port.port)
@@ -181,7 +181,7 @@ def put_rdma(root: Path, out: Collected) -> None:
             out.put("host_rdma_errors_total", count, *where, name)
 
 
-def put_clock(root: Path, out: Collected) -> None:
+def collect_clock(root: Path, out: Collected) -> None:
     """Synchronisation of the system clock; only the running kernel can be asked."""
     state = timekeeping.clock_state() if root == Path("/") else Absence.UNSUPPORTED
     if isinstance(state, Absence):

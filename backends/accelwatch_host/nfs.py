@@ -63,10 +63,10 @@ class _Lines:
             self.operations[name] = [int(number) for number in numbers]
 
     def mount(self) -> NfsMount:
-        whole = self.operations and not self.damaged
+        is_complete = self.operations and not self.damaged
         return NfsMount(
             mountpoint=self.mountpoint,
-            operations=_sum(self.operations.values()) if whole else None,
+            operations=_sum(self.operations.values()) if is_complete else None,
             by_operation={
                 name: _sum([self.operations[name]])
                 for name in OPERATIONS

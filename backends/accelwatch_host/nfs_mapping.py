@@ -33,7 +33,7 @@ _NFS_LIMIT = "host_nfs_slots_limit"
 _KEYS = (*_NFS_KEYS, *_NFS_OPERATION_KEYS, *_NFS_TRANSPORT_KEYS, _NFS_LIMIT)
 
 
-def put_nfs(root: Path, out: Collected) -> None:
+def collect_nfs(root: Path, out: Collected) -> None:
     """NFS mounts; none mounted is `unsupported`."""
     text = read_process_table(root, "mountstats")
     if isinstance(text, Absence):

@@ -56,8 +56,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     def limit(self, limit_of: Callable[[str], int | None]) -> int | None:
         """Slots of all connections; `limit_of` answers for a file of /proc/sys/sunrpc."""
         limits = [limit_of(LAYOUTS[kind].sysctl) for kind in self.kinds]
-        known = [limit for limit in limits if limit is not None]
-        return sum(known) if known and len(known) == len(limits) else None
+        reported = [limit for limit in limits if limit is not None]
+        return sum(reported) if reported and len(reported) == len(limits) else None
 
 
 def transport(fields: Sequence[str]) -> Transport | None:
@@ -98,8 +98,8 @@ def together(transports: Iterable[Transport]) -> Transport:
 
     def total(counts: Iterable[int | None]) -> int | None:
         counts = list(counts)
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        reported = [count for count in counts if count is not None]
+        return sum(reported) if len(reported) == len(counts) else None
 
     return Transport(
         sends=total(each.sends for each in transports),

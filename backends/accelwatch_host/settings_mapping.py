@@ -19,29 +19,29 @@ class SlowReads:
         self._read_at: float | None = None
         self._last = Collected("")
 
-    def put(self, root: Path, out: Collected) -> None:
+    def collect(self, root: Path, out: Collected) -> None:
         """Put what was read last, or read it anew."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at >= EVERY_S:
             self._read_at, self._last = now, Collected("")
-            put_settings(root, self._last)
-            put_libraries(root, self._last)
+            collect_settings(root, self._last)
+            collect_libraries(root, self._last)
         out.values.update(self._last.values)
         out.absent.update(self._last.absent)
 
 
-def put_settings(root: Path, out: Collected) -> None:
+def collect_settings(root: Path, out: Collected) -> None:
     """Settings of the kernel; one without a value is absent with an empty label for it."""
-    _put(out, "host_setting_info", dict(kernel_settings.settings(root)))
+    _record_info(out, "host_setting_info", dict(kernel_settings.settings(root)))
 
 
-def put_libraries(root: Path, out: Collected) -> None:
+def collect_libraries(root: Path, out: Collected) -> None:
     """Versions of communication libraries."""
-    _put(out, "host_library_info", dict(libraries.versions(root)))
+    _record_info(out, "host_library_info", dict(libraries.versions(root)))
 
 
-def _put(out: Collected, key: str, found: dict[str, str | Absence]) -> None:
-    for name, value in found.items():
+def _record_info(out: Collected, key: str, values: dict[str, str | Absence]) -> None:
+    for name, value in values.items():
         if isinstance(value, Absence):
             out.miss(key, value, name, "")
         else:

@@ -73,7 +73,7 @@ def _under(root: Path) -> Iterator[None]:
             psutil.PROCFS_PATH = before
 
 
-def _ask(root: Path, question: Callable[[], T]) -> T | Absence:
+def _query(root: Path, question: Callable[[], T]) -> T | Absence:
     try:
         with _under(root):
             return question()
@@ -94,7 +94,7 @@ def cpu_seconds(root: Path) -> dict[str, float] | Absence:
         times = psutil.cpu_times()
         return {mode: getattr(times, mode) for mode in CPU_MODES if hasattr(times, mode)}
 
-    return _ask(root, question)
+    return _query(root, question)
 
 
 def memory(root: Path) -> Memory | Absence:
@@ -106,7 +106,7 @@ def memory(root: Path) -> Memory | Absence:
         virtual = psutil.virtual_memory()
         return Memory(size=virtual.total, available=virtual.available)
 
-    return _ask(root, question)
+    return _query(root, question)
 
 
 def disks(root: Path) -> dict[str, DiskTraffic] | Absence:
@@ -123,7 +123,7 @@ def disks(root: Path) -> dict[str, DiskTraffic] | Absence:
             for name, io in counters.items()
         }
 
-    return _ask(root, question)
+    return _query(root, question)
 
 
 def networks(root: Path) -> dict[str, NetworkTraffic] | Absence:
@@ -145,7 +145,7 @@ def networks(root: Path) -> dict[str, NetworkTraffic] | Absence:
             for name, io in counters.items()
         }
 
-    return _ask(root, question)
+    return _query(root, question)
 
 
 def filesystem(root: Path, path: Path) -> FilesystemSize | Absence:
@@ -157,4 +157,4 @@ def filesystem(root: Path, path: Path) -> FilesystemSize | Absence:
         usage = psutil.disk_usage(str(path))
         return FilesystemSize(size=usage.total, available=usage.free)
 
-    return _ask(root, question)
+    return _query(root, question)

@@ -9,7 +9,7 @@ from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import proc, sysfs
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_hygon import driver_files, mapping
@@ -57,16 +57,16 @@ class HygonBackend(ToolBackend[Document, Card]):
             checks += [Check(subject=names, ok=loaded, remedy=remedy), self.command_check()]
         return Probe(present=present, checks=tuple(checks))
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
         root, vendor = self._context.root, self.command.vendor_id
-        return Rounds(root, self._program, self.on_bus, vendor).ask
+        return Rounds(root, self._program, self.on_bus, vendor).query
 
     def listed(self, answer: Document) -> Sequence[Card]:
         """The cards in an answer."""
         return answer.cards
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -93,8 +93,8 @@ class HygonBackend(ToolBackend[Document, Card]):
         root, bus = self._context.root, device.pci_bus_id
         out, sources = mapping.collect(device.id, card), {"*": mapping.SOURCE}
         if bus is not None:
-            put_link(out, root, bus)
-            from_files = driver_files.put_memory(out, root, bus)
+            collect_link(out, root, bus)
+            from_files = driver_files.collect_memory(out, root, bus)
             keys = ("pcie_link_generation", "pcie_link_width_lanes", *from_files)
             sources |= dict.fromkeys(keys, driver_files.SOURCE)
         jobs = answer.document.jobs

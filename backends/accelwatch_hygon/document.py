@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.printed import whole_lines
+from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_hygon.report import SYSTEM, Fields, Report
 
@@ -43,13 +43,13 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """Of the table."""
     health: str | None = None
     """The word of the health check."""
-    placed_by_order: bool = False
+    addressed_by_order: bool = False
     """Whether its place is that of the bus at its number, because nothing tells it."""
 
     def text(self, *keys: str) -> str | None:
         """The first of these that says something."""
-        told = (self.fields.get(key, "").strip() for key in keys)
-        return next((word for word in told if word.lower() not in _NOTHING), None)
+        texts = (self.fields.get(key, "").strip() for key in keys)
+        return next((text for text in texts if text.lower() not in _NOTHING), None)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     number: int
     pci_bus_id: str
-    word: str
+    health: str
 
 
 def cards_of(fields: Report, rows: Report) -> tuple[Card, ...]:
@@ -93,13 +93,13 @@ def bus_of(text: str) -> str | None:
 
 def driver_version_of(fields: Report) -> str | None:
     """As the fields of the whole machine have it."""
-    told = fields.get(SYSTEM, {}).get("driver version", "")
-    return None if told.lower() in _NOTHING else told
+    version = fields.get(SYSTEM, {}).get("driver version", "")
+    return None if version.lower() in _NOTHING else version
 
 
 def health_of(output: bytes) -> tuple[Checked, ...]:
     """Lines of the health check: `HCU[0] : Bus Id : 0000:01:00.0 : Healthy`."""
-    matches = map(_HEALTH.fullmatch, whole_lines(output))
+    matches = map(_HEALTH.fullmatch, complete_lines(output))
     return tuple(
         Checked(int(match[1]), normal_pci_bus_id(match[2]), match[3])
         for match in matches
@@ -112,14 +112,14 @@ def with_health(cards: Iterable[Card], checked: Iterable[Checked]) -> tuple[Card
 
     A run may number the cards anew after one of them is gone; their places stay.
     """
-    told = tuple(checked)
-    by_bus = {one.pci_bus_id: one.word for one in told}
-    by_number = {one.number: one.word for one in told}
+    checks = tuple(checked)
+    by_bus = {check.pci_bus_id: check.health for check in checks}
+    by_number = {check.number: check.health for check in checks}
     return tuple(
         msgspec.structs.replace(
             card,
             health=by_number.get(card.number)
-            if card.pci_bus_id is None or card.placed_by_order
+            if card.pci_bus_id is None or card.addressed_by_order
             else by_bus.get(card.pci_bus_id),
         )
         for card in cards
@@ -133,7 +133,7 @@ def jobs_of(output: bytes) -> tuple[Job, ...]:
     """
     jobs: list[Job] = []
     is_list = False
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         if _PIDS.fullmatch(line) is not None:
             is_list = True
         elif (match := _PID.fullmatch(line)) is not None:

@@ -21,8 +21,8 @@ def is_loaded(root: Path) -> bool:
 
 def driver_version(root: Path) -> str | None:
     """Of the module that is loaded, where it says one."""
-    told = (sysfs.read_text(root / "sys/module" / name / "version") for name in DRIVERS)
-    return next((version for version in told if isinstance(version, str) and version), None)
+    versions = (sysfs.read_text(root / "sys/module" / name / "version") for name in DRIVERS)
+    return next((version for version in versions if isinstance(version, str) and version), None)
 
 
 def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
@@ -33,11 +33,11 @@ def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
 
 def unique_id(root: Path, pci_bus_id: str) -> str | None:
     """As the driver writes it: hexadecimal digits."""
-    told = sysfs.read_text(sysfs.pci_device_dir(root, pci_bus_id) / "unique_id")
-    return told if isinstance(told, str) and told else None
+    text = sysfs.read_text(sysfs.pci_device_dir(root, pci_bus_id) / "unique_id")
+    return text if isinstance(text, str) and text else None
 
 
-def put_memory(out: Collected, root: Path, pci_bus_id: str) -> list[str]:
+def collect_memory(out: Collected, root: Path, pci_bus_id: str) -> list[str]:
     """Memory where nothing else told it; the keys that are from here."""
     folder = sysfs.pci_device_dir(root, pci_bus_id)
     put: list[str] = []

@@ -131,27 +131,27 @@ def collect(device_id: str, card: Card) -> Collected:
     out = Collected(device_id)
     for row in ROWS:
         key, *labels = row.series
-        out.put_or_miss(key, _told(card, row), *labels)
+        out.put_or_miss(key, _value_of(card, row), *labels)
     for row in MORE_ROWS:
         if _names(card, row):
             key, *labels = row.series
-            out.put_or_miss(key, _told(card, row), *labels)
-    _put_memory(out, card.fields)
-    _put_clocks(out, card)
-    _put_health(out, card.health)
+            out.put_or_miss(key, _value_of(card, row), *labels)
+    _collect_memory(out, card.fields)
+    _collect_clocks(out, card)
+    _collect_health(out, card.health)
     return out
 
 
 def notes_of(card: Card) -> tuple[str, ...]:
     """What people should know of the reading."""
-    return (_ORDER_NOTE,) if card.placed_by_order else ()
+    return (_ORDER_NOTE,) if card.addressed_by_order else ()
 
 
 def _names(card: Card, row: Row) -> bool:
     return row.heading in card.row or any(key in card.fields for key in row.keys)
 
 
-def _told(card: Card, row: Row) -> float | Absence:
+def _value_of(card: Card, row: Row) -> float | Absence:
     """The first that is a number; else why the first that is there is none."""
     texts = [card.fields.get(key) for key in row.keys] + [card.row.get(row.heading)]
     answers = [quantity(text, row.units) for text in texts if text is not None]
@@ -159,31 +159,31 @@ def _told(card: Card, row: Row) -> float | Absence:
     return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
 
 
-def _put_memory(out: Collected, fields: Fields) -> None:
+def _collect_memory(out: Collected, fields: Fields) -> None:
     """The unit stands in the key; older releases tell bytes, newer ones MiB."""
     for key, pattern in _MEMORY:
-        matches = ((pattern.fullmatch(name), told) for name, told in fields.items())
-        texts = (f"{told} {match[1]}" for match, told in matches if match is not None)
+        matches = ((pattern.fullmatch(name), value) for name, value in fields.items())
+        texts = (f"{value} {match[1]}" for match, value in matches if match is not None)
         size = quantity(next(texts, None), BYTES)
         out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
 
 
-def _put_clocks(out: Collected, card: Card) -> None:
+def _collect_clocks(out: Collected, card: Card) -> None:
     """`sclk clock level` is `3 (1600Mhz)`, `sclk clock speed` is `(1600Mhz)`; old tables have SCLK."""
     for name, domain in _CLOCKS:
         keys = (f"{name} clock speed", f"{name} clock level")
-        told = next((card.fields[key] for key in keys if key in card.fields), card.row.get(name))
-        if told is None:
+        text = next((card.fields[key] for key in keys if key in card.fields), card.row.get(name))
+        if text is None:
             continue
-        match = _MEGAHERTZ.search(told)
-        out.put_or_miss("clock_hertz", quantity(match[1] if match else told, HERTZ), domain)
+        match = _MEGAHERTZ.search(text)
+        out.put_or_miss("clock_hertz", quantity(match[1] if match else text, HERTZ), domain)
 
 
-def _put_health(out: Collected, word: str | None) -> None:
-    if word is None:
+def _collect_health(out: Collected, verdict: str | None) -> None:
+    if verdict is None:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
         return
-    status = word.lower()
+    status = verdict.lower()
     out.put("reported_status_info", 1, status)
     if status in _HEALTH:
         out.put("reported_health_info", 1, _HEALTH[status])

@@ -6,8 +6,8 @@ Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices bet
 import re
 from collections.abc import Mapping
 
-from accelwatch.backend_kit.failed_cells import with_failed_words
-from accelwatch.processes.printed import json_documents, whole_lines
+from accelwatch.backend_kit.failed_cells import normalise_failed_cells
+from accelwatch.processes.printed import complete_lines, json_documents
 
 Fields = Mapping[str, str]
 """Text by key, of one card."""
@@ -31,18 +31,18 @@ def key_of(text: str) -> str:
 
 def fields_of(output: bytes) -> Report:
     """Fields from JSON, with whatever words around it; from lines where there is none."""
-    mended = _UNSEPARATED.sub(b'","', output)
-    documents = (told for text in (output, mended) for told in json_documents(text))
+    repaired = _UNSEPARATED.sub(b'","', output)
+    documents = (document for text in (output, repaired) for document in json_documents(text))
     return next(filter(None, map(_report_of, documents)), None) or _from_lines(output)
 
 
-def _report_of(told: object) -> Report:
+def _report_of(document: object) -> Report:
     report: Report = {}
-    for name, fields in told.items() if isinstance(told, dict) else ():
+    for name, fields in document.items() if isinstance(document, dict) else ():
         number = _index(name)
         if number is None or not isinstance(fields, dict) or len(report) >= MAX_CARDS:
             continue
-        report[number] = {key_of(key): _word(value) for key, value in fields.items()}
+        report[number] = {key_of(key): _text(value) for key, value in fields.items()}
     return report
 
 
@@ -53,7 +53,7 @@ def _index(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _word(value: object) -> str:
+def _text(value: object) -> str:
     """A number as text; what is neither text nor a number is as if it were not understood."""
     if isinstance(value, str):
         return value.strip()
@@ -62,7 +62,7 @@ def _word(value: object) -> str:
 
 def _from_lines(output: bytes) -> Report:
     report: Report = {}
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         match = _LINE.fullmatch(line.strip())
         if match is not None and (int(match[1]) in report or len(report) < MAX_CARDS):
             report.setdefault(int(match[1]), {})[key_of(match[2])] = match[3]
@@ -73,26 +73,26 @@ def rows_of(output: bytes) -> Report:
     """Rows of the table by heading: the first line whose first word names the devices is the heading."""
     headings: list[tuple[int, str]] = []
     report: Report = {}
-    for line in map(with_failed_words, whole_lines(output)):
-        words = [(match.start(), match[0]) for match in re.finditer(r"\S+", line)]
-        if words and words[0][1].lower() in _NUMBER_HEADINGS:
-            headings = [(at, key_of(word)) for at, word in words]
-        elif headings and words and words[0][1].isascii() and words[0][1].isdecimal():
-            number = int(words[0][1]) if len(words[0][1]) < 5 else None
+    for line in map(normalise_failed_cells, complete_lines(output)):
+        tokens = [(match.start(), match[0]) for match in re.finditer(r"\S+", line)]
+        if tokens and tokens[0][1].lower() in _NUMBER_HEADINGS:
+            headings = [(at, key_of(token)) for at, token in tokens]
+        elif headings and tokens and tokens[0][1].isascii() and tokens[0][1].isdecimal():
+            number = int(tokens[0][1]) if len(tokens[0][1]) < 5 else None
             if number is not None and len(report) < MAX_CARDS:
-                report.setdefault(number, _row(headings, words))
+                report.setdefault(number, _row(headings, tokens))
     return report
 
 
 def has_heading(output: bytes) -> bool:
     """Whether there is a table, if only one without cards."""
-    firsts = (line.split(maxsplit=1) for line in whole_lines(output))
+    firsts = (line.split(maxsplit=1) for line in complete_lines(output))
     return any(first[0].lower() in _NUMBER_HEADINGS and len(first) > 1 for first in firsts if first)
 
 
-def _row(headings: list[tuple[int, str]], words: list[tuple[int, str]]) -> dict[str, str]:
+def _row(headings: list[tuple[int, str]], tokens: list[tuple[int, str]]) -> dict[str, str]:
     """Words by heading, in order; where one is missing, only those that begin below their heading."""
-    if len(words) == len(headings):
-        return {key: word for (_, key), (_, word) in zip(headings, words, strict=True)}
-    places = dict(headings)
-    return {places[at]: word for at, word in words if at in places}
+    if len(tokens) == len(headings):
+        return {key: token for (_, key), (_, token) in zip(headings, tokens, strict=True)}
+    keys_by_column = dict(headings)
+    return {keys_by_column[at]: token for at, token in tokens if at in keys_by_column}

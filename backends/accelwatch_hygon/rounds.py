@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import Judge, closed, never, parsed
+from accelwatch.processes.complete_output import CompletenessCheck, closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Checked,
@@ -47,7 +47,7 @@ class Rounds:
         self._vendor_id = vendor_id
         self._queries = _QUERIES
 
-    def ask(self) -> Document:
+    def query(self) -> Document:
         """What all runs say. Raises ReadError when there are neither fields nor a table.
 
         After a run that hangs no further one is begun: what was told by then is the answer.
@@ -65,9 +65,9 @@ class Rounds:
         jobs: tuple[Job, ...] | None = None
         table = b""
         try:
-            table = self._optional(is_whole=closed(rows_of))
+            table = self._optional(is_complete=closed(rows_of))
             rows = rows_of(table)
-            checked = health_of(self._optional("--healthcheck", is_whole=parsed(health_of)))
+            checked = health_of(self._optional("--healthcheck", is_complete=parsed(health_of)))
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
@@ -76,7 +76,7 @@ class Rounds:
                 return Document(cards=(), jobs=jobs)
             if error is not None:
                 raise error
-        cards = with_health(self._placed(cards_of(fields, rows)), checked)
+        cards = with_health(self._with_addresses(cards_of(fields, rows)), checked)
         return Document(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
 
     def _fields(self) -> Report:
@@ -84,7 +84,7 @@ class Rounds:
         error: ReadError | None = None
         for at, query in enumerate(self._queries):
             try:
-                report = fields_of(self._run(*query, is_whole=parsed(fields_of)))
+                report = fields_of(self._run(*query, is_complete=parsed(fields_of)))
             except DeviceTimeout:
                 raise
             except ReadError as failure:
@@ -97,10 +97,10 @@ class Rounds:
             raise error
         return {}
 
-    def _optional(self, *arguments: str, is_whole: Judge) -> bytes:
+    def _optional(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
         """Empty where the run fails. Raises DeviceTimeout."""
         try:
-            return self._run(*arguments, is_whole=is_whole)
+            return self._run(*arguments, is_complete=is_complete)
         except DeviceTimeout:
             raise
         except ReadError:
@@ -108,16 +108,16 @@ class Rounds:
 
     def _jobs(self) -> tuple[Job, ...] | None:
         try:
-            return jobs_of(self._run("--showpids", is_whole=never))
+            return jobs_of(self._run("--showpids", is_complete=never))
         except DeviceTimeout:
             raise
         except ReadError:
             return None
 
-    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
+    def _run(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_complete=is_complete)
 
-    def _placed(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
+    def _with_addresses(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
         """Without those of another vendor; where no place is told, in the order of the bus."""
         mine = tuple(card for card in cards if not self._is_foreign(card))
         on_bus = self._on_bus()
@@ -125,7 +125,7 @@ class Rounds:
         if not untold or [card.number for card in mine] != list(range(len(on_bus))):
             return mine
         return tuple(
-            msgspec.structs.replace(card, pci_bus_id=bus, placed_by_order=len(on_bus) > 1)
+            msgspec.structs.replace(card, pci_bus_id=bus, addressed_by_order=len(on_bus) > 1)
             for card, bus in zip(mine, on_bus, strict=True)
         )
 

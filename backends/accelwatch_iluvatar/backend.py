@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.backend import Support, Visibility
 from accelwatch.backend_kit.smi.backend import SmiBackend
-from accelwatch.backend_kit.smi.blocks import whole_number
+from accelwatch.backend_kit.smi.blocks import parse_integer
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.queries import Query
 from accelwatch.backend_kit.tool_backend import Command
@@ -67,5 +67,5 @@ class IluvatarBackend(SmiBackend):
 
     def _node(self, gpu: Gpu) -> str | None:
         """The device node, by the minor number: in a container it is not the index."""
-        minor = whole_number(gpu.text(("minor_number",), ("minor number",)))
+        minor = parse_integer(gpu.text(("minor_number",), ("minor number",)))
         return None if minor is None else self.node(f"iluvatar{minor}")

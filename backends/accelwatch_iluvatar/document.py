@@ -12,20 +12,20 @@ from accelwatch.backend_kit.smi import processes as smi_processes
 from accelwatch.backend_kit.smi import table as smi_table
 from accelwatch.backend_kit.smi.blocks import (
     Path,
-    first_told,
+    find_field,
+    first_value,
+    meaningful_text,
     of_element,
     of_text,
-    place_of,
-    told,
-    whole_number,
-    word,
+    parse_integer,
+    pci_bus_id_of,
 )
 from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
 from accelwatch.backend_kit.smi.xml import parse_log
 from accelwatch.base.errors import ReadError
 
 _ROOT = "ixsmi_log"
-_PLACES: tuple[Path, ...] = (("pci_bus_id",), ("bus id",))
+_ADDRESS_PATHS: tuple[Path, ...] = (("pci_bus_id",), ("bus id",))
 _DRIVER = re.compile(r"Driver Version\s*:\s*([^\s|]+)")
 _HEADINGS = (
     "| GPU  Name | Bus-Id | Clock-SM  Clock-Mem |",
@@ -65,13 +65,13 @@ def parse_xml(output: bytes) -> Listing:
         fault = document.fault or f"no {_ROOT}"
         raise ReadError(f"ixsmi -q -x printed no whole XML: {fault}", code="garbage")
     listed = (_of_element(gpu, at) for at, gpu in enumerate(document.gpus[:MAX_GPUS]))
-    return Listing(driver_version=word(document.driver_version), gpus=tuple(listed))
+    return Listing(driver_version=meaningful_text(document.driver_version), gpus=tuple(listed))
 
 
 def _of_element(gpu: Element, at: int) -> Gpu:
     fields = dict(of_element(gpu))
-    place = place_of(gpu.get("id")) or place_of(first_told(fields, _PLACES))
-    return Gpu(number=at, pci_bus_id=place, fields=fields)
+    address = pci_bus_id_of(gpu.get("id")) or pci_bus_id_of(first_value(fields, _ADDRESS_PATHS))
+    return Gpu(number=at, pci_bus_id=address, fields=fields)
 
 
 def parse_text(output: bytes) -> Listing:
@@ -82,12 +82,14 @@ def parse_text(output: bytes) -> Listing:
     gpus = (
         Gpu(
             number=at if block.number is None else block.number,
-            pci_bus_id=block.place,
+            pci_bus_id=block.pci_bus_id,
             fields=block.fields,
         )
         for at, block in enumerate(blocks[:MAX_GPUS])
     )
-    return Listing(driver_version=word(told(head, ("driver version",))), gpus=distinct(gpus))
+    return Listing(
+        driver_version=meaningful_text(find_field(head, ("driver version",))), gpus=distinct(gpus)
+    )
 
 
 def parse_table(output: bytes) -> Listing:
@@ -100,7 +102,7 @@ def parse_table(output: bytes) -> Listing:
         raise ReadError("ixsmi printed no table", code="garbage")
     driver = _DRIVER.search(text)
     return Listing(
-        driver_version=None if driver is None else word(driver[1]),
+        driver_version=None if driver is None else meaningful_text(driver[1]),
         gpus=distinct(_gpus(rows)),
         jobs=smi_processes.jobs(lines),
     )
@@ -108,10 +110,10 @@ def parse_table(output: bytes) -> Listing:
 
 def _gpus(rows: list[dict[str, str]]) -> Iterator[Gpu]:
     for row in rows:
-        number = whole_number(row.get("gpu"))
+        number = parse_integer(row.get("gpu"))
         if number is not None:
-            place = place_of(row.get("bus-id"))
-            yield Gpu(number=number, pci_bus_id=place, fields=dict(_fields(row)))
+            address = pci_bus_id_of(row.get("bus-id"))
+            yield Gpu(number=number, pci_bus_id=address, fields=dict(_fields(row)))
 
 
 def _fields(row: dict[str, str]) -> Iterator[tuple[Path, object]]:

@@ -11,8 +11,8 @@ import msgspec
 
 from accelwatch.backend_kit.quantity_text import BYTES, HERTZ, Units, quantity
 from accelwatch.backend_kit.smi.blocks import Path
+from accelwatch.backend_kit.smi.keywords import flag, lanes, performance_state
 from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.words import flag, lanes, performance_state
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, DeviceKind
@@ -33,7 +33,7 @@ _ALL_ONES_W = 65_535.0
 class Row(NamedTuple):
     """A field by the ends of its paths, and the series that it is."""
 
-    ends: tuple[Path, ...]
+    suffixes: tuple[Path, ...]
     series: Series
     units: Units
 
@@ -63,11 +63,11 @@ ROWS = (
     ),
     *(
         Row(
-            (("temperature", f"gpu_temp_{tag}_threshold"), ("temperature", f"gpu {words} temp")),
+            (("temperature", f"gpu_temp_{tag}_threshold"), ("temperature", f"gpu {heading} temp")),
             ("temperature_limit_celsius", "gpu", limit),
             _CELSIUS,
         )
-        for tag, words, limit in (
+        for tag, heading, limit in (
             ("max", "shutdown", "shutdown"),
             ("slow", "slowdown", "slowdown"),
         )
@@ -98,16 +98,16 @@ ROWS = (
         )
     ),
     *(
-        Row(((block, tag), (words, word)), (key, domain, *kind), HERTZ)
-        for block, words, key, kind in (
+        Row(((block, tag), (section, label)), (key, domain, *kind), HERTZ)
+        for block, section, key, kind in (
             ("clocks", "clocks", "clock_hertz", ()),
             ("max_clocks", "max clocks", "clock_limit_hertz", ("max",)),
         )
-        for tag, word, domain in (("sm_clock", "sm", "sm"), ("mem_clock", "memory", "memory"))
+        for tag, label, domain in (("sm_clock", "sm", "sm"), ("mem_clock", "memory", "memory"))
     ),
 )
 _MEMORY = ("memory_usage", "fb_memory_usage", "fb memory usage", "memory usage")
-_WHOLE = (
+_INTEGER_ROWS = (
     Row(tuple((block, "total") for block in _MEMORY), ("memory_size_bytes",), BYTES),
     Row(tuple((block, "used") for block in _MEMORY), ("memory_used_bytes",), BYTES),
     *(
@@ -134,10 +134,12 @@ def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str |
     """The device with what the document says of who it is."""
     uuid = gpu.text(("uuid",), ("gpu uuid",))
     serial = gpu.text(("serial",), ("serial number",))
-    place = uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
+    identifier = (
+        uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
+    )
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=gpu.number,
         name=f"iluvatar{gpu.number}",
         kind=DeviceKind.GPU,
@@ -154,30 +156,30 @@ def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str |
 
 def read(device: Device, gpu: Gpu) -> Reading:
     """Everything but processes. Raises DeviceLost when nothing answers on the card."""
-    if quantity(gpu.told(*_DRAW), _WATTS) == _ALL_ONES_W:
+    if quantity(gpu.value_of(*_DRAW), _WATTS) == _ALL_ONES_W:
         raise DeviceLost(
             f"{device.name}: ixsmi reads all ones from it ({_ALL_ONES_W:g} W)", code="no_answer"
         )
     gpu.must_answer(device.name)
     out = Collected(device.id)
     for row in ROWS:
-        _put(out, row.series, quantity(gpu.told(*row.ends), row.units))
-    for row in _WHOLE:
-        value = quantity(gpu.told(*row.ends), row.units)
-        _put(out, row.series, value if isinstance(value, Absence) else round(value))
+        _record(out, row.series, quantity(gpu.value_of(*row.suffixes), row.units))
+    for row in _INTEGER_ROWS:
+        value = quantity(gpu.value_of(*row.suffixes), row.units)
+        _record(out, row.series, value if isinstance(value, Absence) else round(value))
     for end in ("current", "max"):
-        told = gpu.text(("link_widths", f"{end}_link_width"), ("link width", end))
-        _put(out, ("pcie_link_width_lanes", end), lanes(told))
+        width = gpu.text(("link_widths", f"{end}_link_width"), ("link width", end))
+        _record(out, ("pcie_link_width_lanes", end), lanes(width))
     state = gpu.text(("performance_state",), ("performance state",))
-    _put(out, ("performance_state",), performance_state(state))
-    for series, tag, word in (
+    _record(out, ("performance_state",), performance_state(state))
+    for series, tag, label in (
         (("ecc_enabled",), "current_ecc", "current"),
         (("ecc_enabled_pending",), "pending_ecc", "pending"),
     ):
-        _put(out, series, flag(gpu.text(("ecc_mode", tag), ("ecc mode", word))))
+        _record(out, series, flag(gpu.text(("ecc_mode", tag), ("ecc mode", label))))
     return out.reading(sources={"*": "ixsmi"})
 
 
-def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
+def _record(out: Collected, series: Series, value: float | bool | Absence) -> None:
     key, *labels = series
     out.put_or_miss(key, value, *labels)

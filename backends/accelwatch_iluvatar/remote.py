@@ -6,12 +6,12 @@ import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
 from accelwatch.backend_kit.smi.processes import processes_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_iluvatar import mapping
@@ -24,21 +24,21 @@ _PROGRAMS, _FOLDERS = ("ixsmi",), ("/usr/local/corex/bin",)
 def _document(outputs: Outputs) -> Listing:
     """What the query tells, completed by the table; either alone where the other fails."""
     try:
-        told = parse_xml(outputs[_QUERY].printed(parsed(parse_xml, _gpus)))
+        listing = parse_xml(outputs[_QUERY].printed(parsed(parse_xml, _gpus)))
     except ReadError:
         return parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus)))
     try:
-        return told.completed(parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus))))
+        return listing.completed(parse_table(outputs[_TABLE].printed(closed(parse_table, _gpus))))
     except ReadError:
-        return told
+        return listing
 
 
-def _gpus(told: Listing) -> tuple[Gpu, ...]:
-    return told.gpus
+def _gpus(listing: Listing) -> tuple[Gpu, ...]:
+    return listing.gpus
 
 
-def _listed(listing: Listing) -> Iterable[tuple[Place, Gpu]]:
-    return ((Place(gpu.number, gpu.pci_bus_id), gpu) for gpu in listing.gpus)
+def _listed(listing: Listing) -> Iterable[tuple[Location, Gpu]]:
+    return ((Location(gpu.number, gpu.pci_bus_id), gpu) for gpu in listing.gpus)
 
 
 def _identified(device: Device, gpu: Gpu, listing: Listing) -> Device:

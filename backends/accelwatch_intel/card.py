@@ -37,8 +37,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tiled(self) -> bool:
         """Whether parts of this family may consist of several tiles."""
-        known = _family(self.device_id)
-        return known is not None and known.tiled
+        family = _family(self.device_id)
+        return family is not None and family.tiled
 
 
 def find_cards(root: Path) -> list[Card]:
@@ -61,13 +61,13 @@ def find_cards(root: Path) -> list[Card]:
 
 def _gpu(pci_bus_id: str, device_id: int, driver: str | None, folder: Path) -> Card:
     entries = sysfs.list_dir(folder / "drm")
-    known = _family(device_id)
+    family = _family(device_id)
     return Card(
         pci_bus_id=pci_bus_id,
         device_id=device_id,
         driver=driver,
         kind=DeviceKind.GPU,
-        discrete=known.discrete if known else not pci_bus_id.startswith("0000:00:02."),
+        discrete=family.discrete if family else not pci_bus_id.startswith("0000:00:02."),
         folder=folder,
         node_folder=next((entry for entry in entries if entry.name.startswith("card")), None),
         nodes=tuple(

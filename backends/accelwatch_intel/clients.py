@@ -12,7 +12,7 @@ from accelwatch.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScanner,
     UsageMeter,
-    held_bytes,
+    client_memory_bytes,
     unshared_bytes,
 )
 from accelwatch.schema.device import DeviceKind
@@ -43,7 +43,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there were two readings, so that an engine that is not listed was idle."""
     memory_bytes: int | None
     """Sum over clients, buffers that clients share left out; None where a client tells no memory."""
-    seen: int
+    visited: int
     unreadable: int
     """Processes looked at, and those of them that may not be read."""
     untold: Absence | None
@@ -52,7 +52,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there may be processes that were not even seen: another pid namespace, or no /proc."""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether sums over the clients are sums over all clients."""
         return not self.hidden and self.unreadable == 0 and self.untold is None
 
@@ -88,10 +88,10 @@ class Clients:
             engines=_named(self._meter.engine_totals(self._pdev)) if measured else {},
             measured=measured,
             memory_bytes=self._memory(scan.clients),
-            seen=scan.processes_seen,
+            visited=scan.processes_visited,
             unreadable=scan.processes_unreadable,
             untold=scan.untold,
-            hidden=scan.processes_seen == 0 or proc.in_own_pid_namespace(self._root),
+            hidden=scan.processes_visited == 0 or proc.in_own_pid_namespace(self._root),
         )
 
     def _memory(self, clients: Sequence[DrmClient]) -> int | None:
@@ -113,19 +113,19 @@ class Clients:
         ratios: dict[str, float] | None,
         request: Request,
     ) -> Process:
-        amounts = [held_bytes(client, self._regions(client)) for client in clients]
-        known = [amount for amount in amounts if amount is not None]
+        amounts = [client_memory_bytes(client, self._regions(client)) for client in clients]
+        reported = [amount for amount in amounts if amount is not None]
         busy = max(ratios.values()) if ratios else None
         absent: dict[str, Absence] = {}
         if busy is None:
             absent["utilization_ratio"] = Absence.NOT_COLLECTED
-        if not known:
+        if not reported:
             absent["gpu_memory_bytes"] = Absence.UNSUPPORTED
         process = Process(
             device_id=device_id,
             pid=pid,
             type="compute" if self._computes else _type(clients),
-            gpu_memory_bytes=sum(known) if known else None,
+            gpu_memory_bytes=sum(reported) if reported else None,
             utilization_ratio=busy,
             absent=absent,
         )

@@ -6,7 +6,7 @@ counters there are differs by card and kernel: i915 has one without a label, xe 
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_intel.hwmon import MOST_WATTS, Sensors, by_reach, put, scaled
+from accelwatch_intel.hwmon import MOST_WATTS, Sensors, by_reach, record, scaled
 from accelwatch_intel.rates import Rates
 
 PACKAGE = "pkg"
@@ -26,18 +26,18 @@ def read_energy(
         number: _power(f"{sensors.folder}/{number}", value, rates, now)
         for number, value in joules.items()
     }
-    whole = _whole_card(joules)
-    if whole is None:
+    channel = _card_channel(joules)
+    if channel is None:
         return None
-    put(out, joules[whole] or Absence.ERROR, "energy_joules_total", "hardware")
-    put(out, watts[whole], "power_watts")
+    record(out, joules[channel] or Absence.ERROR, "energy_joules_total", "hardware")
+    record(out, watts[channel], "power_watts")
     for number in joules if detail else ():
-        if labels[number] == PACKAGE and number != whole:
-            put(out, watts[number], "power_component_watts", "package")
-    return labels[whole]
+        if labels[number] == PACKAGE and number != channel:
+            record(out, watts[number], "power_component_watts", "package")
+    return labels[channel]
 
 
-def _whole_card(joules: dict[int, float | Absence]) -> int | None:
+def _card_channel(joules: dict[int, float | Absence]) -> int | None:
     """The widest counter, unless it has never counted and a narrower one has.
 
     xe of kernel 6.16 shows 0 for ever as the energy of a Battlemage card, beside a true package.

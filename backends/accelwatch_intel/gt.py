@@ -57,9 +57,9 @@ class Gt(msgspec.Struct, frozen=True, kw_only=True):
     """File with all active reasons as words, or `none`."""
 
 
-def reason_of(word: str) -> str:
+def reason_of(kernel_reason: str) -> str:
     """Our word for a kernel throttle reason; `other` for one that is not known."""
-    return _THROTTLE_REASONS.get(word, "other")
+    return _THROTTLE_REASONS.get(kernel_reason, "other")
 
 
 def read_clocks(gts: Iterable[Gt], out: Collected) -> None:
@@ -69,7 +69,7 @@ def read_clocks(gts: Iterable[Gt], out: Collected) -> None:
     """
     for gt in gts:
         if "actual" in gt.clocks:
-            _put_largest(out, ("clock_hertz", gt.domain), _megahertz(gt.clocks["actual"]))
+            _record_largest(out, ("clock_hertz", gt.domain), _megahertz(gt.clocks["actual"]))
 
 
 def read_clock_limits(gts: Iterable[Gt], out: Collected) -> None:
@@ -78,7 +78,7 @@ def read_clock_limits(gts: Iterable[Gt], out: Collected) -> None:
         for limit in ("min", "max"):
             if limit in gt.clocks:
                 series = ("clock_limit_hertz", gt.domain, limit)
-                _put_largest(out, series, _megahertz(gt.clocks[limit]))
+                _record_largest(out, series, _megahertz(gt.clocks[limit]))
 
 
 def _megahertz(path: Path) -> int | Absence:
@@ -88,7 +88,7 @@ def _megahertz(path: Path) -> int | Absence:
     return value
 
 
-def _put_largest(out: Collected, series: tuple[str, ...], value: int | Absence) -> None:
+def _record_largest(out: Collected, series: tuple[str, ...], value: int | Absence) -> None:
     if isinstance(value, Absence):
         out.miss(series[0], value, *series[1:])
         return
@@ -104,10 +104,10 @@ def read_throttle(gts: Iterable[Gt], out: Collected) -> None:
     """
     states: dict[str, list[int | Absence]] = {}
     for gt in gts:
-        for word, path in gt.throttle.items():
-            states.setdefault(reason_of(word), []).append(_flag(path))
-        for word in _listed(gt.throttle_list):
-            states.setdefault(reason_of(word), []).append(1)
+        for kernel_reason, path in gt.throttle.items():
+            states.setdefault(reason_of(kernel_reason), []).append(_flag(path))
+        for kernel_reason in _listed(gt.throttle_list):
+            states.setdefault(reason_of(kernel_reason), []).append(1)
     for reason, answers in states.items():
         why = next((state for state in answers if isinstance(state, Absence)), None)
         if 1 in answers or why is None:
@@ -126,7 +126,7 @@ def _listed(path: Path | None) -> list[str]:
     text = sysfs.read_text(path) if path else ""
     if isinstance(text, Absence):
         return []
-    return [word for word in text.split() if word in _THROTTLE_REASONS]
+    return [name for name in text.split() if name in _THROTTLE_REASONS]
 
 
 def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:

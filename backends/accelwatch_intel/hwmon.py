@@ -66,11 +66,11 @@ def find_tile(card: Card, tile: int) -> Sensors | None:
 def _find(card: Card, names: tuple[str, ...]) -> Sensors | None:
     for folder in sysfs.list_dir(card.folder / "hwmon"):
         if sysfs.read_text(folder / "name") in names:
-            return _look(folder)
+            return _scan(folder)
     return None
 
 
-def _look(folder: Path) -> Sensors:
+def _scan(folder: Path) -> Sensors:
     labels: dict[str, dict[int, str]] = {}
     tops: dict[int, int] = {}
     for entry in sysfs.list_dir(folder):
@@ -100,7 +100,7 @@ def _celsius(path: Path) -> float | Absence:
     return value
 
 
-def put(out: Collected, value: float | Absence, key: str, *labels: str) -> None:
+def record(out: Collected, value: float | Absence, key: str, *labels: str) -> None:
     """Record a value, or why there is none."""
     if isinstance(value, Absence):
         out.miss(key, value, *labels)
@@ -117,7 +117,7 @@ def read_temperatures(sensors: Sensors, out: Collected) -> None:
         before = out.values.get(("temperature_celsius", _SENSORS[label]))
         if not isinstance(value, Absence) and before is not None:
             value = max(value, before)
-        put(out, value, "temperature_celsius", _SENSORS[label])
+        record(out, value, "temperature_celsius", _SENSORS[label])
 
 
 def read_temperature_limits(sensors: Sensors, out: Collected) -> None:
@@ -137,10 +137,10 @@ def read_fans(sensors: Sensors, out: Collected) -> None:
         speed = sysfs.read_int(sensors.folder / f"fan{number}_input")
         if isinstance(speed, int) and not 0 <= speed <= _FASTEST_RPM:
             speed = Absence.ERROR
-        put(out, speed, "fan_speed_rpm", fan)
+        record(out, speed, "fan_speed_rpm", fan)
         if isinstance(speed, int) and number in sensors.fan_tops:
             ratio = speed / sensors.fan_tops[number]
-            put(out, ratio if ratio <= _MOST_RATIO else Absence.ERROR, "fan_speed_ratio", fan)
+            record(out, ratio if ratio <= _MOST_RATIO else Absence.ERROR, "fan_speed_ratio", fan)
 
 
 def read_voltages(sensors: Sensors, out: Collected) -> None:
@@ -150,7 +150,7 @@ def read_voltages(sensors: Sensors, out: Collected) -> None:
         value = scaled(sensors.folder / f"in{number}_input", 1e3)
         if isinstance(value, float) and value < 0:
             value = Absence.ERROR
-        put(out, value, "voltage_volts", rail)
+        record(out, value, "voltage_volts", rail)
 
 
 def read_power_limits(sensors: Sensors, out: Collected) -> None:
@@ -179,5 +179,5 @@ def _read_power_limit(
 
 def by_reach(labels: Mapping[int, str]) -> list[int]:
     """Channels that stand for the whole card, best first: labelled `card`, unlabelled, the package."""
-    whole = [number for number, label in labels.items() if label in _REACH]
-    return sorted(whole, key=lambda number: (_REACH.index(labels[number]), number))
+    card_channels = [number for number, label in labels.items() if label in _REACH]
+    return sorted(card_channels, key=lambda number: (_REACH.index(labels[number]), number))

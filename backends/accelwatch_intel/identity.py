@@ -79,9 +79,9 @@ def enrich(device: Device, properties: DeviceProperties, *, dedicated: bool) -> 
     )
 
 
-def _better_name(known: str | None, reported: str | None) -> str | None:
+def _better_name(own: str | None, reported: str | None) -> str | None:
     """The driver's name where ours is only made of the id."""
-    return reported if reported and (known is None or "[" in known) else known
+    return reported if reported and (own is None or "[" in own) else own
 
 
 def tile_device(device: Device, tile: int) -> Device:

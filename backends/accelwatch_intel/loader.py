@@ -25,7 +25,7 @@ def chosen_path(context: Context) -> str:
     return str(context.options.get("level_zero_library") or "")
 
 
-def is_wanted(context: Context, cards: Sequence[Card]) -> bool:
+def is_enabled(context: Context, cards: Sequence[Card]) -> bool:
     """Whether Sysman is to be used: the option `sysman`, and with `auto` a discrete card."""
     gpus = [card for card in cards if card.kind is DeviceKind.GPU]
     choice = context.options.get("sysman", "auto")
@@ -45,10 +45,10 @@ def check(context: Context, cards: Sequence[Card]) -> Check:
     library = next((path for path in paths if path.exists()), None)
     if library is not None:
         return Check(subject=LIBRARIES[0], ok=True, found=str(library))
-    wanted = is_wanted(context, cards)
+    enabled = is_enabled(context, cards)
     return Check(
         subject=LIBRARIES[0],
-        ok=not wanted,
-        found="not found" if wanted else "not found, and not requested",
-        remedy=_REMEDY if wanted else "",
+        ok=not enabled,
+        found="not found" if enabled else "not found, and not requested",
+        remedy=_REMEDY if enabled else "",
     )

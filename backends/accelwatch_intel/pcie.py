@@ -4,8 +4,8 @@ from pathlib import Path
 
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_errors import put_errors
-from accelwatch.kernel.pcie_link import STATES, generation_of, is_bridge, lanes_of, put_link_of
+from accelwatch.kernel.pcie_errors import collect_errors
+from accelwatch.kernel.pcie_link import STATES, collect_link_of, generation_of, is_bridge, lanes_of
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
 
@@ -53,7 +53,7 @@ def read_link(card: Card, out: Collected) -> None:
             out.miss("pcie_link_generation", folder)
             out.miss("pcie_link_width_lanes", folder)
         return
-    put_link_of(out, folder)
+    collect_link_of(out, folder)
 
 
 def read_downgrade(card: Card, out: Collected) -> None:
@@ -77,4 +77,4 @@ def read_downgrade(card: Card, out: Collected) -> None:
 
 def read_errors(card: Card, out: Collected) -> None:
     """Totals of the kernel's AER counters of the GPU function."""
-    put_errors(out, lambda file: sysfs.read_text(card.folder / file))
+    collect_errors(out, lambda file: sysfs.read_text(card.folder / file))

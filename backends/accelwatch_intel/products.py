@@ -194,14 +194,14 @@ def architecture(device_id: int) -> str | None:
 
 def model(root: Path, device_id: int) -> str:
     """Product name: our table, else the machine's pci.ids, else a name made of the id."""
-    known = _MODELS.get(device_id) or _from_database(root, device_id)
-    if known is None and (architecture(device_id) or "").startswith("NPU"):
+    name = _MODELS.get(device_id) or _from_database(root, device_id)
+    if name is None and (architecture(device_id) or "").startswith("NPU"):
         return f"Intel {architecture(device_id)}"
-    return known or f"Intel Device [{device_id:04x}]"
+    return name or f"Intel Device [{device_id:04x}]"
 
 
 def _from_database(root: Path, device_id: int) -> str | None:
-    wanted = f"\t{device_id:04x}  "
+    prefix = f"\t{device_id:04x}  "
     for name in _DATABASES:
         try:
             text = (root / name).read_text("utf-8", "replace")
@@ -209,8 +209,8 @@ def _from_database(root: Path, device_id: int) -> str | None:
             continue
         _, _, vendor = text.partition("\n8086  ")
         for line in vendor.splitlines()[1:]:
-            if line.startswith(wanted):
-                return _marketing_name(line.removeprefix(wanted).strip())
+            if line.startswith(prefix):
+                return _marketing_name(line.removeprefix(prefix).strip())
             if line and not line.startswith(("\t", "#")):
                 break
     return None

@@ -23,7 +23,7 @@ from accelwatch_intel import (
 from accelwatch_intel.card import Card
 from accelwatch_intel.clients import Clients, Usage, with_facts
 from accelwatch_intel.rates import Rates
-from accelwatch_intel.standing import Standing
+from accelwatch_intel.static_readings import StaticReadings
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
 _OF_CLIENTS = ("engine_utilization_ratio", "utilization_ratio", "memory_used_bytes")
@@ -47,7 +47,7 @@ class CardReader:
         find = {"xe": xe.find_gts, "i915": i915.find_gts}.get(card.driver or "")
         self._gts = find(card) if find else ()
         self.tiles = _tiles(self._gts)
-        self._standing: Standing | None = None
+        self._static: StaticReadings | None = None
 
     def prime(self, device: Device, now: float, sysman: SysmanCard | None) -> None:
         """Look at the counters whose movement the next reading tells. Raises DeviceLost."""
@@ -61,39 +61,43 @@ class CardReader:
                     energy.read_energy(sensors, self._rates, now, out, detail=True)
         self._busy_bounds(now)
         if sysman is not None:
-            parts = {tile: Collected(f"{device.id}/{tile}") for tile in self.tiles}
-            sysman_reading.read(sysman, Sink(out, parts))
+            tile_values = {tile: Collected(f"{device.id}/{tile}") for tile in self.tiles}
+            sysman_reading.read(sysman, Sink(out, tile_values))
         self._clients.read(device.id, now, Request(processes=False))
 
     def read(
         self, device: Device, request: Request, now: float, sysman: SysmanCard | None
     ) -> list[Reading]:
         """The card's reading, then one of each tile of a multi-tile card. Raises DeviceLost."""
-        whole = Collected(device.id)
-        parts = {tile: Collected(identity.tile_device(device, tile).id) for tile in self.tiles}
-        sink = Sink(whole, parts)
-        if self._standing is None or request.slow:
-            self._standing = Standing(self.card, self._gts, self.tiles)
-        self._standing.fill(whole, parts)
+        card_values = Collected(device.id)
+        tile_values = {
+            tile: Collected(identity.tile_device(device, tile).id) for tile in self.tiles
+        }
+        sink = Sink(card_values, tile_values)
+        if self._static is None or request.slow:
+            self._static = StaticReadings(self.card, self._gts, self.tiles)
+        self._static.fill(card_values, tile_values)
         if self.card.kind is DeviceKind.NPU:
-            npu.read(self.card, self._rates, now, whole)
-        counter = self._read_sysfs(whole, self._gts, self._standing.sensors, now, request.groups)
+            npu.read(self.card, self._rates, now, card_values)
+        counter = self._read_sysfs(
+            card_values, self._gts, self._static.sensors, now, request.groups
+        )
         bounds = self._busy_bounds(now)
-        if self._one_shot and whole.absent.get(("power_watts",)) is self._rates.still:
+        if self._one_shot and card_values.absent.get(("power_watts",)) is self._rates.still:
             bounds = [(group, self._believed(bound)) for group, bound in bounds]
-        for tile, out in parts.items():
+        for tile, out in tile_values.items():
             mine = [group for group in self._gts if group.tile == tile]
-            sensors = self._standing.tile_sensors.get(tile)
+            sensors = self._static.tile_sensors.get(tile)
             self._read_sysfs(out, mine, sensors, now, frozenset())
         if sysman is not None:
             sysman_reading.read(sysman, sink)
-        _tell_numbers(whole, parts, request)
+        _report_numbers(card_values, tile_values, request)
         usage = self._clients.read(device.id, now, request)
-        sources = self._fill_usage(whole, usage, bounds)
-        for tile, out in parts.items():
+        sources = self._fill_usage(card_values, usage, bounds)
+        for tile, out in tile_values.items():
             _fill_busy(out, _largest(bounds, tile))
         if counter == energy.PACKAGE:
-            measured = {key for key, *_ in whole.values}.intersection(_ENERGY_KEYS)
+            measured = {key for key, *_ in card_values.values}.intersection(_ENERGY_KEYS)
             sources |= dict.fromkeys(sorted(measured), _PACKAGE_SOURCE)
         links: tuple[Link, ...] = ()
         notes: tuple[str, ...] = ()
@@ -102,13 +106,13 @@ class CardReader:
             links = sysman_health.links(sysman) if "links" in request.groups else ()
         sources |= dict.fromkeys(sorted(sink.sources), "sysman")
         notes = (*_notes(usage, sources), *self._fault_notes(), *notes)
-        reading = whole.reading(
-            processes=self._processes(whole, device, usage, request, sysman),
+        reading = card_values.reading(
+            processes=self._processes(card_values, device, usage, request, sysman),
             links=links,
             sources={"*": "sysfs", **sources},
             notes=notes,
         )
-        return [reading, *(_tile_reading(out) for out in parts.values())]
+        return [reading, *(_tile_reading(out) for out in tile_values.values())]
 
     def _read_sysfs(
         self,
@@ -143,17 +147,17 @@ class CardReader:
         """Busy ratios and memory from fdinfo, where nothing better gave them; where each came from."""
         sources: dict[str, str] = {}
         for engine, ratio in usage.engines.items():
-            if usage.whole and ("engine_utilization_ratio", engine) not in out.values:
+            if usage.is_complete and ("engine_utilization_ratio", engine) not in out.values:
                 out.put("engine_utilization_ratio", ratio, engine)
                 sources["engine_utilization_ratio"] = "fdinfo"
         if ("utilization_ratio",) not in out.values:
-            if usage.whole and usage.measured and usage.engines:
+            if usage.is_complete and usage.measured and usage.engines:
                 out.put("utilization_ratio", max(usage.engines.values()))
                 sources["utilization_ratio"] = "fdinfo"
             elif _fill_busy(out, _largest(bounds)):
                 sources["utilization_ratio"] = "gtidle"
         if ("memory_used_bytes",) not in out.values:
-            if usage.whole and usage.memory_bytes is not None:
+            if usage.is_complete and usage.memory_bytes is not None:
                 out.put("memory_used_bytes", usage.memory_bytes)
                 sources["memory_used_bytes"] = "fdinfo"
             elif ("memory_used_bytes",) not in out.absent:
@@ -175,7 +179,7 @@ class CardReader:
         for process in sysman_reading.processes(sysman, device.id) if sysman else ():
             if process.pid not in by_pid:
                 by_pid[process.pid] = with_facts(self._root, process, argv=request.argv)
-        if not by_pid and usage.seen and usage.unreadable == usage.seen:
+        if not by_pid and usage.visited and usage.unreadable == usage.visited:
             out.miss("processes", Absence.PERMISSION)
             return None
         return tuple(by_pid[pid] for pid in sorted(by_pid))
@@ -192,17 +196,19 @@ class CardReader:
         return notes
 
 
-def _tell_numbers(whole: Collected, parts: dict[int, Collected], request: Request) -> None:
+def _report_numbers(
+    card_values: Collected, tile_values: dict[int, Collected], request: Request
+) -> None:
     """Tell what is known before the clients are asked, of which load and memory may come."""
     if not request.processes:
         return
     readings = []
-    for out in (whole, *parts.values()):
-        known = Collected(out.device_id)
-        known.values, known.absent = dict(out.values), dict(out.absent)
+    for out in (card_values, *tile_values.values()):
+        early = Collected(out.device_id)
+        early.values, early.absent = dict(out.values), dict(out.absent)
         for key in _OF_CLIENTS:
-            known.miss(key, Absence.TIMEOUT)
-        readings.append(known.reading(sources={"*": "sysfs"}))
+            early.miss(key, Absence.TIMEOUT)
+        readings.append(early.reading(sources={"*": "sysfs"}))
     request.numbers(readings)
 
 
@@ -237,7 +243,7 @@ def _largest(
 
 def _why_no_sum(usage: Usage) -> Absence:
     """Reason for a missing sum over clients."""
-    if usage.unreadable or (usage.seen and usage.hidden):
+    if usage.unreadable or (usage.visited and usage.hidden):
         return Absence.PERMISSION
     return usage.untold or Absence.UNSUPPORTED
 
@@ -256,9 +262,9 @@ def _fill_busy(out: Collected, bound: float | Absence) -> bool:
 def _notes(usage: Usage, sources: dict[str, str]) -> list[str]:
     notes = []
     if usage.unreadable:
-        readable = usage.seen - usage.unreadable
-        notes.append(f"fdinfo of {readable} of {usage.seen} processes readable")
-    if usage.seen and usage.hidden:
+        readable = usage.visited - usage.unreadable
+        notes.append(f"fdinfo of {readable} of {usage.visited} processes readable")
+    if usage.visited and usage.hidden:
         notes.append("processes of other pid namespaces are not visible")
     if sources.get("utilization_ratio") == "gtidle":
         notes.append("utilization is an upper bound: the time outside the idle state")

@@ -80,10 +80,10 @@ class Session:
             absent = {"uuid": Absence.SUSPENDED, "serial": Absence.SUSPENDED}
             return [msgspec.structs.replace(device, absent=absent)]
         firmware = identity.firmware_version(card)
-        whole = msgspec.structs.replace(device, firmware_version=firmware)
-        whole = self._enriched(whole, card)
+        described = msgspec.structs.replace(device, firmware_version=firmware)
+        described = self._enriched(described, card)
         tiles = self._reader(card).tiles
-        return [whole, *(identity.tile_device(whole, tile) for tile in tiles)]
+        return [described, *(identity.tile_device(described, tile) for tile in tiles)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of the card and its tiles; a single reading looks at the counters twice.

@@ -134,12 +134,12 @@ class Sysman:
     def structures(self, name: str, parent: c_void_p, kind: type[S]) -> list[S]:
         """Structures below a handle, by the same two calls."""
 
-        def ask(count: Any, items: Any) -> None:
+        def fetch(count: Any, items: Any) -> None:
             for item in (items or ()) if kind in STYPES else ():
                 item.stype = STYPES[kind]
             self.call(name, parent, count, items)
 
-        structures: list[S] = self._array(ask, kind)
+        structures: list[S] = self._array(fetch, kind)
         return structures
 
     def get(self, name: str, handle: c_void_p, kind: type[S]) -> S:
@@ -154,15 +154,15 @@ class Sysman:
         """Identity of a device."""
         return self.get("zesDeviceGetProperties", device, DeviceProperties)
 
-    def _array(self, ask: Callable[[Any, Any], None], kind: Any) -> Any:
+    def _array(self, fetch: Callable[[Any, Any], None], kind: Any) -> Any:
         count = c_uint32(0)
-        ask(byref(count), None)
+        fetch(byref(count), None)
         if count.value == 0:
             return []
         if count.value > _MAX_COUNT:
             raise ReadError(f"a count of {count.value} cannot be true", code="count")
         items = (kind * count.value)()
-        ask(byref(count), items)
+        fetch(byref(count), items)
         return list(items)[: count.value]
 
 

@@ -36,7 +36,7 @@ _KINDS: dict[str, tuple[str, str, type[Structure]]] = {
 """Kind of part to the call that finds its handles, the call that describes one, and the structure."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class Component(msgspec.Struct, frozen=True):
     """A component of a device. `tile` is None when it belongs to the whole device."""
 
     handle: c_void_p
@@ -47,15 +47,15 @@ class Part(msgspec.Struct, frozen=True):
 class Sink:
     """Where values go: the whole device and its tiles. A value already read elsewhere stays."""
 
-    def __init__(self, whole: Collected, tiles: dict[int, Collected]) -> None:
-        self.whole = whole
+    def __init__(self, card_values: Collected, tiles: dict[int, Collected]) -> None:
+        self.card_values = card_values
         self.tiles = tiles
         self.sources: set[str] = set()
         """Keys of which the whole device got a value here."""
 
     def fill(self, tile: int | None, value: Number, key: str, *labels: str) -> None:
         """Put a value where none is yet; values of tiles that are not shown are dropped."""
-        out = self.whole if tile is None else self.tiles.get(tile)
+        out = self.card_values if tile is None else self.tiles.get(tile)
         if out is None or (key, *labels) in out.values:
             return
         out.put(key, value, *labels)
@@ -83,31 +83,33 @@ class SysmanCard:
         self.sysman = sysman
         self.handle = handle
         self.rates = Rates()
-        self._parts: dict[str, tuple[Part, ...]] = {}
+        self._components: dict[str, tuple[Component, ...]] = {}
 
-    def parts(self, kind: str) -> tuple[Part, ...]:
+    def components(self, kind: str) -> tuple[Component, ...]:
         """Parts of a kind, found once. Raises the ReadError of the call that finds them."""
-        if kind not in self._parts:
-            self._parts[kind] = tuple(self._find(kind))
-        return self._parts[kind]
+        if kind not in self._components:
+            self._components[kind] = tuple(self._find(kind))
+        return self._components[kind]
 
-    def _find(self, kind: str) -> Iterable[Part]:
+    def _find(self, kind: str) -> Iterable[Component]:
         find, describe, structure = _KINDS[kind]
         for handle in self.sysman.handles(find, self.handle):
             properties: Any = self.sysman.get(describe, handle, structure)
             tile = properties.subdeviceId if properties.onSubdevice else None
-            yield Part(handle, tile, properties)
+            yield Component(handle, tile, properties)
 
-    def get_each(self, kind: str, call: str, structure: type[Structure]) -> list[tuple[Part, Any]]:
+    def get_each(
+        self, kind: str, call: str, structure: type[Structure]
+    ) -> list[tuple[Component, Any]]:
         """A structure of each part of a kind; parts that cannot be read are left out.
 
         Raises the first error when no part could be read.
         """
-        answers: list[tuple[Part, Any]] = []
+        answers: list[tuple[Component, Any]] = []
         failure: ReadError | None = None
-        for part in self.parts(kind):
+        for component in self.components(kind):
             try:
-                answers.append((part, self.sysman.get(call, part.handle, structure)))
+                answers.append((component, self.sysman.get(call, component.handle, structure)))
             except ReadError as error:
                 failure = failure or error
         if failure is not None and not answers:

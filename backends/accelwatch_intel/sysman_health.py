@@ -7,7 +7,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Link, Number
 from accelwatch_intel import sysman_types as types
 from accelwatch_intel.sysman import NotSupported
-from accelwatch_intel.sysman_card import Part, Sink, SysmanCard
+from accelwatch_intel.sysman_card import Component, Sink, SysmanCard
 
 _SEVERITIES = {0: "corrected", 1: "uncorrected"}
 _LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache", 7: "memory"}
@@ -32,14 +32,14 @@ def read_ras(card: SysmanCard, sink: Sink) -> None:
     totals: dict[str, dict[int | None, Number]] = defaultdict(lambda: defaultdict(int))
     located: dict[tuple[str, str], int] = defaultdict(int)
     resets: list[int] = []
-    for part in card.parts("ras"):
-        severity = _SEVERITIES.get(part.properties.type)
+    for component in card.components("ras"):
+        severity = _SEVERITIES.get(component.properties.type)
         if severity is None:
             continue
-        counts = _ras_counts(card, part)
+        counts = _ras_counts(card, component)
         for category, location in _LOCATIONS.items():
             if category in counts:
-                totals[severity][part.tile] += counts[category]
+                totals[severity][component.tile] += counts[category]
                 located[severity, location] += counts[category]
         resets.append(counts.get(_RESETS, 0))
     for severity, values in totals.items():
@@ -50,15 +50,15 @@ def read_ras(card: SysmanCard, sink: Sink) -> None:
         sink.fill(None, sum(resets), "resets_total")
 
 
-def _ras_counts(card: SysmanCard, part: Part) -> dict[int, int]:
+def _ras_counts(card: SysmanCard, component: Component) -> dict[int, int]:
     """Errors by category: by the newer call, which alone counts memory, else by the older one."""
     try:
-        rows = card.sysman.structures("zesRasGetStateExp", part.handle, types.RasCount)
+        rows = card.sysman.structures("zesRasGetStateExp", component.handle, types.RasCount)
         return {row.category: row.errorCounter for row in rows}
     except NotSupported:
         state = types.RasState()
         state.stype = types.STYPES[types.RasState]
-        card.sysman.call("zesRasGetState", part.handle, c_ubyte(0), byref(state))
+        card.sysman.call("zesRasGetState", component.handle, c_ubyte(0), byref(state))
         return dict(enumerate(state.category))
 
 
@@ -79,14 +79,14 @@ def read_state(card: SysmanCard, sink: Sink) -> None:
 
 def read_pci(card: SysmanCard, sink: Sink) -> None:
     """Bytes and replays of the PCIe link, and its speed where sysfs does not tell it."""
-    known = card.sysman.get("zesDevicePciGetProperties", card.handle, types.PciProperties)
+    properties = card.sysman.get("zesDevicePciGetProperties", card.handle, types.PciProperties)
     stats = card.sysman.get("zesDevicePciGetStats", card.handle, types.PciStats)
-    if known.haveBandwidthCounters:
+    if properties.haveBandwidthCounters:
         sink.fill(None, stats.rxCounter, "pcie_bytes_total", "receive")
         sink.fill(None, stats.txCounter, "pcie_bytes_total", "transmit")
-    if known.haveReplayCounters:
+    if properties.haveReplayCounters:
         sink.fill(None, stats.replayCounter, "pcie_errors_total", "replay")
-    for state, speed in (("current", stats.speed), ("max", known.maxSpeed)):
+    for state, speed in (("current", stats.speed), ("max", properties.maxSpeed)):
         if speed.gen > 0:
             sink.fill(None, speed.gen, "pcie_link_generation", state)
         if speed.width > 0:
@@ -101,15 +101,15 @@ def read_fabric(card: SysmanCard, sink: Sink) -> None:
     up = sum(1 for _, state in states if state.status in _PORT_UP)
     sink.fill(None, up, "interconnect_links", "xelink", "up")
     sink.fill(None, len(states) - up, "interconnect_links", "xelink", "down")
-    for part, state in states:
-        port = port_number(card, part)
+    for component, state in states:
+        port = port_number(card, component)
         sink.fill(None, int(state.status in _PORT_UP), "link_up", "xelink", port)
     moved = card.get_each("fabric", "zesFabricPortGetThroughput", types.FabricThroughput)
     for direction, counter in (("receive", "rxCounter"), ("transmit", "txCounter")):
         total = sum(getattr(state, counter) for _, state in moved)
         sink.fill(None, total, "interconnect_bytes_total", "xelink", direction)
-        for part, state in moved:
-            port = port_number(card, part)
+        for component, state in moved:
+            port = port_number(card, component)
             value = getattr(state, counter)
             sink.fill(None, value, "link_bytes_total", "xelink", port, direction)
 
@@ -118,17 +118,17 @@ def read_fabric_errors(card: SysmanCard, sink: Sink) -> None:
     """Failures and degradations of Xe Link ports."""
     counters = card.get_each("fabric", "zesFabricPortGetFabricErrorCounters", types.FabricErrors)
     for kind, field in (("link_failure", "linkFailureCount"), ("link_degrade", "linkDegradeCount")):
-        for part, state in counters:
-            port = port_number(card, part)
+        for component, state in counters:
+            port = port_number(card, component)
             sink.fill(None, getattr(state, field), "link_errors_total", "xelink", port, kind)
         if counters:
             total = sum(getattr(state, field) for _, state in counters)
             sink.fill(None, total, "interconnect_errors_total", "xelink", kind)
 
 
-def port_number(card: SysmanCard, part: Part) -> str:
+def port_number(card: SysmanCard, component: Component) -> str:
     """Number of a port in the driver's order: unique within the device, unlike the one on the port."""
-    return str(card.parts("fabric").index(part))
+    return str(card.components("fabric").index(component))
 
 
 def links(card: SysmanCard) -> tuple[Link, ...]:
@@ -140,11 +140,11 @@ def links(card: SysmanCard) -> tuple[Link, ...]:
     return tuple(
         Link(
             fabric="xelink",
-            link=port_number(card, part),
+            link=port_number(card, component),
             remote=_remote(state),
             up=state.status in _PORT_UP,
         )
-        for part, state in states
+        for component, state in states
     )
 
 

@@ -7,7 +7,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Number
 from accelwatch_intel import sysman_types as types
-from accelwatch_intel.sysman_card import Part, Sink, SysmanCard
+from accelwatch_intel.sysman_card import Component, Sink, SysmanCard
 
 ByTile = dict[int | None, Number]
 
@@ -49,11 +49,11 @@ def read_memory(card: SysmanCard, sink: Sink) -> None:
     """Size and used bytes of device memory, and its bandwidth ratio since the last reading."""
     size: ByTile = defaultdict(int)
     used: ByTile = defaultdict(int)
-    for part, state in card.get_each("memory", "zesMemoryGetState", types.MemoryState):
-        if part.properties.location != _ON_DEVICE or not 0 <= state.free <= state.size:
+    for component, state in card.get_each("memory", "zesMemoryGetState", types.MemoryState):
+        if component.properties.location != _ON_DEVICE or not 0 <= state.free <= state.size:
             continue
-        size[part.tile] += state.size
-        used[part.tile] += state.size - state.free
+        size[component.tile] += state.size
+        used[component.tile] += state.size - state.free
     sink.spread({tile: value for tile, value in size.items() if value}, sum, "memory_size_bytes")
     sink.spread(
         {tile: used[tile] for tile, value in size.items() if value}, sum, "memory_used_bytes"
@@ -64,35 +64,37 @@ def read_bandwidth(card: SysmanCard, sink: Sink) -> None:
     """Memory bandwidth in use as a share of the peak."""
     ratios: ByTile = {}
     states = card.get_each("memory", "zesMemoryGetBandwidth", types.MemoryBandwidth)
-    for number, (part, state) in enumerate(states):
-        if part.properties.location != _ON_DEVICE or state.maxBandwidth == 0:
+    for number, (component, state) in enumerate(states):
+        if component.properties.location != _ON_DEVICE or state.maxBandwidth == 0:
             continue
         moved = state.readCounter + state.writeCounter
         rate = card.rates.per_second(f"bandwidth{number}", moved, state.timestamp / 1e6)
         if rate is None:
-            sink.whole.miss("memory_bandwidth_utilization_ratio", Absence.NOT_COLLECTED)
+            sink.card_values.miss("memory_bandwidth_utilization_ratio", Absence.NOT_COLLECTED)
         else:
-            ratios[part.tile] = max(min(rate / state.maxBandwidth, 1.0), ratios.get(part.tile, 0))
+            ratios[component.tile] = max(
+                min(rate / state.maxBandwidth, 1.0), ratios.get(component.tile, 0)
+            )
     sink.spread(ratios, max, "memory_bandwidth_utilization_ratio")
 
 
 def read_temperatures(card: SysmanCard, sink: Sink) -> None:
     """Largest temperature of each kind of sensor."""
     by_sensor: dict[str, ByTile] = defaultdict(dict)
-    for part in card.parts("temperature"):
-        sensor = _SENSORS.get(part.properties.type)
+    for component in card.components("temperature"):
+        sensor = _SENSORS.get(component.properties.type)
         celsius = c_double(0.0)
         if sensor is None:
             continue
         try:
-            card.sysman.call("zesTemperatureGetState", part.handle, byref(celsius))
+            card.sysman.call("zesTemperatureGetState", component.handle, byref(celsius))
         except ReadError as error:
-            sink.whole.miss("temperature_celsius", error.absence, sensor)
+            sink.card_values.miss("temperature_celsius", error.absence, sensor)
             continue
         values = by_sensor[sensor]
-        values[part.tile] = max(celsius.value, values.get(part.tile, celsius.value))
-        if part.properties.maxTemperature > 0:
-            limit = part.properties.maxTemperature
+        values[component.tile] = max(celsius.value, values.get(component.tile, celsius.value))
+        if component.properties.maxTemperature > 0:
+            limit = component.properties.maxTemperature
             sink.fill(None, limit, "temperature_limit_celsius", sensor, "max_operating")
     for sensor, values in by_sensor.items():
         sink.spread(values, max, "temperature_celsius", sensor)
@@ -103,31 +105,33 @@ def read_power(card: SysmanCard, sink: Sink) -> None:
 
     A counter at 0 has never counted: xe shows it so where the card has none.
     """
-    seen: set[int | None] = set()
-    for part, state in card.get_each("power", "zesPowerGetEnergyCounter", types.EnergyCounter):
-        if part.tile in seen:
+    visited: set[int | None] = set()
+    for component, state in card.get_each("power", "zesPowerGetEnergyCounter", types.EnergyCounter):
+        if component.tile in visited:
             continue
-        seen.add(part.tile)
+        visited.add(component.tile)
         if state.energy > 0:
-            sink.fill(part.tile, state.energy / 1e6, "energy_joules_total", "hardware")
-        elif part.tile is None:
-            sink.whole.miss("energy_joules_total", Absence.ERROR, "hardware")
+            sink.fill(component.tile, state.energy / 1e6, "energy_joules_total", "hardware")
+        elif component.tile is None:
+            sink.card_values.miss("energy_joules_total", Absence.ERROR, "hardware")
         watts = card.rates.per_second(
-            f"energy{part.tile}", state.energy / 1e6, state.timestamp / 1e6
+            f"energy{component.tile}", state.energy / 1e6, state.timestamp / 1e6
         )
         if watts:
-            sink.fill(part.tile, watts, "power_watts")
-        elif part.tile is None:
+            sink.fill(component.tile, watts, "power_watts")
+        elif component.tile is None:
             reason = Absence.NOT_COLLECTED if watts is None else Absence.ERROR
-            sink.whole.miss("power_watts", reason)
+            sink.card_values.miss("power_watts", reason)
 
 
 def read_power_limits(card: SysmanCard, sink: Sink) -> None:
     """Limits in force of the card's first power domain, and its rated and settable bounds."""
-    whole = next((part for part in card.parts("power") if part.tile is None), None)
-    if whole is None:
+    card_domain = next(
+        (component for component in card.components("power") if component.tile is None), None
+    )
+    if card_domain is None:
         return
-    properties = whole.properties
+    properties = card_domain.properties
     bounds = {
         "default": properties.defaultLimit,
         "min": properties.minLimit,
@@ -136,7 +140,7 @@ def read_power_limits(card: SysmanCard, sink: Sink) -> None:
     for limit, milliwatts in bounds.items():
         if milliwatts > 0:
             sink.fill(None, milliwatts / 1e3, "power_limit_watts", limit)
-    for row in card.sysman.structures("zesPowerGetLimitsExt", whole.handle, types.PowerLimit):
+    for row in card.sysman.structures("zesPowerGetLimitsExt", card_domain.handle, types.PowerLimit):
         sustained = row.level == _SUSTAINED and row.limitUnit == _POWER_UNIT
         if sustained and row.enabled and row.limit > 0:
             sink.fill(None, row.limit / 1e3, "power_limit_watts", "enforced")
@@ -146,31 +150,34 @@ def read_frequencies(card: SysmanCard, sink: Sink) -> None:
     """Clocks by domain; throttle reasons over all domains. Negative is unknown, 0 is asleep."""
     states = card.get_each("frequency", "zesFrequencyGetState", types.FrequencyState)
     actual: dict[str, ByTile] = defaultdict(dict)
-    for part, state in states:
-        domain = _DOMAINS.get(part.properties.type)
+    for component, state in states:
+        domain = _DOMAINS.get(component.properties.type)
         if domain is None:
             continue
         values = actual[domain]
         if state.actual >= 0:
-            values[part.tile] = max(state.actual * 1e6, values.get(part.tile, 0))
-        for limit, megahertz in (("max", part.properties.max), ("min", part.properties.min)):
+            values[component.tile] = max(state.actual * 1e6, values.get(component.tile, 0))
+        for limit, megahertz in (
+            ("max", component.properties.max),
+            ("min", component.properties.min),
+        ):
             if megahertz > 0:
                 sink.fill(None, megahertz * 1e6, "clock_limit_hertz", domain, limit)
-        if state.currentVoltage > 0 and part.properties.type == 0:
+        if state.currentVoltage > 0 and component.properties.type == 0:
             sink.fill(None, state.currentVoltage, "voltage_volts", "gpu")
     for domain, values in actual.items():
         sink.spread(values, max, "clock_hertz", domain)
-    _throttle([(part, state.throttleReasons) for part, state in states], sink)
+    _throttle([(component, state.throttleReasons) for component, state in states], sink)
 
 
-def _throttle(masks: list[tuple[Part, int]], sink: Sink) -> None:
+def _throttle(masks: list[tuple[Component, int]], sink: Sink) -> None:
     if not masks:
         return
     for reason in dict.fromkeys(reason for _, reason in _THROTTLE_BITS):
         bits = sum(bit for bit, name in _THROTTLE_BITS if name == reason)
         values: ByTile = {}
-        for part, mask in masks:
-            values[part.tile] = max(int(mask & bits != 0), values.get(part.tile, 0))
+        for component, mask in masks:
+            values[component.tile] = max(int(mask & bits != 0), values.get(component.tile, 0))
         sink.spread(values, max, "throttle_active", reason)
 
 
@@ -183,24 +190,24 @@ def read_engines(card: SysmanCard, sink: Sink) -> None:
     grouped: dict[str, ByTile] = defaultdict(dict)
     single: dict[str, ByTile] = defaultdict(dict)
     states = card.get_each("engine", "zesEngineGetActivity", types.EngineStats)
-    for number, (part, state) in enumerate(states):
+    for number, (component, state) in enumerate(states):
         if state.activeTime == 0 and state.timestamp == 0:
             continue
         rate = card.rates.per_second(f"engine{number}", state.activeTime, state.timestamp)
         if rate is None:
-            sink.whole.miss("utilization_ratio", Absence.NOT_COLLECTED)
+            sink.card_values.miss("utilization_ratio", Absence.NOT_COLLECTED)
             continue
-        group, ratio = part.properties.type, min(rate, 1.0)
+        group, ratio = component.properties.type, min(rate, 1.0)
         if group == _ALL_ENGINES:
-            _keep_largest(device, part.tile, ratio)
+            _record_largest(device, component.tile, ratio)
         elif group in _GROUPS:
-            _keep_largest(grouped[_GROUPS[group]], part.tile, ratio)
+            _record_largest(grouped[_GROUPS[group]], component.tile, ratio)
         elif group in _SINGLES:
-            _keep_largest(single[_SINGLES[group]], part.tile, ratio)
+            _record_largest(single[_SINGLES[group]], component.tile, ratio)
     sink.spread(device, max, "utilization_ratio")
     for engine, values in {**single, **grouped}.items():
         sink.spread(values, max, "engine_utilization_ratio", engine)
 
 
-def _keep_largest(values: ByTile, tile: int | None, ratio: float) -> None:
+def _record_largest(values: ByTile, tile: int | None, ratio: float) -> None:
     values[tile] = max(ratio, values.get(tile, 0.0))

@@ -42,8 +42,8 @@ def read(card: SysmanCard, sink: Sink) -> None:
                 sink.fill(None, 1, "reset_required")
                 sink.fill(None, 1, "recovery_action_info", "reset")
             for key in keys:
-                if not any(series[0] == key for series in sink.whole.values):
-                    sink.whole.miss(key, error.absence)
+                if not any(series[0] == key for series in sink.card_values.values):
+                    sink.card_values.miss(key, error.absence)
 
 
 def processes(card: SysmanCard, device_id: str) -> list[Process]:

@@ -31,7 +31,7 @@ class SysmanSource:
     def start(self, cards: Sequence[Card]) -> None:
         """Start Sysman for these cards if the option, the cards and the library allow. Never raises."""
         gpus = [card for card in cards if card.kind is DeviceKind.GPU]
-        if not loader.is_wanted(self._context, gpus):
+        if not loader.is_enabled(self._context, gpus):
             self.problem = "not used: no discrete card, or switched off by option"
             return
         with self._lock:

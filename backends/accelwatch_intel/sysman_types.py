@@ -17,7 +17,7 @@ from ctypes import (
 
 _STRING = c_char * 64
 _BASE = (("stype", c_uint32), ("pNext", c_void_p))
-_PLACE = (("onSubdevice", c_ubyte), ("subdeviceId", c_uint32))
+_SUBDEVICE = (("onSubdevice", c_ubyte), ("subdeviceId", c_uint32))
 
 
 class CoreProperties(Structure):
@@ -133,7 +133,7 @@ class MemoryProperties(Structure):
     _fields_ = (
         *_BASE,
         ("type", c_uint32),
-        *_PLACE,
+        *_SUBDEVICE,
         ("location", c_uint32),
         ("physicalSize", c_uint64),
         ("busWidth", c_int32),
@@ -163,7 +163,7 @@ class PowerProperties(Structure):
 
     _fields_ = (
         *_BASE,
-        *_PLACE,
+        *_SUBDEVICE,
         ("canControl", c_ubyte),
         ("isEnergyThresholdSupported", c_ubyte),
         ("defaultLimit", c_int32),
@@ -201,7 +201,7 @@ class FrequencyProperties(Structure):
     _fields_ = (
         *_BASE,
         ("type", c_uint32),
-        *_PLACE,
+        *_SUBDEVICE,
         ("canControl", c_ubyte),
         ("isThrottleEventSupported", c_ubyte),
         ("min", c_double),
@@ -229,7 +229,7 @@ class TemperatureProperties(Structure):
     _fields_ = (
         *_BASE,
         ("type", c_uint32),
-        *_PLACE,
+        *_SUBDEVICE,
         ("maxTemperature", c_double),
         ("isCriticalTempSupported", c_ubyte),
         ("isThreshold1Supported", c_ubyte),
@@ -240,7 +240,7 @@ class TemperatureProperties(Structure):
 class EngineProperties(Structure):
     """zes_engine_properties_t."""
 
-    _fields_ = (*_BASE, ("type", c_uint32), *_PLACE)
+    _fields_ = (*_BASE, ("type", c_uint32), *_SUBDEVICE)
 
 
 class EngineStats(Structure):
@@ -252,7 +252,7 @@ class EngineStats(Structure):
 class RasProperties(Structure):
     """zes_ras_properties_t; type 0 is correctable, 1 uncorrectable."""
 
-    _fields_ = (*_BASE, ("type", c_uint32), *_PLACE)
+    _fields_ = (*_BASE, ("type", c_uint32), *_SUBDEVICE)
 
 
 class RasState(Structure):
@@ -285,7 +285,7 @@ class FabricPortProperties(Structure):
     _fields_ = (
         *_BASE,
         ("model", c_char * 256),
-        *_PLACE,
+        *_SUBDEVICE,
         ("portId", FabricPortId),
         ("maxRxSpeed", FabricSpeed),
         ("maxTxSpeed", FabricSpeed),

@@ -44,15 +44,15 @@ class JetsonBackend:
         root = self._context.root
         system = tegra.soc(root)
         gpu = None if system is None else tegra.integrated_gpu(root)
-        found = system or ""
+        soc_name = system or ""
         checks = [
-            Check(subject="nvidia,tegra in the device tree", ok=system is not None, found=found),
+            Check(subject="nvidia,tegra in the device tree", ok=system is not None, found=soc_name),
             Check(subject="load of nvgpu", ok=gpu is not None, found=gpu.name if gpu else ""),
         ]
         if gpu is not None:
             program = self._find()
-            found = str(program or "")
-            checks.append(Check(subject=_PROGRAM, ok=program is not None, found=found))
+            soc_name = str(program or "")
+            checks.append(Check(subject=_PROGRAM, ok=program is not None, found=soc_name))
         return Probe(present=gpu is not None, checks=tuple(checks))
 
     def open(self) -> Opened:
@@ -99,8 +99,8 @@ class JetsonBackend:
         from accelwatch_jetson import clients
         from accelwatch_jetson.reading import reading
 
-        told = Absence.UNSUPPORTED if self._ticker is None else self._ticker.newest()
-        numbers = reading(root, folder, device, told)
+        line = Absence.UNSUPPORTED if self._ticker is None else self._ticker.newest()
+        numbers = reading(root, folder, device, line)
         if not request.processes:
             return [without_processes(numbers, Absence.NOT_COLLECTED)]
         request.numbers([numbers])

@@ -40,14 +40,14 @@ def device(root: Path) -> Device:
 
 def release(root: Path) -> str | None:
     """`36.4.3` of `# R36 (release), REVISION: 4.3, ...`; None where the file does not say it."""
-    told = sysfs.read_text(root / "etc/nv_tegra_release")
-    match = None if isinstance(told, Absence) else _RELEASE.match(told)
+    text = sysfs.read_text(root / "etc/nv_tegra_release")
+    match = None if isinstance(text, Absence) else _RELEASE.match(text)
     return f"{match[1]}.{match[2]}" if match else None
 
 
 def _text(path: Path) -> str | None:
-    told = sysfs.read_text(path)
-    if isinstance(told, Absence):
+    text = sysfs.read_text(path)
+    if isinstance(text, Absence):
         return None
-    clean = printable(told, instead="").strip()[:_MAX_TEXT]
+    clean = printable(text, instead="").strip()[:_MAX_TEXT]
     return None if clean.lower() in ("", "n/a", "none", "unknown") or set(clean) == {"0"} else clean

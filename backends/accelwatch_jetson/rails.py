@@ -26,14 +26,14 @@ class Rail(NamedTuple):
 
 def rails(root: Path, others: Iterable[Rail] = ()) -> dict[str, Rail]:
     """All channels that a name has been given to; of `others` those whose watts are not known here."""
-    told = {rail.name: rail for rail in (*_of_hwmon(root), *_of_iio(root))}
+    by_name = {rail.name: rail for rail in (*_of_hwmon(root), *_of_iio(root))}
     for rail in others:
-        known = told.get(rail.name)
-        if known is None:
-            told[rail.name] = rail
-        elif isinstance(known.watts, Absence):
-            told[rail.name] = known._replace(watts=rail.watts)
-    return told
+        existing = by_name.get(rail.name)
+        if existing is None:
+            by_name[rail.name] = rail
+        elif isinstance(existing.watts, Absence):
+            by_name[rail.name] = existing._replace(watts=rail.watts)
+    return by_name
 
 
 def _of_hwmon(root: Path) -> Iterator[Rail]:
@@ -41,7 +41,7 @@ def _of_hwmon(root: Path) -> Iterator[Rail]:
         if sysfs.read_text(folder / "name") != "ina3221":
             continue
         for path in sysfs.list_dir(folder):
-            match, name = _LABEL.fullmatch(path.name), _word(path)
+            match, name = _LABEL.fullmatch(path.name), _read_label(path)
             if match and name:
                 volts = _thousandths(folder / f"in{match[1]}_input")
                 amperes = _thousandths(folder / f"curr{match[1]}_input")
@@ -59,7 +59,7 @@ def _of_iio(root: Path) -> Iterator[Rail]:
             if not folder.name.startswith("iio"):
                 continue
             for path in sysfs.list_dir(folder):
-                match, name = _NAME.fullmatch(path.name), _word(path)
+                match, name = _NAME.fullmatch(path.name), _read_label(path)
                 if match and name:
                     volts = _thousandths(folder / f"in_voltage{match[1]}_input")
                     amperes = _thousandths(folder / f"in_current{match[1]}_input")
@@ -68,14 +68,14 @@ def _of_iio(root: Path) -> Iterator[Rail]:
                     )
 
 
-def put_rails(out: Collected, told: Mapping[str, Rail]) -> str:
+def collect_rails(out: Collected, by_name: Mapping[str, Rail]) -> str:
     """Every rail, and as power the one that feeds the GPU; the note says that it feeds others too."""
-    for rail in told.values():
+    for rail in by_name.values():
         out.put_or_miss("power_component_watts", rail.watts, rail.name)
         out.put_or_miss("voltage_volts", rail.volts, rail.name)
         out.put_or_miss("current_amperes", rail.amperes, rail.name)
-    own = next((rail for name, rail in told.items() if name in _OWN), None)
-    shared = next((rail for name, rail in told.items() if name in _WITH_OTHERS), None)
+    own = next((rail for name, rail in by_name.items() if name in _OWN), None)
+    shared = next((rail for name, rail in by_name.items() if name in _WITH_OTHERS), None)
     feeding = own or shared
     if feeding is None:
         out.miss("power_watts", Absence.UNSUPPORTED)
@@ -86,21 +86,21 @@ def put_rails(out: Collected, told: Mapping[str, Rail]) -> str:
     return ""
 
 
-def _word(path: Path) -> str | None:
-    told = sysfs.read_text(path)
-    return None if isinstance(told, Absence) else rail_name(told)
+def _read_label(path: Path) -> str | None:
+    text = sysfs.read_text(path)
+    return None if isinstance(text, Absence) else rail_name(text)
 
 
-def rail_name(told: str) -> str | None:
+def rail_name(label: str) -> str | None:
     """The name as a label; None for what is no rail."""
-    if told.upper() in ("", "NC", "N/A"):
+    if label.upper() in ("", "NC", "N/A"):
         return None
-    word = re.sub(r"[^a-z0-9]+", "_", told.lower()).strip("_")[:40]
-    return None if word in ("", "sum_of_shunt_voltages") else word
+    name = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")[:40]
+    return None if name in ("", "sum_of_shunt_voltages") else name
 
 
 def _thousandths(path: Path) -> float | Absence:
-    told = sysfs.read_int(path)
-    if isinstance(told, Absence):
-        return told
-    return told / 1000 if told >= 0 else Absence.ERROR
+    raw = sysfs.read_int(path)
+    if isinstance(raw, Absence):
+        return raw
+    return raw / 1000 if raw >= 0 else Absence.ERROR

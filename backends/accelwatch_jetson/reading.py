@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
-from accelwatch.kernel.shared_memory import put_shared_memory
+from accelwatch.kernel.shared_memory import collect_shared_memory
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_jetson import rails, thermal
@@ -20,60 +20,60 @@ _CLOCKS = (
 _FULL_LOAD = 1000
 """`load` counts in thousandths."""
 _FULL_FAN = 255
-_SOURCE, _TOLD = "sysfs", "tegrastats"
-_ONLY_TOLD = ("engine_utilization_ratio", "memory_controller_utilization_ratio")
+_SOURCE, _TEGRASTATS = "sysfs", "tegrastats"
+_TEGRASTATS_ONLY = ("engine_utilization_ratio", "memory_controller_utilization_ratio")
 
 
-def reading(root: Path, folder: Path, device: Device, told: Line | Absence) -> Reading:
+def reading(root: Path, folder: Path, device: Device, tegrastats_line: Line | Absence) -> Reading:
     """What the kernel shows of the GPU in `folder`, and what only `told` by tegrastats; never fails.
 
     Where both tell something, the kernel is right.
     """
     out = Collected(device.id)
     out.put_or_miss("utilization_ratio", _ratio(folder / "load", _FULL_LOAD))
-    _put_clocks(out, root)
-    put_shared_memory(root, out)
-    thermal.put_temperatures(out, root)
-    line = Line({}, []) if isinstance(told, Absence) else told
-    note = rails.put_rails(out, rails.rails(root, line.rails))
-    _put_fan(out, root)
-    if isinstance(told, Absence):
-        for key in _ONLY_TOLD:
-            out.miss(key, told)
+    _collect_clocks(out, root)
+    collect_shared_memory(root, out)
+    thermal.collect_temperatures(out, root)
+    line = Line({}, []) if isinstance(tegrastats_line, Absence) else tegrastats_line
+    note = rails.collect_rails(out, rails.rails(root, line.rails))
+    _collect_fan(out, root)
+    if isinstance(tegrastats_line, Absence):
+        for key in _TEGRASTATS_ONLY:
+            out.miss(key, tegrastats_line)
     for series, value in line.values.items():
         if series not in out.values and not (isinstance(value, Absence) and series in out.absent):
             out.put_or_miss(series[0], value, *series[1:])
     sources = {"*": _SOURCE}
-    if told is not Absence.UNSUPPORTED:
-        sources |= dict.fromkeys(_ONLY_TOLD, _TOLD)
+    if tegrastats_line is not Absence.UNSUPPORTED:
+        sources |= dict.fromkeys(_TEGRASTATS_ONLY, _TEGRASTATS)
     return out.reading(sources=sources, notes=(note,) if note else ())
 
 
 def _ratio(path: Path, full: int) -> float | Absence:
-    told = sysfs.read_int(path)
-    if isinstance(told, Absence):
-        return told
-    return told / full if 0 <= told <= full else Absence.ERROR
+    raw = sysfs.read_int(path)
+    if isinstance(raw, Absence):
+        return raw
+    return raw / full if 0 <= raw <= full else Absence.ERROR
 
 
-def _put_clocks(out: Collected, root: Path) -> None:
+def _collect_clocks(out: Collected, root: Path) -> None:
     """Of the GPU's devfreq, hertz; 0 is a GPU that is switched off."""
     for folder in sysfs.list_dir(root / "sys/class/devfreq"):
         if _DEVFREQ.fullmatch(folder.name):
             for name, (key, *labels) in _CLOCKS:
-                told = sysfs.read_int(folder / name)
-                good = isinstance(told, Absence) or told >= 0
-                out.put_or_miss(key, told if good else Absence.ERROR, *labels)
+                hertz = sysfs.read_int(folder / name)
+                good = isinstance(hertz, Absence) or hertz >= 0
+                out.put_or_miss(key, hertz if good else Absence.ERROR, *labels)
             return
     out.miss("clock_hertz", Absence.UNSUPPORTED, "graphics")
 
 
-def _put_fan(out: Collected, root: Path) -> None:
+def _collect_fan(out: Collected, root: Path) -> None:
     """The fan of the module, as it is driven and, where there is a tachometer, as it turns."""
     for folder in sysfs.list_dir(root / "sys/class/hwmon"):
         name = sysfs.read_text(folder / "name")
         if name in ("pwmfan", "tegra_pwmfan"):
             out.put_or_miss("fan_speed_ratio", _ratio(folder / "pwm1", _FULL_FAN), "0")
         elif name in ("pwm_tach", "generic_pwm_tachometer"):
-            told = sysfs.read_int(folder / "rpm")
-            out.put_or_miss("fan_speed_rpm", told, "0")
+            rpm = sysfs.read_int(folder / "rpm")
+            out.put_or_miss("fan_speed_rpm", rpm, "0")

@@ -60,20 +60,20 @@ class _Use(NamedTuple):
 
 def parse(text: str) -> Line:
     """The line; empty where nothing in it is known."""
-    words = re.sub(r"\([^)]*\)", " ", text).split()
-    pairs = list(pairwise([*words, ""]))
-    values = _temperatures(words)
-    for name, told in pairs:
+    tokens = re.sub(r"\([^)]*\)", " ", text).split()
+    pairs = list(pairwise([*tokens, ""]))
+    values = _temperatures(tokens)
+    for name, value in pairs:
         if name in ("GR3D", "GR3D_FREQ"):
-            _put(values, _use(told), "utilization_ratio", "graphics")
+            _record(values, _use(value), "utilization_ratio", "graphics")
         elif name in ("EMC", "EMC_FREQ"):
-            _put(values, _use(told), "memory_controller_utilization_ratio", "memory")
-    for engine, told in _engines(pairs):
-        use = _use(told, off=True)
+            _record(values, _use(value), "memory_controller_utilization_ratio", "memory")
+    for engine, value in _engines(pairs):
+        use = _use(value, off=True)
         values.setdefault(("engine_utilization_ratio", engine), use.share)
     rails: dict[str, Rail] = {}
-    for name, told in pairs:
-        rail, match = rail_name(name), _POWER.fullmatch(told)
+    for name, value in pairs:
+        rail, match = rail_name(name), _POWER.fullmatch(value)
         if rail and match and name not in _NO_RAIL and not name[0].isdigit():
             watts = quantity(f"{match[1]}mW", WATTS)
             if not isinstance(watts, Absence) and watts < 0:
@@ -82,67 +82,69 @@ def parse(text: str) -> Line:
     return Line(values, list(rails.values()))
 
 
-def _put(values: dict[Series, float | Absence], use: _Use, key: str, domain: str) -> None:
+def _record(values: dict[Series, float | Absence], use: _Use, key: str, domain: str) -> None:
     values.setdefault((key,), use.share)
     values.setdefault(("clock_hertz", domain), use.hertz)
 
 
 def _engines(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Label and use of each; those of which there are several have their number."""
-    told = []
+    engines = []
     for name, use in pairs:
         match = _ENGINE.fullmatch(name)
         if match and match[1] in _ENGINES:
-            told.append((_ENGINES[match[1]], match[2], use))
-    several = Counter(engine for engine, _, _ in told)
-    for engine, number, use in told:
+            engines.append((_ENGINES[match[1]], match[2], use))
+    several = Counter(engine for engine, _, _ in engines)
+    for engine, number, use in engines:
         yield (f"{engine}{number}" if several[engine] > 1 else engine), use
 
 
-def _use(told: str, *, off: bool = False) -> _Use:
+def _use(text: str, *, off: bool = False) -> _Use:
     """Busy share and clock of `12%@1300` and its relatives; an engine that is off does nothing."""
-    if off and told == "off":
+    if off and text == "off":
         return _Use(0.0, Absence.UNSUPPORTED)
-    if off and told.isascii() and told.isdecimal():
-        return _Use(Absence.UNSUPPORTED, _hertz([told]))
-    match = _USE.fullmatch(told)
-    if match is None or not told:
+    if off and text.isascii() and text.isdecimal():
+        return _Use(Absence.UNSUPPORTED, _hertz([text]))
+    match = _USE.fullmatch(text)
+    if match is None or not text:
         return _Use(Absence.ERROR, Absence.ERROR)
     clocks = [match["clock"]] if match["clock"] else (match["clocks"] or "").split(",")
     return _Use(_share(match["share"]), _hertz([clock for clock in clocks if clock]))
 
 
-def _share(told: str | None) -> float | Absence:
-    if told is None:
+def _share(text: str | None) -> float | Absence:
+    if text is None:
         return Absence.UNSUPPORTED
-    share = quantity(told, PERCENT)
+    share = quantity(text, PERCENT)
     if isinstance(share, Absence) or not 0 <= share <= _FULL + _SLACK:
         return Absence.ERROR
     return min(share, _FULL)
 
 
-def _hertz(told: list[str]) -> float | Absence:
+def _hertz(clocks: list[str]) -> float | Absence:
     """Of several clusters the fastest; megahertz."""
-    if not told:
+    if not clocks:
         return Absence.UNSUPPORTED
-    known = [quantity(clock, {"": 1.0}) for clock in told]
-    good = [clock for clock in known if not isinstance(clock, Absence) and 0 <= clock <= _FASTEST]
-    return max(good) * _MEGAHERTZ if len(good) == len(told) else Absence.ERROR
+    readings = [quantity(clock, {"": 1.0}) for clock in clocks]
+    good = [
+        clock for clock in readings if not isinstance(clock, Absence) and 0 <= clock <= _FASTEST
+    ]
+    return max(good) * _MEGAHERTZ if len(good) == len(clocks) else Absence.ERROR
 
 
-def _temperatures(words: list[str]) -> dict[Series, float | Absence]:
+def _temperatures(tokens: list[str]) -> dict[Series, float | Absence]:
     """The hottest of each sensor; one that is switched off has no temperature."""
-    told: dict[Series, float | Absence] = {}
-    for match in map(_TEMPERATURE.fullmatch, words):
+    hottest: dict[Series, float | Absence] = {}
+    for match in map(_TEMPERATURE.fullmatch, tokens):
         sensor = thermal.sensor_of(match[1]) if match else None
         if match is None or sensor is None:
             continue
         celsius, series = quantity(match[2], CELSIUS), ("temperature_celsius", sensor)
         if not isinstance(celsius, Absence) and not _COLDEST <= celsius < _HOTTEST:
             celsius = Absence.UNSUPPORTED
-        before = told.get(series)
+        before = hottest.get(series)
         if isinstance(celsius, Absence):
-            told.setdefault(series, celsius)
+            hottest.setdefault(series, celsius)
         elif before is None or isinstance(before, Absence) or celsius > before:
-            told[series] = celsius
-    return told
+            hottest[series] = celsius
+    return hottest

@@ -16,7 +16,7 @@ _SENSORS = (
 )
 """By the zone's type without its ending; others are no part of the GPU's surroundings or dummies, as
 `PMIC-Die` is, which says 100 whatever happens."""
-_ENDING = re.compile(r"[-_]?(?:therm(?:al)?|tegra)$")
+_SUFFIX = re.compile(r"[-_]?(?:therm(?:al)?|tegra)$")
 _PLAUSIBLE = range(-60_000, 200_000)
 """A sensor that is switched off says -256000."""
 _TRIPS = {"passive": "slowdown", "hot": "slowdown", "critical": "shutdown"}
@@ -32,34 +32,34 @@ class Zone(NamedTuple):
 
 def zones(root: Path) -> list[Zone]:
     """The zones that are known, in the kernel's order."""
-    told = []
+    recognised = []
     for folder in sysfs.list_dir(root / "sys/class/thermal"):
         kind = sysfs.read_text(folder / "type") if folder.name.startswith("thermal_zone") else ""
         sensor = None if isinstance(kind, Absence) else sensor_of(kind)
         if sensor is not None:
-            told.append(Zone(sensor, _celsius(folder / "temp"), folder))
-    return told
+            recognised.append(Zone(sensor, _celsius(folder / "temp"), folder))
+    return recognised
 
 
 def sensor_of(kind: str) -> str | None:
     """What a zone of this type measures; None for what is not shown."""
-    stem = _ENDING.sub("", kind.strip().lower())
+    stem = _SUFFIX.sub("", kind.strip().lower())
     return next((sensor for form, sensor in _SENSORS if form.fullmatch(stem)), None)
 
 
-def put_temperatures(out: Collected, root: Path) -> None:
+def collect_temperatures(out: Collected, root: Path) -> None:
     """The hottest zone of each sensor, and the lowest limits of the GPU's and the junction's."""
-    told = zones(root)
-    for sensor in dict.fromkeys(zone.sensor for zone in told):
-        answers = [zone.celsius for zone in told if zone.sensor == sensor]
+    all_zones = zones(root)
+    for sensor in dict.fromkeys(zone.sensor for zone in all_zones):
+        answers = [zone.celsius for zone in all_zones if zone.sensor == sensor]
         numbers = [answer for answer in answers if not isinstance(answer, Absence)]
         out.put_or_miss("temperature_celsius", max(numbers) if numbers else answers[0], sensor)
-    for zone in told:
+    for zone in all_zones:
         if zone.sensor in ("gpu", "junction"):
-            _put_limits(out, zone)
+            _collect_limits(out, zone)
 
 
-def _put_limits(out: Collected, zone: Zone) -> None:
+def _collect_limits(out: Collected, zone: Zone) -> None:
     limits: dict[str, float] = {}
     for path in sysfs.list_dir(zone.folder):
         if not re.fullmatch(r"trip_point_\d+_type", path.name):
@@ -74,7 +74,7 @@ def _put_limits(out: Collected, zone: Zone) -> None:
 
 
 def _celsius(path: Path) -> float | Absence:
-    told = sysfs.read_int(path)
-    if isinstance(told, Absence):
-        return told
-    return told / 1000 if told in _PLAUSIBLE else Absence.UNSUPPORTED
+    raw = sysfs.read_int(path)
+    if isinstance(raw, Absence):
+        return raw
+    return raw / 1000 if raw in _PLAUSIBLE else Absence.UNSUPPORTED

@@ -27,8 +27,8 @@ class Ticker:
     def newest(self) -> Line | Absence:
         """What it says now; `timeout` without a new line, `error` where nothing in it is known."""
         if self._stream is None:
-            told = first_line(self._argv(_QUICK_MS), _QUICK_S)
-            return Absence.TIMEOUT if told is None else _read(told)
+            line = first_line(self._argv(_QUICK_MS), _QUICK_S)
+            return Absence.TIMEOUT if line is None else _read(line)
         newest = self._stream.newest()
         if newest is None or newest[1] > _OLDEST_S:
             return Absence.TIMEOUT
@@ -43,6 +43,6 @@ class Ticker:
         return [str(self._program), "--interval", str(interval_ms)]
 
 
-def _read(told: bytes) -> Line | Absence:
-    line = parse(told.decode("utf-8", "replace"))
+def _read(output: bytes) -> Line | Absence:
+    line = parse(output.decode("utf-8", "replace"))
     return line if line.values or line.rails else Absence.ERROR

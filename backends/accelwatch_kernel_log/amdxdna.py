@@ -4,29 +4,29 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, row
 
 _NPU = rf"amdxdna {BDF}: "
-_SAID = rf"{_NPU}(?:\[drm\] \*ERROR\* )?(?:\w+: )?"
+_PREFIX = rf"{_NPU}(?:\[drm\] \*ERROR\* )?(?:\w+: )?"
 """The function that says it comes first in most releases."""
 
 AMDXDNA: tuple[Pattern, ...] = (
-    row("amdxdna_firmware_dead", Category.FIRMWARE, rf"{_SAID}firmware is not alive"),
+    row("amdxdna_firmware_dead", Category.FIRMWARE, rf"{_PREFIX}firmware is not alive"),
     row(
         "amdxdna_firmware_incompatible",
         Category.FIRMWARE,
-        rf"{_SAID}Incompatible firmware protocol(?: major (?P<major>\d+) minor (?P<minor>\d+))?",
+        rf"{_PREFIX}Incompatible firmware protocol(?: major (?P<major>\d+) minor (?P<minor>\d+))?",
     ),
     row(
         "amdxdna_init_failed",
         Category.FIRMWARE,
-        rf"{_SAID}(?:Hardware init failed, ret|probe with driver amdxdna failed with error) "
+        rf"{_PREFIX}(?:Hardware init failed, ret|probe with driver amdxdna failed with error) "
         r"(?P<error>-?\d+)",
     ),
     row(
         "amdxdna_smu_failed",
         Category.FIRMWARE,
-        rf"{_SAID}smu cmd (?P<command>\d+) (?:failed|timed out)",
+        rf"{_PREFIX}smu cmd (?P<command>\d+) (?:failed|timed out)",
     ),
-    row("amdxdna_firmware_timeout", Category.FIRMWARE, rf"{_SAID}Wait for completion timeout"),
-    row("amdxdna_hang", Category.HANG, rf"{_SAID}Device isn't making progress"),
+    row("amdxdna_firmware_timeout", Category.FIRMWARE, rf"{_PREFIX}Wait for completion timeout"),
+    row("amdxdna_hang", Category.HANG, rf"{_PREFIX}Device isn't making progress"),
     row(
         "amdxdna_page_fault",
         Category.APPLICATION,

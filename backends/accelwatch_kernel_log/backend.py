@@ -164,22 +164,22 @@ class KernelLogBackend:
         booted = self._boot_time(now)
         # Where the time of the boot is not known, a damaged file may be of this one.
         stored = self._store.load(booted if booted < now else 0.0)
-        known = stored if stored and self._boot_id and stored.boot_id == self._boot_id else None
-        keep_all = bool(self._context.options.get("backlog", False)) and known is None
-        if known is not None:
-            self._sequence = known.sequence
+        resumable = stored if stored and self._boot_id and stored.boot_id == self._boot_id else None
+        keep_all = bool(self._context.options.get("backlog", False)) and resumable is None
+        if resumable is not None:
+            self._sequence = resumable.sequence
         for _ in range(_MAX_HISTORY):
             records = self._next_records()
             if records is None:
                 break
             for record in records:
-                if record.sequence > known.sequence if known is not None else keep_all:
+                if record.sequence > resumable.sequence if resumable is not None else keep_all:
                     self._pending.append(record)
                     continue
                 self._interpreter.learn(record)
-                if known is None:
+                if resumable is None:
                     self._sequence = record.sequence
-        self._lost = known is not None and self._lost
+        self._lost = resumable is not None and self._lost
         self._unsaved = self._urgent = self._sequence is not None
         self._save()
 

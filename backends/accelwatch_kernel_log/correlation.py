@@ -34,14 +34,14 @@ class Identities:
     """
 
     def __init__(self) -> None:
-        self._known: Memory[dict[str, str]] = Memory()
+        self._identities: Memory[dict[str, str]] = Memory()
         self._last: tuple[str, float] = ("", 0.0)
 
     def observe(self, text: str, seconds: float) -> None:
         """Note a line that says who a GPU is."""
         if match := _UUID.match(text):
             bdf = normal_pci_bus_id(match["bdf"])
-            self._known.put(bdf, {"uuid": match["uuid"]})
+            self._identities.store(bdf, {"uuid": match["uuid"]})
             self._last = (bdf, seconds)
         elif match := _LATE_SERIAL.match(text):
             self._add(normal_pci_bus_id(match["bdf"]), match["serial"])
@@ -51,11 +51,11 @@ class Identities:
                 self._add(bdf, match["serial"])
 
     def _add(self, bdf: str, serial: str) -> None:
-        self._known.put(bdf, {**(self._known.get(bdf) or {}), "board_serial": serial})
+        self._identities.store(bdf, {**(self._identities.get(bdf) or {}), "board_serial": serial})
 
     def of(self, bdf: str) -> dict[str, str]:
         """`uuid` and `board_serial` as far as they were said."""
-        return self._known.get(bdf) or {}
+        return self._identities.get(bdf) or {}
 
 
 class Correlator:
@@ -81,12 +81,12 @@ class Correlator:
         if match.code.startswith("xid_"):
             return self._xid(match, seconds)
         if match.code.endswith(_NAMES_ITS_PROCESS):
-            self._unnamed.put(match.subject, (match, seconds))
+            self._unnamed.store(match.subject, (match, seconds))
         elif match.code.endswith(_PROCESS):
             return self._process(match, seconds)
         elif match.code == "nfs_not_responding":
             if self._silent_servers.get(match.subject) is None:
-                self._silent_servers.put(match.subject, seconds)
+                self._silent_servers.store(match.subject, seconds)
         elif match.code == "nfs_ok":
             return self._nfs_ok(match, seconds)
         return match
@@ -122,11 +122,11 @@ class Correlator:
 
     def _xid(self, match: Match, seconds: float) -> Match:
         if name := match.detail.get("driver_name"):
-            self._driver_names.put(name, match.subject)
+            self._driver_names.store(name, match.subject)
         last = self._last_xid.get(match.subject)
         follows = last is not None and 0 <= seconds - last[1] < FOLD_S
         if match.code not in _FOLLOWERS:
-            self._last_xid.put(match.subject, (match.code, seconds))
+            self._last_xid.store(match.subject, (match.code, seconds))
             return match
         if "follows" in match.detail:
             return match

@@ -58,11 +58,11 @@ class KmsgDevice:
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLIN)
-        self._ended = False
+        self._is_exhausted = False
 
     def wait(self, timeout_s: float) -> None:
         """Poll the device; a file that has ended (no real device) only lets the time pass."""
-        if self._ended:
+        if self._is_exhausted:
             select.select((), (), (), max(timeout_s, 0.0))
         else:
             self._poll.poll(max(timeout_s, 0.0) * 1000)
@@ -72,13 +72,13 @@ class KmsgDevice:
         try:
             piece = os.read(self._fd, _READ_BYTES)
         except BlockingIOError:
-            self._ended = False
+            self._is_exhausted = False
             return b""
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise LogLost from error
             raise
-        self._ended = not piece
+        self._is_exhausted = not piece
         return piece
 
     def close(self) -> None:

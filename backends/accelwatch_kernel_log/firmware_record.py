@@ -20,42 +20,42 @@ class FirmwareRecord:
     """Holds what the first line of a record reports until a later line names the device."""
 
     def __init__(self) -> None:
-        self._held: tuple[str, Match, Record] | None = None
+        self._pending: tuple[str, Match, Record] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether a record waits for its device."""
-        return self._held is not None
+        return self._pending is not None
 
-    def hold(self, match: Match, record: Record) -> bool:
+    def try_start(self, match: Match, record: Record) -> bool:
         """Whether a match begins a record, which is then held."""
         number = _number(record.text)
         if match.code not in CODES or not number:
             return False
-        self._held = number, match, record
+        self._pending = number, match, record
         return True
 
     def named(self, record: Record) -> tuple[Match, Record] | None:
         """The held match with its device, if this line names that."""
         device = _DEVICE.match(record.text)
-        if self._held is None or device is None or _number(record.text) != self._held[0]:
+        if self._pending is None or device is None or _number(record.text) != self._pending[0]:
             return None
-        _, match, first = self._held
-        self._held = None
+        _, match, first = self._pending
+        self._pending = None
         return msgspec.structs.replace(match, subject=normal_pci_bus_id(device["bdf"])), first
 
-    def ended(self, record: Record | None = None) -> tuple[Match, Record] | None:
+    def flush(self, record: Record | None = None) -> tuple[Match, Record] | None:
         """The held match without a device: nothing more is said, or another record begins."""
-        if self._held is None:
+        if self._pending is None:
             return None
-        number, match, first = self._held
+        number, match, first = self._pending
         other = record is None or _number(record.text) not in ("", number)
         if not other and record is not None and record.seconds - first.seconds < FOLD_S:
             return None
-        self._held = None
+        self._pending = None
         return match, first
 
 
 def _number(text: str) -> str:
-    found = _NUMBER.match(text)
-    return found["number"] if found else ""
+    match = _NUMBER.match(text)
+    return match["number"] if match else ""

@@ -32,8 +32,8 @@ def _ecc(groups: dict[str, str]) -> Verdict | None:
 
 
 def _memory(groups: dict[str, str]) -> Verdict:
-    told = (groups.get("severity") or groups.get("critical") or "").lower()
-    if told in ("critical", "1"):
+    severity = (groups.get("severity") or groups.get("critical") or "").lower()
+    if severity in ("critical", "1"):
         return "habanalabs_hbm_critical", Category.MEMORY_FATAL
     return "habanalabs_hbm_error", Category.MEMORY_CONTAINED
 

@@ -22,10 +22,10 @@ from accelwatch_kernel_log.record import Record
 from accelwatch_kernel_log.start import START
 from accelwatch_kernel_log.tenstorrent import TENSTORRENT
 
-_PLACE = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
+_LOCATION_KEYS = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
 """Parts that say where in a device a fault is: two links that fail at once are two faults."""
 _VICTIM = "pid"
-_ASKED = frozenset({"xid_119"})
+_BYSTANDER_CODES = frozenset({"xid_119"})
 """Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault."""
 PATTERNS: tuple[Pattern, ...] = (
     *NVIDIA,
@@ -52,7 +52,7 @@ class Fold:
     """Makes a burst of equal messages one event: the first is let through, the others are not."""
 
     def __init__(self) -> None:
-        self._seen: Memory[float] = Memory()
+        self._admitted: Memory[float] = Memory()
 
     def admit(self, match: Match, seconds: float, *, trusted: bool) -> bool:
         """Whether this is the first of its kind within its time.
@@ -60,16 +60,18 @@ class Fold:
         A record of user space never hides one of the kernel, nor a lesser category a graver one, nor
         a message without a process one that names whom the fault hit.
         """
-        key = "\0".join((match.subject, match.fault, match.category, str(trusted), *_parts(match)))
-        first = self._seen.get(key)
+        key = "\0".join(
+            (match.subject, match.fault, match.category, str(trusted), *_location(match))
+        )
+        first = self._admitted.get(key)
         if first is not None and 0 <= seconds - first < match.fold_s:
             return False
-        self._seen.put(key, seconds)
+        self._admitted.store(key, seconds)
         return True
 
 
-def _parts(match: Match) -> list[str]:
-    names = _PLACE if match.code in _ASKED else (*_PLACE, _VICTIM)
+def _location(match: Match) -> list[str]:
+    names = _LOCATION_KEYS if match.code in _BYSTANDER_CODES else (*_LOCATION_KEYS, _VICTIM)
     return [match.detail.get(name, "") for name in names]
 
 
@@ -107,21 +109,24 @@ class Interpreter:
 
     def events(self, record: Record, boot_time: float, now: float) -> list[ErrorEvent]:
         """What a record reports, and what records before it do by now; times in Unix seconds."""
-        held = self._firmware.named(record) or self._firmware.ended(record)
-        found = [self._of_firmware(held, boot_time, now), self.event(record, boot_time, now)]
-        return [event for event in found if event is not None]
+        pending = self._firmware.named(record) or self._firmware.flush(record)
+        candidates = [
+            self._of_firmware(pending, boot_time, now),
+            self.event(record, boot_time, now),
+        ]
+        return [event for event in candidates if event is not None]
 
     def rest(self, boot_time: float, now: float) -> list[ErrorEvent]:
         """What waited for a line that has not come."""
-        event = self._of_firmware(self._firmware.ended(), boot_time, now)
+        event = self._of_firmware(self._firmware.flush(), boot_time, now)
         return [] if event is None else [event]
 
     def _of_firmware(
-        self, held: tuple[Match, Record] | None, boot_time: float, now: float
+        self, pending: tuple[Match, Record] | None, boot_time: float, now: float
     ) -> ErrorEvent | None:
-        if held is None or not self._fold.admit(held[0], held[1].seconds, trusted=True):
+        if pending is None or not self._fold.admit(pending[0], pending[1].seconds, trusted=True):
             return None
-        match, first = held
+        match, first = pending
         return _event(match, first.text, min(boot_time + first.seconds, now), True)
 
     def event(self, record: Record, boot_time: float, now: float) -> ErrorEvent | None:
@@ -136,7 +141,7 @@ class Interpreter:
             if not match.subject:
                 match = msgspec.structs.replace(match, subject=_device_of(record))
             match = self._correlator.relate(match, record.seconds)
-            if not match.subject and self._firmware.hold(match, record):
+            if not match.subject and self._firmware.try_start(match, record):
                 return None
         if not self._fold.admit(match, record.seconds, trusted=trusted):
             return None

@@ -17,7 +17,7 @@ class Memory(Generic[V]):
         """The entry, or None."""
         return self._entries.get(key)
 
-    def put(self, key: str, value: V) -> None:
+    def store(self, key: str, value: V) -> None:
         """Set an entry and make it the newest."""
         self._entries[key] = value
         self._entries.move_to_end(key)

@@ -3,7 +3,7 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import Pattern, Verdict, row
 
-_SAID = r"neuron: ?\w+: "
+_PREFIX = r"neuron: ?\w+: "
 """The module, then the function that says it."""
 _HARDWARE = {
     "SRAM_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
@@ -50,24 +50,24 @@ NEURON: tuple[Pattern, ...] = (
     _of_device(
         "neuron_dma_timeout",
         Category.HANG,
-        rf"{_SAID}DMA completion timeout on nd(?P<subject>\d{{1,4}}) for (?P<engine>\S+) "
+        rf"{_PREFIX}DMA completion timeout on nd(?P<subject>\d{{1,4}}) for (?P<engine>\S+) "
         r"q(?P<queue>\d+)",
     ),
     _of_device(
         "neuron_reset_failed",
         Category.HANG,
-        rf"{_SAID}nd(?P<subject>\d{{1,4}}): (?:reset request \d+ (?:failed|was initiated, but failed)"
+        rf"{_PREFIX}nd(?P<subject>\d{{1,4}}): (?:reset request \d+ (?:failed|was initiated, but failed)"
         r"|failed to initialize dma after reset|failed to complete post reset)",
     ),
     _of_device(
         "neuron_repair_state_invalid",
         Category.MEMORY_CONTAINED,
-        rf"{_SAID}\[ND (?P<subject>\d{{1,4}})\] Total Uncorrected ecc err count is (?P<count>\d+), "
+        rf"{_PREFIX}\[ND (?P<subject>\d{{1,4}})\] Total Uncorrected ecc err count is (?P<count>\d+), "
         r"but repair state is (?P<state>\d+) which is invalid",
     ),
     row(
         "neuron_firmware_timeout",
         Category.FIRMWARE,
-        rf"{_SAID}seq: (?P<sequence>\d+), cmd: (?P<command>\d+) timed out",
+        rf"{_PREFIX}seq: (?P<sequence>\d+), cmd: (?P<command>\d+) timed out",
     ),
 )

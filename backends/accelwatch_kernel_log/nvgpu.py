@@ -3,7 +3,7 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import Pattern, Verdict, row
 
-_SAID = r"nvgpu: [0-9a-f]{6,16}\.(?:gpu|gm20b|gp10b|gv11b|ga10b)\s+\w+:\d+\s+\[ERR\]\s+"
+_PREFIX = r"nvgpu: [0-9a-f]{6,16}\.(?:gpu|gm20b|gp10b|gv11b|ga10b)\s+\w+:\d+\s+\[ERR\]\s+"
 """The platform device, then the function that says it."""
 _GPU = "tegra0"
 """A Tegra has one."""
@@ -23,7 +23,7 @@ NVGPU: tuple[Pattern, ...] = (
     row(
         "nvgpu_error",
         Category.OTHER,
-        rf"{_SAID}error notifier set to (?P<notifier>\d{{1,3}}) for ch (?P<channel>\d{{1,6}})"
+        rf"{_PREFIX}error notifier set to (?P<notifier>\d{{1,3}}) for ch (?P<channel>\d{{1,6}})"
         r"(?: owned by (?P<process>\S{1,64}))?",
         decide=_notifier,
     ),

@@ -44,8 +44,8 @@ def xid_category(xid: int, message: str = "") -> Category:
 
     Code 154 (recovery action changed) is `other`: the action itself is read from the device.
     """
-    words = message.partition("(")[0].lower().split()
-    if xid in NVLINK5 and "fatal" in words:
+    tokens = message.partition("(")[0].lower().split()
+    if xid in NVLINK5 and "fatal" in tokens:
         return Category.LINK_FATAL
     return describe(xid)[0]
 
@@ -62,7 +62,7 @@ def sxid_category(sxid: int, fatal: bool) -> Category:
     return Category.LINK
 
 
-def _parts(xid: int, message: str) -> dict[str, str]:
+def _details(xid: int, message: str) -> dict[str, str]:
     """Parts of the message of those codes whose message says more than the code."""
     if xid in NVLINK5:
         match = _NVLINK5.match(message)
@@ -78,7 +78,7 @@ def _parts(xid: int, message: str) -> dict[str, str]:
 def _xid(groups: dict[str, str]) -> Verdict:
     xid = int(groups["xid"])
     message = groups.get("message", "")
-    groups.update(_parts(xid, message))
+    groups.update(_details(xid, message))
     if cause := _CAUSE.search(message):
         groups["follows"] = f"xid_{int(cause['cause'])}"
     if xid == 79:

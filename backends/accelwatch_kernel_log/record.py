@@ -35,8 +35,8 @@ def _text(escaped: bytes) -> str:
 
 
 def _property(line: bytes) -> tuple[str, str] | None:
-    key, mark, value = _text(line.strip()).partition("=")
-    return (key, value) if mark else None
+    key, separator, value = _text(line.strip()).partition("=")
+    return (key, value) if separator else None
 
 
 def parse(lines: list[bytes]) -> Record | None:

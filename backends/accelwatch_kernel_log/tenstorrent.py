@@ -5,7 +5,7 @@ from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
 _CHIP = rf"tenstorrent (?:{BDF}|tenstorrent[!/](?P<number>\d{{1,4}})): "
 """The PCI function, or up to 2.8 in some messages the driver's own number of the chip."""
-_SAID = rf"(?:{_CHIP}|tenstorrent: )"
+_PREFIX = rf"(?:{_CHIP}|tenstorrent: )"
 """Releases before 2.8 name no chip in messages about its firmware."""
 
 
@@ -27,7 +27,7 @@ TENSTORRENT: tuple[Pattern, ...] = (
     _of_chip(
         "tenstorrent_arc_timeout",
         Category.FIRMWARE,
-        rf"{_SAID}(?:Timeout waiting for (?:ARC response|space in ARC message queue)"
+        rf"{_PREFIX}(?:Timeout waiting for (?:ARC response|space in ARC message queue)"
         r"|Tenstorrent FW message timeout: (?P<message>\w+))",
     ),
     _of_chip(
@@ -43,13 +43,13 @@ TENSTORRENT: tuple[Pattern, ...] = (
     _of_chip(
         "tenstorrent_init_failed",
         Category.FIRMWARE,
-        rf"{_SAID}(?:Device initialization failed|ARC initialization failed"
+        rf"{_PREFIX}(?:Device initialization failed|ARC initialization failed"
         r"|Timeout waiting for (?:ARC FW initialization to complete|SPI bootrom init done))",
     ),
     _of_chip(
         "tenstorrent_firmware_not_running",
         Category.FIRMWARE,
-        rf"{_SAID}(?:Skipping message (?P<message>\w+) due to FW not running"
+        rf"{_PREFIX}(?:Skipping message (?P<message>\w+) due to FW not running"
         r"|Timed out waiting for FW telemetry|Failed to send ARC message for (?P<state>\w+) state)",
     ),
     _of_chip(

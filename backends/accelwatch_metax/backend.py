@@ -9,7 +9,7 @@ from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_metax import mapping
@@ -59,15 +59,15 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
             checks += [Check(subject=module, ok=loaded, remedy=remedy), self.command_check()]
         return Probe(present=present, checks=tuple(checks))
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
-        return Rounds(self._program).ask
+        return Rounds(self._program).query
 
     def listed(self, answer: Document) -> Sequence[Gpu]:
         """The GPUs in an answer."""
         return answer.gpus
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.versions.get("driver")
 
@@ -89,7 +89,7 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         root, bus = self._context.root, device.pci_bus_id
         out, sources = mapping.collect(device.id, gpu), {"*": mapping.SOURCE}
         if bus is not None:
-            put_link(out, root, bus)
+            collect_link(out, root, bus)
             sources |= dict.fromkeys(_LINK, "sysfs")
         jobs = answer.document.jobs
         return self.readings(

@@ -21,8 +21,8 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> str | None:
         """The word of `-L`, else of the table."""
-        told = (self.listed.state if self.listed else None) or self.row.get("gpu-state")
-        return told or None
+        text = (self.listed.state if self.listed else None) or self.row.get("gpu-state")
+        return text or None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

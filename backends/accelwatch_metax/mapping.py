@@ -80,11 +80,11 @@ def collect(device_id: str, gpu: Gpu) -> Collected:
         if key in fields:
             name, *labels = series
             out.put_or_miss(name, quantity(fields[key], units), *labels)
-    _put_power(out, row)
-    _put_memory(out, row.get("memory-usage"))
-    _put_modes(out, row)
-    _put_ecc(out, gpu.sections)
-    _put_state(out, gpu.state)
+    _collect_power(out, row)
+    _collect_memory(out, row.get("memory-usage"))
+    _collect_modes(out, row)
+    _collect_ecc(out, gpu.sections)
+    _collect_state(out, gpu.state)
     return out
 
 
@@ -96,7 +96,7 @@ def reading_of(out: Collected, gpu: Gpu, sources: dict[str, str]) -> Reading:
 
 def _by_key(sections: Fields) -> dict[str, str]:
     """Without the names of sections."""
-    return {path.rpartition("/")[2]: told for path, told in reversed(list(sections.items()))}
+    return {path.rpartition("/")[2]: text for path, text in reversed(list(sections.items()))}
 
 
 def _first(units: Units, *texts: str | None) -> float | Absence:
@@ -106,24 +106,24 @@ def _first(units: Units, *texts: str | None) -> float | Absence:
     return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
 
 
-def _put_power(out: Collected, row: Fields) -> None:
+def _collect_power(out: Collected, row: Fields) -> None:
     """`54W / 350W` is power and limit; older tables have the power alone."""
-    told = row.get("pwr:usage/cap", row.get("power"))
-    match = _PAIR.fullmatch(told) if told and told.upper() != "N/A" else None
-    now, limit = (match[1], match[2]) if match else (told, None)
+    text = row.get("pwr:usage/cap", row.get("power"))
+    match = _PAIR.fullmatch(text) if text and text.upper() != "N/A" else None
+    now, limit = (match[1], match[2]) if match else (text, None)
     out.put_or_miss("power_watts", quantity(now, WATTS))
     out.put_or_miss("power_limit_watts", quantity(limit, WATTS), "enforced")
 
 
-def _put_memory(out: Collected, told: str | None) -> None:
+def _collect_memory(out: Collected, text: str | None) -> None:
     """`826/65536 MiB` is used and total."""
-    match = _MEMORY.fullmatch(told or "")
+    match = _MEMORY.fullmatch(text or "")
     for at, key in ((1, "memory_used_bytes"), (2, "memory_size_bytes")):
-        size = quantity(f"{match[at]}{match[3]}", BYTES) if match else quantity(told, {})
+        size = quantity(f"{match[at]}{match[3]}", BYTES) if match else quantity(text, {})
         out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
 
 
-def _put_modes(out: Collected, row: Fields) -> None:
+def _collect_modes(out: Collected, row: Fields) -> None:
     state = re.fullmatch(r"P(\d{1,2})", row.get("perf", ""))
     if state is not None and int(state[1]) < 16:
         out.put("performance_state", int(state[1]))
@@ -132,32 +132,32 @@ def _put_modes(out: Collected, row: Fields) -> None:
         out.put("persistence_enabled", switch)
 
 
-def _put_ecc(out: Collected, sections: Fields) -> None:
+def _collect_ecc(out: Collected, sections: Fields) -> None:
     """Errors since the driver was loaded; a sum is known when each of its memories is."""
     sums: dict[str, list[float | Absence]] = {}
-    for path, told in sections.items():
+    for path, text in sections.items():
         match = _ECC.fullmatch(path)
         if match is None:
             continue
         severity = "uncorrected" if match[2] else "corrected"
-        count = quantity(told, _COUNT)
+        count = quantity(text, _COUNT)
         out.put_or_miss("ecc_location_errors_total", count, severity, match[1])
         sums.setdefault(severity, []).append(count)
     for severity, counts in sums.items():
-        known = [count for count in counts if not isinstance(count, Absence)]
-        whole = len(known) == len(counts)
+        valid = [count for count in counts if not isinstance(count, Absence)]
+        is_complete = len(valid) == len(counts)
         unknown = next((count for count in counts if isinstance(count, Absence)), Absence.ERROR)
-        out.put_or_miss("ecc_errors_total", round(sum(known)) if whole else unknown, severity)
+        out.put_or_miss("ecc_errors_total", round(sum(valid)) if is_complete else unknown, severity)
 
 
-def _put_state(out: Collected, state: str | None) -> None:
+def _collect_state(out: Collected, state: str | None) -> None:
     if state is None or state.upper() == "N/A":
         out.miss("reported_status_info", Absence.UNSUPPORTED)
         return
-    word = " ".join(state.lower().split())[:64]
-    out.put("reported_status_info", 1, word)
-    if word in _HEALTH:
-        out.put("reported_health_info", 1, _HEALTH[word])
+    status = " ".join(state.lower().split())[:64]
+    out.put("reported_status_info", 1, status)
+    if status in _HEALTH:
+        out.put("reported_health_info", 1, _HEALTH[status])
 
 
 def processes_of(device_id: str, number: int, jobs: Iterable[Job]) -> list[Process]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import Judge, closed, parsed
+from accelwatch.processes.complete_output import CompletenessCheck, closed, parsed
 from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
@@ -22,7 +22,7 @@ class Rounds:
         self._program = program
         self._sections = _SECTIONS
 
-    def ask(self) -> Document:
+    def query(self) -> Document:
         """What all runs say. Raises ReadError when there is neither the table nor a list.
 
         After a run that hangs no further one is begun: what was told by then is the answer.
@@ -30,7 +30,9 @@ class Rounds:
         error: ReadError | None = None
         table = Table(gpus={}, versions={}, jobs=None)
         try:
-            table = parse_table(self._run(is_whole=closed(parse_table, lambda table: table.gpus)))
+            table = parse_table(
+                self._run(is_complete=closed(parse_table, lambda table: table.gpus))
+            )
         except DeviceTimeout:
             raise
         except ReadError as failure:
@@ -38,7 +40,7 @@ class Rounds:
         listed: dict[int, Listed] = {}
         sections: dict[int, dict[str, str]] = {}
         try:
-            listed = listed_of(self._optional("-L", is_whole=parsed(listed_of)))
+            listed = listed_of(self._optional("-L", is_complete=parsed(listed_of)))
             sections = self._all_sections()
         except DeviceTimeout as failure:
             error = error or failure
@@ -48,28 +50,28 @@ class Rounds:
 
     def _all_sections(self) -> dict[int, dict[str, str]]:
         """Of both runs together. Raises DeviceTimeout."""
-        told = [sections_of(self._section(options)) for options in self._sections]
-        if not told[0] and self._sections is _SECTIONS:
-            told[0] = sections_of(self._section(_FEWER[0]))
-            if told[0]:
+        sections = [sections_of(self._section(options)) for options in self._sections]
+        if not sections[0] and self._sections is _SECTIONS:
+            sections[0] = sections_of(self._section(_FEWER[0]))
+            if sections[0]:
                 self._sections = _FEWER
         merged: dict[int, dict[str, str]] = {}
-        for gpus in told:
+        for gpus in sections:
             for number, fields in gpus.items():
                 merged.setdefault(number, {}).update(fields)
         return merged
 
     def _section(self, options: tuple[str, ...]) -> bytes:
-        return self._optional(*options, is_whole=closed(sections_of))
+        return self._optional(*options, is_complete=closed(sections_of))
 
-    def _optional(self, *arguments: str, is_whole: Judge) -> bytes:
+    def _optional(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
         """Empty where the run fails. Raises DeviceTimeout."""
         try:
-            return self._run(*arguments, is_whole=is_whole)
+            return self._run(*arguments, is_complete=is_complete)
         except DeviceTimeout:
             raise
         except ReadError:
             return b""
 
-    def _run(self, *arguments: str, is_whole: Judge) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_whole=is_whole)
+    def _run(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
+        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_complete=is_complete)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.processes.printed import whole_lines
+from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
 
 Fields = Mapping[str, str]
@@ -31,7 +31,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 def listed_of(output: bytes) -> dict[int, Listed]:
     """GPUs of `-L` by index."""
     gpus: dict[int, Listed] = {}
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         match = _GPU.fullmatch(line.strip())
         if match is not None and len(gpus) < MAX_GPUS:
             gpus.setdefault(int(match[1]), _listed(match))
@@ -64,7 +64,7 @@ def sections_of(output: bytes) -> dict[int, dict[str, str]]:
     gpus: dict[int, dict[str, str]] = {}
     fields: dict[str, str] | None = None
     section = ""
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         text = line.strip()
         match = _GPU.fullmatch(text)
         if match is not None:

@@ -54,9 +54,9 @@ def parse_table(output: bytes) -> Table:
     end = next((at for at, line in enumerate(lines) if _PROCESSES.fullmatch(line)), None)
     gpus: dict[int, Fields] = {}
     for fields in _rows(lines[:end]):
-        told = fields.get("gpu", "")
-        if told.isascii() and told.isdecimal() and len(told) < 5 and len(gpus) < MAX_GPUS:
-            gpus.setdefault(int(told), fields)
+        number = fields.get("gpu", "")
+        if number.isascii() and number.isdecimal() and len(number) < 5 and len(gpus) < MAX_GPUS:
+            gpus.setdefault(int(number), fields)
     matches = ((name, pattern.search(text)) for name, pattern in _VERSIONS)
     return Table(
         gpus=gpus,
@@ -70,8 +70,8 @@ def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
     headings: list[list[list[str]]] = []
     pending: dict[str, str] | None = None
     for line in lines:
-        parts = with_failed_cells(line)[1:-1].split("|") if line.startswith("|") else []
-        cells = [part.strip() for part in parts]
+        segments = with_failed_cells(line)[1:-1].split("|") if line.startswith("|") else []
+        cells = [segment.strip() for segment in segments]
         if not cells or set(line) <= set("|+-= "):
             continue
         if any(cell.lower() == "bus-id" for cell in cells):
@@ -101,10 +101,10 @@ def _fields(headings: list[list[str]], cells: list[str]) -> dict[str, str]:
         if len(names) == 1:
             fields[names[0]] = cell
             continue
-        parts = _GAP.split(cell, maxsplit=len(names) - 1)
-        if len(parts) < len(names):
-            parts = cell.split(maxsplit=len(names) - 1)
-        fields |= dict(zip(names, parts, strict=False))
+        values = _GAP.split(cell, maxsplit=len(names) - 1)
+        if len(values) < len(names):
+            values = cell.split(maxsplit=len(names) - 1)
+        fields |= dict(zip(names, values, strict=False))
     return fields
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from accelwatch.backend_kit.smi.blocks import (
+    find_field,
+    meaningful_text,
     of_mapping,
     of_text,
-    place_of,
-    told,
-    whole_number,
-    word,
+    parse_integer,
+    pci_bus_id_of,
 )
 from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
 from accelwatch.base.errors import ReadError
@@ -17,13 +17,15 @@ from accelwatch.processes.printed import json_documents
 
 def parse_json(output: bytes) -> Listing:
     """The document of `-q --json`. Raises ReadError when it is none."""
-    documents = (told for told in json_documents(output) if isinstance(told, dict))
-    document = next((told for told in documents if isinstance(told.get("GPU"), list)), None)
+    documents = (candidate for candidate in json_documents(output) if isinstance(candidate, dict))
+    document = next(
+        (candidate for candidate in documents if isinstance(candidate.get("GPU"), list)), None
+    )
     if document is None:
         raise ReadError("mthreads-gmi -q printed no JSON with a list of GPUs", code="garbage")
     listed = (_of_block(block, at) for at, block in enumerate(document["GPU"][:MAX_GPUS]))
     return Listing(
-        driver_version=word(document.get("Driver Version")),
+        driver_version=meaningful_text(document.get("Driver Version")),
         gpus=distinct(gpu for gpu in listed if gpu is not None),
     )
 
@@ -34,12 +36,14 @@ def _of_block(block: object, at: int) -> Gpu | None:
         return None
     fields = dict(of_mapping(block))
     index = fields.get(("index",))
-    number = at if index is None else whole_number(index)
+    number = at if index is None else parse_integer(index)
     if number is None:
         return None
     # `Bus ID` of PCI in one release, `PCI/Bus ID` in another.
-    places = (place_of(value) for path, value in fields.items() if path[-1].endswith("bus id"))
-    return Gpu(number=number, pci_bus_id=next(filter(None, places), None), fields=fields)
+    addresses = (
+        pci_bus_id_of(value) for path, value in fields.items() if path[-1].endswith("bus id")
+    )
+    return Gpu(number=number, pci_bus_id=next(filter(None, addresses), None), fields=fields)
 
 
 def parse_text(output: bytes) -> Listing:
@@ -50,9 +54,11 @@ def parse_text(output: bytes) -> Listing:
     gpus = (
         Gpu(
             number=at if block.number is None else block.number,
-            pci_bus_id=block.place,
+            pci_bus_id=block.pci_bus_id,
             fields=block.fields,
         )
         for at, block in enumerate(blocks[:MAX_GPUS])
     )
-    return Listing(driver_version=word(told(head, ("driver version",))), gpus=distinct(gpus))
+    return Listing(
+        driver_version=meaningful_text(find_field(head, ("driver version",))), gpus=distinct(gpus)
+    )

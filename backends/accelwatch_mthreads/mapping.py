@@ -17,8 +17,8 @@ from accelwatch.backend_kit.quantity_text import (
     quantity,
 )
 from accelwatch.backend_kit.smi.blocks import Path
+from accelwatch.backend_kit.smi.keywords import flag, lanes, performance_state
 from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.words import flag, lanes, performance_state
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
@@ -54,15 +54,15 @@ ROWS = (
     ),
     Row(("power readings", "power draw"), ("power_watts",), WATTS),
     *(
-        Row((block, word), (key, domain, *kind), HERTZ)
+        Row((block, name), (key, domain, *kind), HERTZ)
         for block, key, kind in (
             ("clocks", "clock_hertz", ()),
             ("max clocks", "clock_limit_hertz", ("max",)),
         )
-        for word, domain in (("graphics", "graphics"), ("memory", "memory"), ("video", "video"))
+        for name, domain in (("graphics", "graphics"), ("memory", "memory"), ("video", "video"))
     ),
 )
-_WHOLE = (
+_INTEGER_ROWS = (
     Row(("fb memory usage", "total"), ("memory_size_bytes",), BYTES),
     Row(("fb memory usage", "used"), ("memory_used_bytes",), BYTES),
     Row(("pcie generation", "current"), ("pcie_link_generation", "current"), _COUNT),
@@ -96,10 +96,12 @@ def identified(device: Device, gpu: Gpu, driver_version: str | None, node: str |
         gpu.text(("serial number",)),
         gpu.text(("product name",)),
     )
-    place = uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
+    identifier = (
+        uuid or gpu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{gpu.number}"
+    )
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=gpu.number,
         name=f"mtgpu{gpu.number}",
         kind=DeviceKind.GPU,
@@ -123,20 +125,20 @@ def read(device_id: str, gpu: Gpu) -> Reading:
     gpu.must_answer(f"mtgpu{gpu.number}")
     out = Collected(device_id)
     for row in ROWS:
-        _put(out, row.series, quantity(gpu.told(row.end), row.units))
-    for row in _WHOLE:
-        value = quantity(gpu.told(row.end), row.units)
-        _put(out, row.series, value if isinstance(value, Absence) else round(value))
-    for kind, *ends in _LIMITS:
-        _put(out, ("power_limit_watts", kind), _limit(gpu, ends))
+        _record(out, row.series, quantity(gpu.value_of(row.end), row.units))
+    for row in _INTEGER_ROWS:
+        value = quantity(gpu.value_of(row.end), row.units)
+        _record(out, row.series, value if isinstance(value, Absence) else round(value))
+    for kind, *suffixes in _LIMITS:
+        _record(out, ("power_limit_watts", kind), _limit(gpu, suffixes))
     for end in ("current", "max"):
-        _put(out, ("pcie_link_width_lanes", end), lanes(gpu.text(("link width", end))))
-    _put(out, ("performance_state",), performance_state(gpu.text(("performance state",))))
-    _put(out, ("ecc_enabled",), _ecc(gpu.text(("ecc mode", "current"))))
-    _put(out, ("ecc_enabled_pending",), _ecc(gpu.text(("ecc mode", "pending"))))
+        _record(out, ("pcie_link_width_lanes", end), lanes(gpu.text(("link width", end))))
+    _record(out, ("performance_state",), performance_state(gpu.text(("performance state",))))
+    _record(out, ("ecc_enabled",), _ecc(gpu.text(("ecc mode", "current"))))
+    _record(out, ("ecc_enabled_pending",), _ecc(gpu.text(("ecc mode", "pending"))))
     pending = gpu.text(("retired pages", "pending page blacklist"))
-    _put(out, ("memory_repair_pending",), flag(pending))
-    _put_fans(out, gpu)
+    _record(out, ("memory_repair_pending",), flag(pending))
+    _collect_fans(out, gpu)
     return out.reading(sources={"*": "mthreads-gmi"}, notes=_refuse_overfull(out))
 
 
@@ -150,31 +152,31 @@ def _refuse_overfull(out: Collected) -> tuple[str, ...]:
     return ("mthreads-gmi reports more memory in use than there is: see that the IOMMU is on",)
 
 
-def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
+def _record(out: Collected, series: Series, value: float | bool | Absence) -> None:
     key, *labels = series
     out.put_or_miss(key, value, *labels)
 
 
-def _limit(gpu: Gpu, ends: Iterable[Path]) -> float | Absence:
+def _limit(gpu: Gpu, suffixes: Iterable[Path]) -> float | Absence:
     """A power limit. Drivers before 3.3.8 say 0 W where they do not know it."""
-    value = quantity(gpu.told(*(("power readings", *end) for end in ends)), WATTS)
+    value = quantity(gpu.value_of(*(("power readings", *end) for end in suffixes)), WATTS)
     return Absence.UNSUPPORTED if value == 0.0 else value
 
 
 def _ecc(text: str | None) -> bool | Absence:
     """Whether memory is protected: a switch, or the names of what protects it."""
-    words = {word.strip() for word in (text or "").lower().split(",")}
-    return True if words <= _PROTECTIONS else flag(text)
+    names = {name.strip() for name in (text or "").lower().split(",")}
+    return True if names <= _PROTECTIONS else flag(text)
 
 
-def _put_fans(out: Collected, gpu: Gpu) -> None:
+def _collect_fans(out: Collected, gpu: Gpu) -> None:
     """Fans stand below `Fan`, `Speed`: `Fan0`, `Fan1`."""
     fans = [
-        (match[1], quantity(told, PERCENT))
-        for path, told in gpu.fields.items()
+        (match[1], quantity(text, PERCENT))
+        for path, text in gpu.fields.items()
         if path[-2:-1] in (("speed",), ("fan",)) and (match := _FAN.fullmatch(path[-1]))
     ]
     for fan, speed in fans:
-        _put(out, ("fan_speed_ratio", fan), speed)
+        _record(out, ("fan_speed_ratio", fan), speed)
     if not fans:
         out.miss("fan_speed_ratio", Absence.UNSUPPORTED)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from accelwatch.backend_kit.smi import processes as smi_processes
 from accelwatch.backend_kit.smi import table as smi_table
-from accelwatch.backend_kit.smi.blocks import Path, place_of, whole_number, word
+from accelwatch.backend_kit.smi.blocks import Path, meaningful_text, parse_integer, pci_bus_id_of
 from accelwatch.backend_kit.smi.listing import Gpu, Listing, distinct
 from accelwatch.base.errors import ReadError
 
@@ -43,7 +43,7 @@ def parse_table(output: bytes) -> Listing:
         raise ReadError("mthreads-gmi printed no table", code="garbage")
     driver = _DRIVER.search(text)
     return Listing(
-        driver_version=None if driver is None else word(driver[1]),
+        driver_version=None if driver is None else meaningful_text(driver[1]),
         gpus=distinct(_gpus(rows)),
         jobs=smi_processes.jobs(lines),
     )
@@ -51,15 +51,15 @@ def parse_table(output: bytes) -> Listing:
 
 def _gpus(rows: list[dict[str, str]]) -> Iterator[Gpu]:
     for row in rows:
-        number = whole_number(row.get("id"))
+        number = parse_integer(row.get("id"))
         if number is not None:
-            place = place_of(row.get("pcie"))
-            yield Gpu(number=number, pci_bus_id=place, fields=dict(_fields(row)))
+            address = pci_bus_id_of(row.get("pcie"))
+            yield Gpu(number=number, pci_bus_id=address, fields=dict(_fields(row)))
 
 
 def _fields(row: dict[str, str]) -> Iterator[tuple[Path, object]]:
-    for name, told in row.items():
+    for name, text in row.items():
         if name in _PATHS:
-            yield _PATHS[name], told
-        elif name in _PAIRS and (pair := _PAIR.fullmatch(told)):
+            yield _PATHS[name], text
+        elif name in _PAIRS and (pair := _PAIR.fullmatch(text)):
             yield from zip(_PAIRS[name], (pair[1].strip(), pair[2].strip()), strict=True)

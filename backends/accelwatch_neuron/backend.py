@@ -115,14 +115,14 @@ class NeuronBackend:
         """What the driver counts now, and what neuron-ls listed last. Raises DeviceLost."""
         folder = self._folder(device)
         out = Collected(device.id)
-        tree.put_ecc(out, folder)
-        tree.put_memory(out, folder)
-        faults.put_faults(out, folder)
-        told, age_s = self._load()
+        tree.collect_ecc(out, folder)
+        tree.collect_memory(out, folder)
+        faults.collect_faults(out, folder)
+        current_load, age_s = self._load()
         entry, why = self._entry(device.index, TIMEOUT_S)
         cores = None if entry is None else entry.cores
-        load.put_load(out, device.index, told, cores)
-        tree.put_corrected(out, folder)
+        load.collect_load(out, device.index, current_load, cores)
+        tree.collect_corrected(out, folder)
         size = None if entry is None else entry.memory_bytes
         out.put_or_miss("memory_size_bytes", why if size is None else size)
         sources = {"*": _SOURCE, "memory_size_bytes": _PROGRAM, "processes": _PROGRAM}
@@ -135,8 +135,8 @@ class NeuronBackend:
         else:
             numbers = _aged(out.reading(sources=sources, links=links), age_s)
             request.numbers([numbers])
-            numbers_of_cores = load.cores_of(device.index, told, cores) or ()
-            uses = {} if isinstance(told, Absence) else told.of_processes
+            numbers_of_cores = load.cores_of(device.index, current_load, cores) or ()
+            uses = {} if isinstance(current_load, Absence) else current_load.of_processes
             listed = listing.processes_of(device.id, entry, uses, numbers_of_cores)
             return [with_processes(self._context.root, numbers, listed)]
         return [_aged(out.reading(sources=sources, links=links), age_s)]
@@ -167,14 +167,14 @@ class NeuronBackend:
 
     def _links(self, device: Device, folder: Path, entry: Entry | None) -> tuple[Link, ...]:
         """To which devices; whether a link is up nobody tells."""
-        told = None if entry is None else entry.neighbours
-        peers = tree.neighbours(folder) if told is None else told
+        listed = None if entry is None else entry.neighbours
+        peers = tree.neighbours(folder) if listed is None else listed
         others = dict.fromkeys(peer for peer in peers or () if peer != device.index)
         return tuple(
-            Link(fabric=_FABRIC, link=str(peer), remote=self._place(peer)) for peer in others
+            Link(fabric=_FABRIC, link=str(peer), remote=self._pci_address(peer)) for peer in others
         )
 
-    def _place(self, index: int) -> str | None:
+    def _pci_address(self, index: int) -> str | None:
         """Where the device is on the bus, by the last list."""
         entry, _ = self._entry(index, 0.0)
         return None if entry is None else entry.pci_bus_id
@@ -188,8 +188,8 @@ class NeuronBackend:
             early = self._stream.awaits_first
             return Absence.NOT_COLLECTED if early else Absence.TIMEOUT, 0.0
         line, age_s = newest
-        told = load.parse(line)
-        return (Absence.ERROR, 0.0) if told is None else (told, age_s)
+        current_load = load.parse(line)
+        return (Absence.ERROR, 0.0) if current_load is None else (current_load, age_s)
 
     def _bare(self) -> list[Device]:
         """The devices by their places on the bus: without the driver nothing else is known."""

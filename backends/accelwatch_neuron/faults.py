@@ -37,21 +37,21 @@ _VITAL = frozenset(
 """Without the others, links, the device still computes."""
 
 
-def put_faults(out: Collected, folder: Path) -> None:
+def collect_faults(out: Collected, folder: Path) -> None:
     """The words of the faults that the device or any core has, and the worst health of them."""
     cores = tree.cores(folder)
-    words = {
-        word: health
-        for word, (places, health) in _FAULTS.items()
-        if _any(core / place / word for core in cores for place in places)
+    health_by_fault = {
+        fault: health
+        for fault, (subfolders, health) in _FAULTS.items()
+        if _any(core / subfolder / fault for core in cores for subfolder in subfolders)
     }
     for component in _unhealthy(folder):
-        words[f"unhealthy {component}"] = "failed" if component in _VITAL else "degraded"
-    for word in words:
-        out.put("reported_status_info", 1, word)
-    if not words:
+        health_by_fault[f"unhealthy {component}"] = "failed" if component in _VITAL else "degraded"
+    for fault in health_by_fault:
+        out.put("reported_status_info", 1, fault)
+    if not health_by_fault:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
-    states = set(words.values())
+    states = set(health_by_fault.values())
     worst = next((state for state in ("failed", "degraded") if state in states), None)
     if worst is None:
         out.miss("reported_health_info", Absence.UNSUPPORTED)
@@ -60,9 +60,9 @@ def put_faults(out: Collected, folder: Path) -> None:
 
 
 def _unhealthy(folder: Path) -> list[str]:
-    told = sysfs.read_text(folder / _UNHEALTHY)
-    words = [] if isinstance(told, Absence) else [word.strip() for word in told.split(",")]
-    return [word for word in words if _COMPONENT.fullmatch(word) and word not in _NOTHING]
+    text = sysfs.read_text(folder / _UNHEALTHY)
+    names = [] if isinstance(text, Absence) else [name.strip() for name in text.split(",")]
+    return [name for name in names if _COMPONENT.fullmatch(name) and name not in _NOTHING]
 
 
 def _any(counters: Iterable[Path]) -> bool:

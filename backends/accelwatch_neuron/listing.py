@@ -40,7 +40,7 @@ def parse(output: bytes) -> dict[int, Entry]:
     rows = _rows(output)
     entries: dict[int, Entry] = {}
     for row in rows:
-        index = _whole(row.get("neuron_device"), _MOST_INDEX) if isinstance(row, dict) else None
+        index = _integer(row.get("neuron_device"), _MOST_INDEX) if isinstance(row, dict) else None
         if index is not None and index not in entries:
             entries[index] = _entry(row)
     return entries
@@ -59,45 +59,45 @@ def processes_of(
 def _process(
     device_id: str, pid: int, program: str | None, use: Use | None, cores: Sequence[int]
 ) -> Process:
-    known = use is not None and bool(cores)
-    memory = use.bytes_on(cores) if use is not None and known else Absence.UNSUPPORTED
-    share = use.share(cores) if use is not None and known else Absence.UNSUPPORTED
-    told = {"gpu_memory_bytes": memory, "utilization_ratio": share}
+    has_usage = use is not None and bool(cores)
+    memory = use.bytes_on(cores) if use is not None and has_usage else Absence.UNSUPPORTED
+    share = use.share(cores) if use is not None and has_usage else Absence.UNSUPPORTED
+    measured = {"gpu_memory_bytes": memory, "utilization_ratio": share}
     return Process(
         device_id=device_id,
         pid=pid,
         command=program,
         gpu_memory_bytes=None if isinstance(memory, Absence) else memory,
         utilization_ratio=None if isinstance(share, Absence) else min(share, 1.0),
-        absent={key: why for key, why in told.items() if isinstance(why, Absence)},
+        absent={key: why for key, why in measured.items() if isinstance(why, Absence)},
     )
 
 
 def _rows(output: bytes) -> list[Any]:
     """Devices in the keys of the JSON. Raises ReadError."""
     for document in json_documents(output):
-        parts = document.values() if isinstance(document, dict) else (document,)
-        listing = [] if document == [] else next(filter(_is_listing, parts), None)
+        values = document.values() if isinstance(document, dict) else (document,)
+        listing = [] if document == [] else next(filter(_is_listing, values), None)
         if listing is not None:
             return listing
-    told = rows_of(output.decode("utf-8", "replace"))
-    if told:
-        return list(told)
+    rows = rows_of(output.decode("utf-8", "replace"))
+    if rows:
+        return list(rows)
     raise ReadError("neuron-ls printed no JSON and no table of devices", code="unreadable")
 
 
-def _is_listing(part: Any) -> TypeGuard[list[Any]]:
-    return isinstance(part, list) and any(
-        isinstance(row, dict) and "neuron_device" in row for row in part
+def _is_listing(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list) and any(
+        isinstance(row, dict) and "neuron_device" in row for row in value
     )
 
 
 def _entry(row: dict[str, Any]) -> Entry:
     bus, listed = row.get("bdf"), row.get("neuron_processes")
-    known = isinstance(bus, str) and _BUS.fullmatch(bus.strip()) is not None
+    has_address = isinstance(bus, str) and _BUS.fullmatch(bus.strip()) is not None
     return Entry(
-        normal_pci_bus_id(str(bus)) if known else None,
-        _whole(row.get("memory_size"), _MOST_BYTES) or None,
+        normal_pci_bus_id(str(bus)) if has_address else None,
+        _integer(row.get("memory_size"), _MOST_BYTES) or None,
         _processes(listed),
         _neighbours(row.get("connected_to")),
         _cores(row.get("neuroncore_ids")),
@@ -105,40 +105,40 @@ def _entry(row: dict[str, Any]) -> Entry:
     )
 
 
-def _node(told: Any) -> int | None:
+def _node(value: Any) -> int | None:
     """A number, or its text; -1 is none."""
-    digits = told.strip() if isinstance(told, str) else ""
+    digits = value.strip() if isinstance(value, str) else ""
     short = digits.isascii() and digits.isdecimal() and len(digits) < 5
-    return _whole(int(digits) if short else told, _MOST_INDEX)
+    return _integer(int(digits) if short else value, _MOST_INDEX)
 
 
 def _cores(listed: Any) -> tuple[int, ...] | None:
-    told = [_whole(core, _MOST_INDEX) for core in listed] if isinstance(listed, list) else []
-    known = [core for core in told if core is not None]
-    return tuple(known) if known and len(set(known)) == len(told) else None
+    indices = [_integer(core, _MOST_INDEX) for core in listed] if isinstance(listed, list) else []
+    valid = [core for core in indices if core is not None]
+    return tuple(valid) if valid and len(set(valid)) == len(indices) else None
 
 
 def _neighbours(listed: Any) -> tuple[int, ...] | None:
     """None without a list, which a device without links has too."""
     if not isinstance(listed, list):
         return None
-    told = (_whole(index, _MOST_INDEX) for index in listed)
-    return tuple(index for index in told if index is not None)
+    indices = (_integer(index, _MOST_INDEX) for index in listed)
+    return tuple(index for index in indices if index is not None)
 
 
 def _processes(listed: Any) -> tuple[tuple[int, str | None], ...] | None:
     """None without a list, and where all that can be read of it are no processes."""
     if not isinstance(listed, list):
         return None
-    told: dict[int, str | None] = {}
+    by_pid: dict[int, str | None] = {}
     is_unread = False
     for row in listed:
-        pid = _whole(row.get("pid"), _MOST_PID) if isinstance(row, dict) else None
+        pid = _integer(row.get("pid"), _MOST_PID) if isinstance(row, dict) else None
         program = _program(row.get("command")) if pid else None
         is_unread = is_unread or pid is None
         if pid and program != _OWN:
-            told.setdefault(pid, program)
-    return None if is_unread and not told else tuple(told.items())
+            by_pid.setdefault(pid, program)
+    return None if is_unread and not by_pid else tuple(by_pid.items())
 
 
 def _program(command: Any) -> str | None:
@@ -146,6 +146,6 @@ def _program(command: Any) -> str | None:
     return None if program is None else program[:64]
 
 
-def _whole(told: Any, most: int) -> int | None:
-    good = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= most
-    return told if good else None
+def _integer(value: Any, most: int) -> int | None:
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+    return value if good else None

@@ -36,24 +36,24 @@ def rows_of(text: str) -> list[dict[str, object]]:
             continue
         listed = devices[-1].get("neuron_processes")
         if isinstance(listed, list) and (pid := row.get("pid", "")):
-            told = int(pid) if pid.isdecimal() and len(pid) < 10 else None
-            listed.append({"pid": told, "command": row.get("command", "")})
+            pid_number = int(pid) if pid.isdecimal() and len(pid) < 10 else None
+            listed.append({"pid": pid_number, "command": row.get("command", "")})
     return devices
 
 
 def _device(row: Mapping[str, str]) -> dict[str, object]:
-    told: dict[str, object] = {"neuron_device": int(row[_DEVICE])}
-    told |= {key: row[heading] for heading, key in _COLUMNS.items() if heading in row}
+    fields: dict[str, object] = {"neuron_device": int(row[_DEVICE])}
+    fields |= {key: row[heading] for heading, key in _COLUMNS.items() if heading in row}
     size = quantity(row.get("neuron memory"), _BYTES)
     if not isinstance(size, Absence):
-        told["memory_size"] = round(size)
+        fields["memory_size"] = round(size)
     if "connected devices" in row:
-        told["connected_to"] = _numbers(row["connected devices"])
+        fields["connected_to"] = _numbers(row["connected devices"])
     if "neuron core ids" in row:
-        told["neuroncore_ids"] = _numbers(row["neuron core ids"])
+        fields["neuroncore_ids"] = _numbers(row["neuron core ids"])
     if "pid" in row:
-        told["neuron_processes"] = []
-    return told
+        fields["neuron_processes"] = []
+    return fields
 
 
 def _cells(text: str) -> Iterator[dict[str, str]]:
@@ -80,8 +80,8 @@ def _cells(text: str) -> Iterator[dict[str, str]]:
 def _numbers(cell: str) -> list[int] | None:
     """Of `12, 3` and `8-11`; None when there is something else."""
     numbers: list[int] = []
-    for part in cell.split(",") if cell else ():
-        match = _RANGE.fullmatch(part.strip())
+    for segment in cell.split(",") if cell else ():
+        match = _RANGE.fullmatch(segment.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not 0 <= last - first < _MOST_CORES:
             return None

@@ -21,7 +21,7 @@ class Load(NamedTuple):
     cores_per_device: int | None
     cores: dict[int, float | Absence]
     """Busy share by the number of a core, counted through all devices."""
-    whole: bool
+    is_complete: bool
     """Whether every runtime told its cores: one that is not told is then used by none."""
     corrected: dict[int, dict[str, int | Absence]]
     """Corrected errors by device and place."""
@@ -38,15 +38,15 @@ class Use(NamedTuple):
 
     def share(self, cores: Sequence[int]) -> float | Absence:
         """Of all these cores; of one that the runtime does not use it has nothing."""
-        told = [self.busy[core] for core in cores if core in self.busy]
-        known = [share for share in told if not isinstance(share, Absence)]
-        return sum(known) / len(cores) if told and len(known) == len(told) else Absence.ERROR
+        shares = [self.busy[core] for core in cores if core in self.busy]
+        valid = [share for share in shares if not isinstance(share, Absence)]
+        return sum(valid) / len(cores) if shares and len(valid) == len(shares) else Absence.ERROR
 
     def bytes_on(self, cores: Sequence[int]) -> int | Absence:
         """In the memory of these cores together."""
-        told = [self.memory[core] for core in cores if core in self.memory]
-        known = [size for size in told if not isinstance(size, Absence)]
-        return sum(known) if told and len(known) == len(told) else Absence.ERROR
+        sizes = [self.memory[core] for core in cores if core in self.memory]
+        valid = [size for size in sizes if not isinstance(size, Absence)]
+        return sum(valid) if sizes and len(valid) == len(sizes) else Absence.ERROR
 
 
 def parse(line: bytes) -> Load | None:
@@ -58,22 +58,22 @@ def parse(line: bytes) -> Load | None:
     if not isinstance(record, dict):
         return None
     hardware = _block(record.get("neuron_hardware_info"))
-    each = _whole(hardware.get("neuroncore_per_device_count"), _MOST_CORES)
+    each = _integer(hardware.get("neuroncore_per_device_count"), _MOST_CORES)
     runtimes = record.get("neuron_runtime_data")
     cores: dict[int, float | Absence] = {}
     uses: dict[int, Use] = {}
-    whole = isinstance(runtimes, list)
+    is_complete = isinstance(runtimes, list)
     for runtime in runtimes if isinstance(runtimes, list) else ():
         report = _block(_block(runtime).get("report"))
         used = _block(report.get("neuroncore_counters")).get("neuroncores_in_use")
-        whole &= isinstance(used, dict)
+        is_complete &= isinstance(used, dict)
         busy = {core: _busy(counters) for core, counters in _by_core(used).items()}
         for core, share in busy.items():
             cores[core] = _together(cores.get(core), share)
-        pid = _whole(runtime.get("pid"), _MOST_PID) if isinstance(runtime, dict) else None
+        pid = _integer(runtime.get("pid"), _MOST_PID) if isinstance(runtime, dict) else None
         if pid:
             uses[pid] = Use(busy, _memory(report))
-    return Load(each or None, cores, whole, _corrected(record), uses)
+    return Load(each or None, cores, is_complete, _corrected(record), uses)
 
 
 def cores_of(
@@ -86,7 +86,7 @@ def cores_of(
     return cores or range(index * each, (index + 1) * each)
 
 
-def put_load(
+def collect_load(
     out: Collected, index: int, load: Load | Absence, cores: tuple[int, ...] | None
 ) -> None:
     """Busy shares of the device's cores and their mean, and its corrected errors.
@@ -100,33 +100,33 @@ def put_load(
     if numbers is None:
         out.miss("utilization_ratio", Absence.ERROR)
     else:
-        idle = 0.0 if load.whole else Absence.ERROR
+        idle = 0.0 if load.is_complete else Absence.ERROR
         shares = [load.cores.get(number, idle) for number in numbers]
         for core, share in enumerate(shares):
             out.put_or_miss("core_utilization_ratio", share, str(core))
-        known = [share for share in shares if not isinstance(share, Absence)]
-        mean = sum(known) / len(shares) if len(known) == len(shares) else Absence.ERROR
+        valid = [share for share in shares if not isinstance(share, Absence)]
+        mean = sum(valid) / len(shares) if len(valid) == len(shares) else Absence.ERROR
         out.put_or_miss("utilization_ratio", mean)
-    _put_corrected(out, load.corrected.get(index, {}))
+    _collect_corrected(out, load.corrected.get(index, {}))
 
 
-def _put_corrected(out: Collected, counts: dict[str, int | Absence]) -> None:
-    for place, count in counts.items():
-        out.put_or_miss("ecc_location_errors_total", count, "corrected", place)
-    known = [count for count in counts.values() if not isinstance(count, Absence)]
+def _collect_corrected(out: Collected, counts: dict[str, int | Absence]) -> None:
+    for location, count in counts.items():
+        out.put_or_miss("ecc_location_errors_total", count, "corrected", location)
+    valid = [count for count in counts.values() if not isinstance(count, Absence)]
     if counts:
-        total = sum(known) if len(known) == len(_CORRECTED) else Absence.ERROR
+        total = sum(valid) if len(valid) == len(_CORRECTED) else Absence.ERROR
         out.put_or_miss("ecc_errors_total", total, "corrected")
 
 
-def _block(told: Any) -> dict[str, Any]:
+def _block(value: Any) -> dict[str, Any]:
     """A part of the record, empty where it says that it could not be collected."""
-    return told if isinstance(told, dict) and not told.get("error") else {}
+    return value if isinstance(value, dict) and not value.get("error") else {}
 
 
-def _by_core(told: Any) -> dict[int, Any]:
+def _by_core(value: Any) -> dict[int, Any]:
     """What is told by the number of a core."""
-    rows = told.items() if isinstance(told, dict) else ()
+    rows = value.items() if isinstance(value, dict) else ()
     return {
         int(name): row
         for name, row in rows
@@ -136,23 +136,25 @@ def _by_core(told: Any) -> dict[int, Any]:
 
 def _memory(report: dict[str, Any]) -> dict[int, int | Absence]:
     """Bytes by core; every use of it must be told."""
-    told = _block(report.get("memory_used")).get("neuron_runtime_used_bytes")
-    breakdown = told.get("usage_breakdown") if isinstance(told, dict) else None
+    used_bytes = _block(report.get("memory_used")).get("neuron_runtime_used_bytes")
+    breakdown = used_bytes.get("usage_breakdown") if isinstance(used_bytes, dict) else None
     cores = breakdown.get("neuroncore_memory_usage") if isinstance(breakdown, dict) else None
     return {core: _sum(uses) for core, uses in _by_core(cores).items()}
 
 
 def _sum(uses: Any) -> int | Absence:
-    told = [_whole(size, _MOST_BYTES) for size in uses.values()] if isinstance(uses, dict) else []
-    known = [size for size in told if size is not None]
-    return sum(known) if told and len(known) == len(told) else Absence.ERROR
+    sizes = (
+        [_integer(size, _MOST_BYTES) for size in uses.values()] if isinstance(uses, dict) else []
+    )
+    valid = [size for size in sizes if size is not None]
+    return sum(valid) if sizes and len(valid) == len(sizes) else Absence.ERROR
 
 
 def _busy(counters: Any) -> float | Absence:
-    told = counters.get("neuroncore_utilization") if isinstance(counters, dict) else None
-    if isinstance(told, bool) or not isinstance(told, int | float):
+    percent = counters.get("neuroncore_utilization") if isinstance(counters, dict) else None
+    if isinstance(percent, bool) or not isinstance(percent, int | float):
         return Absence.ERROR
-    return min(told / _FULL, 1.0) if 0 <= told <= _FULL + _SLACK else Absence.ERROR
+    return min(percent / _FULL, 1.0) if 0 <= percent <= _FULL + _SLACK else Absence.ERROR
 
 
 def _together(before: float | Absence | None, share: float | Absence) -> float | Absence:
@@ -168,17 +170,19 @@ def _together(before: float | Absence | None, share: float | Absence) -> float |
 def _corrected(record: dict[str, Any]) -> dict[int, dict[str, int | Absence]]:
     counters = _block(_block(record.get("system_data")).get("neuron_hw_counters"))
     rows = counters.get("neuron_devices")
-    told: dict[int, dict[str, int | Absence]] = {}
+    by_device: dict[int, dict[str, int | Absence]] = {}
     for row in rows if isinstance(rows, list) else ():
-        index = _whole(row.get("neuron_device_index"), 9999) if isinstance(row, dict) else None
+        index = _integer(row.get("neuron_device_index"), 9999) if isinstance(row, dict) else None
         if index is not None:
-            counts = ((place, _whole(row.get(name), _MOST_ERRORS)) for name, place in _CORRECTED)
-            told[index] = {
-                place: Absence.ERROR if count is None else count for place, count in counts
+            counts = (
+                (location, _integer(row.get(name), _MOST_ERRORS)) for name, location in _CORRECTED
+            )
+            by_device[index] = {
+                location: Absence.ERROR if count is None else count for location, count in counts
             }
-    return told
+    return by_device
 
 
-def _whole(told: Any, most: int) -> int | None:
-    good = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= most
-    return told if good else None
+def _integer(value: Any, most: int) -> int | None:
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+    return value if good else None

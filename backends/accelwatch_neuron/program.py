@@ -5,7 +5,7 @@ from pathlib import Path
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse
 
 _FORMS: tuple[tuple[str, ...], ...] = (
@@ -30,18 +30,18 @@ class Program:
         refused: ReadError | None = None
         for form in forms:
             try:
-                told = parse(self._run(form, TIMEOUT_S / min(2, len(forms))))
+                listing = parse(self._run(form, TIMEOUT_S / min(2, len(forms))))
             except DeviceTimeout:
                 raise
             except ReadError as error:
                 refused = refused or error
                 continue
             self._form = form
-            return told
+            return listing
         self._form = None
         assert refused is not None
         raise refused
 
     def _run(self, form: tuple[str, ...], timeout_s: float) -> bytes:
-        judge = parsed if any("json" in word for word in form) else closed
-        return output_of(self._path, *form, timeout_s=timeout_s, is_whole=judge(parse))
+        make_check = parsed if any("json" in argument for argument in form) else closed
+        return output_of(self._path, *form, timeout_s=timeout_s, is_complete=make_check(parse))

@@ -10,7 +10,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
 
 VENDOR = "neuron"
-_PLACE = "sys/devices/virtual/neuron_device"
+_DEVICE_ROOT = "sys/devices/virtual/neuron_device"
 _FOLDER = re.compile(r"neuron(\d{1,4})")
 _INDEX = re.compile(r"[0-9]{1,4}")
 _CORE = re.compile(r"neuron_core\d{1,3}")
@@ -24,7 +24,7 @@ _REPAIRABLE = "mem_ecc_repairable_uncorrected"
 
 def folders(root: Path) -> dict[int, Path]:
     """Folder of each device by its index; empty without the driver."""
-    named = ((_FOLDER.fullmatch(path.name), path) for path in sysfs.list_dir(root / _PLACE))
+    named = ((_FOLDER.fullmatch(path.name), path) for path in sysfs.list_dir(root / _DEVICE_ROOT))
     return {int(match[1]): path for match, path in named if match}
 
 
@@ -52,35 +52,35 @@ def driver_version(root: Path) -> str | None:
     return _text(root / "sys/module/neuron/version")
 
 
-def put_ecc(out: Collected, folder: Path) -> None:
+def collect_ecc(out: Collected, folder: Path) -> None:
     """Uncorrected errors by place and together; those that a reload of the driver repairs.
 
     The driver counts an error of the HBM as repairable or as uncorrected, never as both.
     """
-    counts = [(place, count(folder / "stats/hardware" / name)) for name, place in _ECC]
-    for place, told in counts:
-        out.put_or_miss("ecc_location_errors_total", told, "uncorrected", place)
+    counts = [(location, count(folder / "stats/hardware" / name)) for name, location in _ECC]
+    for location, errors in counts:
+        out.put_or_miss("ecc_location_errors_total", errors, "uncorrected", location)
     repairable = count(folder / "stats/hardware" / _REPAIRABLE)
     out.put_or_miss("ecc_location_errors_total", repairable, "uncorrected", "hbm_repairable")
     wanting = repairable if isinstance(repairable, Absence) else repairable > 0
     out.put_or_miss("memory_repair_pending", wanting)
-    together = [told for _, told in counts]
+    together = [errors for _, errors in counts]
     if repairable is not Absence.UNSUPPORTED:
         together.append(repairable)
     out.put_or_miss("ecc_errors_total", _sum(together), "uncorrected")
 
 
-def put_corrected(out: Collected, folder: Path) -> None:
+def collect_corrected(out: Collected, folder: Path) -> None:
     """Errors that were corrected, where the driver counts them; else what is there stays."""
-    counts = [(place, count(folder / "stats/hardware" / name)) for name, place in _CORRECTED]
-    if all(told is Absence.UNSUPPORTED for _, told in counts):
+    counts = [(location, count(folder / "stats/hardware" / name)) for name, location in _CORRECTED]
+    if all(errors is Absence.UNSUPPORTED for _, errors in counts):
         return
-    for place, told in counts:
-        out.put_or_miss("ecc_location_errors_total", told, "corrected", place)
-    out.put_or_miss("ecc_errors_total", _sum([told for _, told in counts]), "corrected")
+    for location, errors in counts:
+        out.put_or_miss("ecc_location_errors_total", errors, "corrected", location)
+    out.put_or_miss("ecc_errors_total", _sum([errors for _, errors in counts]), "corrected")
 
 
-def put_memory(out: Collected, folder: Path) -> None:
+def collect_memory(out: Collected, folder: Path) -> None:
     """Device memory in use, bytes: of all cores, by what it is used for, added up.
 
     The driver adds and takes away in `total`; `present` is the last change.
@@ -101,23 +101,23 @@ def cores(folder: Path) -> list[Path]:
 
 def neighbours(folder: Path) -> tuple[int, ...] | None:
     """Indices of the devices it has links to; None where the driver does not say it to us."""
-    told = sysfs.read_text(folder / "connected_devices")
-    if isinstance(told, Absence):
+    text = sysfs.read_text(folder / "connected_devices")
+    if isinstance(text, Absence):
         return None
-    words = [word.strip() for word in told.split(",")]
-    return tuple(int(word) for word in words if _INDEX.fullmatch(word))
+    tokens = [token.strip() for token in text.split(",")]
+    return tuple(int(token) for token in tokens if _INDEX.fullmatch(token))
 
 
 def _architecture(folder: Path, name: str) -> str | None:
     """Drivers show it for the device, for its cores, or both."""
-    place = f"info/architecture/{name}"
-    return _text(folder / place) or _text(folder / "neuron_core0" / place)
+    attribute = f"info/architecture/{name}"
+    return _text(folder / attribute) or _text(folder / "neuron_core0" / attribute)
 
 
 def count(path: Path) -> int | Absence:
     """A counter, which is a file or a folder with a `total`."""
-    told = sysfs.read_int(path / "total" if path.is_dir() else path)
-    return Absence.ERROR if isinstance(told, int) and told < 0 else told
+    raw = sysfs.read_int(path / "total" if path.is_dir() else path)
+    return Absence.ERROR if isinstance(raw, int) and raw < 0 else raw
 
 
 def _sum(counts: list[int | Absence]) -> int | Absence:
@@ -129,8 +129,8 @@ def _sum(counts: list[int | Absence]) -> int | Absence:
 
 
 def _text(path: Path) -> str | None:
-    told = sysfs.read_text(path)
-    if isinstance(told, Absence):
+    text = sysfs.read_text(path)
+    if isinstance(text, Absence):
         return None
-    clean = printable(told, instead="").strip()[:_MAX_TEXT]
+    clean = printable(text, instead="").strip()[:_MAX_TEXT]
     return None if clean.lower() in ("", "n/a", "none", "unknown", "invalid", "0") else clean

@@ -124,8 +124,10 @@ class NvidiaBackend:
         devices = [
             identity.provisional(root, index, gpu, version) for index, gpu in enumerate(gpus)
         ]
-        ours = [one for one in devices if presence.refusal(root, one.device_nodes) is None]
-        return [one for one in ours if not tegra.is_integrated(root) or _on_the_bus(root, one)]
+        ours = [device for device in devices if presence.refusal(root, device.device_nodes) is None]
+        return [
+            device for device in ours if not tegra.is_integrated(root) or _on_the_bus(root, device)
+        ]
 
     def _use(self, source: DriverSource) -> Opened:
         opened = source.open()

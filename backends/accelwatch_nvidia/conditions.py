@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from accelwatch.backend_kit.recovery_action import asks_device
+from accelwatch.backend_kit.recovery_action import concerns_device
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_nvidia import fabric, fields, mapping, placement
 from accelwatch_nvidia.calls import FABRIC_STRUCTURES, PLATFORM_STRUCTURES, SRAM_STRUCTURES
-from accelwatch_nvidia.mapping import Outcome, put_first
+from accelwatch_nvidia.mapping import Outcome, record_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
 MAX_FANS = 16
@@ -36,7 +36,7 @@ def read_throttle(
     answer = calls.first(_REASONS_NOW)
     if "clocks" in groups:
         idle = answer if isinstance(answer, Absence) else mapping.idle(answer, supported)
-        put_first(collected, ("clocks_idle",), idle)
+        record_first(collected, ("clocks_idle",), idle)
     if isinstance(answer, Absence):
         collected.miss("throttle_active", answer)
         return
@@ -46,9 +46,9 @@ def read_throttle(
 
 def read_memory(calls: DeviceCalls, collected: Collected) -> None:
     """Size, use and reservation; the older call counts the reservation as used."""
-    answer = calls.ask("nvmlDeviceGetMemoryInfo", calls.library.nvmlMemory_v2)
+    answer = calls.query("nvmlDeviceGetMemoryInfo", calls.library.nvmlMemory_v2)
     if answer is Absence.UNSUPPORTED:
-        answer = calls.ask("nvmlDeviceGetMemoryInfo")
+        answer = calls.query("nvmlDeviceGetMemoryInfo")
     elif not isinstance(answer, Absence):
         collected.put("memory_reserved_bytes", answer.reserved)
     if isinstance(answer, Absence):
@@ -69,14 +69,14 @@ def read_recovery(
     action = answers[fields.RECOVERY_ACTION, 0]
     if not isinstance(action, Absence):
         name = mapping.recovery_action(int(action))
-        collected.put("reset_required", int(asks_device(name)))
+        collected.put("reset_required", int(concerns_device(name)))
         collected.put("recovery_action_info", 1, name)
         return
     collected.miss("recovery_action_info", action)
     older = [answers[pair, 0] for pair in (fields.RESET_STATUS, fields.DRAIN_AND_RESET_STATUS)]
-    known = [status for status in older if not isinstance(status, Absence)]
-    if known:
-        collected.put("reset_required", int(any(known)))
+    available = [status for status in older if not isinstance(status, Absence)]
+    if available:
+        collected.put("reset_required", int(any(available)))
     else:
         collected.miss("reset_required", action)
 
@@ -93,7 +93,7 @@ def read_repairs(calls: DeviceCalls, collected: Collected) -> None:
     pair = (fields.BANK_REMAP_PENDING, 0)
     if calls.fields([pair])[pair] == 1:
         collected.put("memory_repair_pending", 1)
-    answer = calls.ask("nvmlDeviceGetRepairStatus")
+    answer = calls.query("nvmlDeviceGetRepairStatus")
     if isinstance(answer, Absence):
         collected.miss("compute_repair_pending", answer)
         return
@@ -107,7 +107,7 @@ def read_sram(calls: DeviceCalls, collected: Collected) -> None:
     """Whether uncorrected SRAM errors have passed the limit that NVIDIA has for the part."""
     status = calls.structure("nvmlDeviceGetSramEccErrorStatus", SRAM_STRUCTURES)
     exceeded = status if isinstance(status, Absence) else int(status.bThresholdExceeded != 0)
-    put_first(collected, ("sram_error_threshold_exceeded",), exceeded)
+    record_first(collected, ("sram_error_threshold_exceeded",), exceeded)
 
 
 def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
@@ -125,17 +125,17 @@ def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
     else:
         collected.put("fabric_state_info", 1, registration.state)
     cluster = placement.uuid_text(bytes(info.clusterUuid))
-    placement.put_fabric(collected, registration, str(info.cliqueId), cluster)
+    placement.record_fabric(collected, registration, str(info.cliqueId), cluster)
     return registration.notes
 
 
 def read_platform(calls: DeviceCalls, collected: Collected) -> None:
     """Chassis, slot, tray and host; and the module, which a GPU without a chassis has too."""
-    module = calls.ask("nvmlDeviceGetModuleId")
+    module = calls.query("nvmlDeviceGetModuleId")
     if isinstance(module, Absence):
         collected.miss("platform_module_info", module)
     else:
-        placement.put_module(collected, str(module))
+        placement.record_module(collected, str(module))
     info = calls.structure("nvmlDeviceGetPlatformInfo", PLATFORM_STRUCTURES)
     if isinstance(info, Absence):
         collected.miss("platform_info", info)
@@ -143,7 +143,7 @@ def read_platform(calls: DeviceCalls, collected: Collected) -> None:
     serial, *numbers = (_raw(info, field) for field in _PLATFORM)
     slot, tray, host = (str(number[0]) for number in numbers)
     text = serial.partition(b"\0")[0].decode("ascii", "replace").strip()
-    placement.put_platform(collected, text, slot, tray, host)
+    placement.record_platform(collected, text, slot, tray, host)
 
 
 _PLATFORM = ("chassisSerialNumber", "slotNumber", "trayIndex", "hostId")
@@ -151,8 +151,8 @@ _PLATFORM = ("chassisSerialNumber", "slotNumber", "trayIndex", "hostId")
 
 def _raw(structure: Any, field: str) -> bytes:
     """Bytes of a field: pynvml takes numbers of one byte for UTF-8 text, and fails from 128 on."""
-    place = getattr(type(structure), field)
-    return bytes(structure)[place.offset : place.offset + place.size]
+    descriptor = getattr(type(structure), field)
+    return bytes(structure)[descriptor.offset : descriptor.offset + descriptor.size]
 
 
 def slowdown_margin(calls: DeviceCalls) -> Number | Absence:
@@ -169,15 +169,15 @@ def read_headroom(collected: Collected, slowdown: Number | Absence) -> None:
         outcome = collected.absent.get(("temperature_margin_celsius",), Absence.UNSUPPORTED)
     elif not isinstance(slowdown, Absence):
         outcome = mapping.celsius(margin - slowdown)
-    put_first(collected, ("temperature_headroom_celsius",), outcome)
+    record_first(collected, ("temperature_headroom_celsius",), outcome)
 
 
 def fan_count(calls: DeviceCalls) -> int | Absence:
     """Number of fans; on drivers that cannot say, 1 where the first fan can be read."""
-    answer = calls.ask("nvmlDeviceGetNumFans")
+    answer = calls.query("nvmlDeviceGetNumFans")
     if not isinstance(answer, Absence):
         return int(answer)
-    single = calls.ask("nvmlDeviceGetFanSpeed")
+    single = calls.query("nvmlDeviceGetFanSpeed")
     return single if isinstance(single, Absence) else 1
 
 
@@ -187,11 +187,11 @@ def read_fans(calls: DeviceCalls, collected: Collected, count: int | Absence) ->
         collected.miss("fan_speed_ratio", count)
         return
     for fan in range(min(count, MAX_FANS)):
-        answer = calls.ask("nvmlDeviceGetFanSpeed_v2", fan)
+        answer = calls.query("nvmlDeviceGetFanSpeed_v2", fan)
         if answer is Absence.UNSUPPORTED and fan == 0:
-            answer = calls.ask("nvmlDeviceGetFanSpeed")
+            answer = calls.query("nvmlDeviceGetFanSpeed")
         outcome = answer if isinstance(answer, Absence) else mapping.free_percent(answer)
-        put_first(collected, ("fan_speed_ratio", str(fan)), outcome)
+        record_first(collected, ("fan_speed_ratio", str(fan)), outcome)
     if count:
-        answer = calls.ask("nvmlDeviceGetFanSpeedRPM")
-        put_first(collected, ("fan_speed_rpm", "0"), answer)
+        answer = calls.query("nvmlDeviceGetFanSpeedRPM")
+        record_first(collected, ("fan_speed_rpm", "0"), answer)

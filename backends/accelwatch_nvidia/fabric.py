@@ -81,11 +81,11 @@ def from_numbers(state: int, status: int, health_mask: int, summary: int) -> Reg
     if summary not in _HEALTHY and summary != _LIMITED_CAPACITY and not faults:
         faults.append("unhealthy" if summary == 2 else f"health summary {summary}")
     limited = summary == _LIMITED_CAPACITY
-    ended = f"registration ended with NVML status {status}" if status else ""
-    return _judged(STATES.get(state, str(state)), ended, faults, limited=limited)
+    failure = f"registration ended with NVML status {status}" if status else ""
+    return _registration(STATES.get(state, str(state)), failure, faults, limited=limited)
 
 
-_GOOD_WORDS: Mapping[str, frozenset[str]] = {
+_GOOD_TEXTS: Mapping[str, frozenset[str]] = {
     "bandwidth": frozenset({"full"}),
     "route_recovery_in_progress": frozenset({"false"}),
     "route_unhealthy": frozenset({"false"}),
@@ -100,31 +100,31 @@ _NO_FAILURE = ("success", "n/a", "")
 """Other words are NVML's sentence for the return code, `Unknown Error` among them."""
 
 
-def from_words(state: str, status: str, health: Mapping[str, str]) -> Registration:
+def from_texts(state: str, status: str, health: Mapping[str, str]) -> Registration:
     """Registration of nvidia-smi's `fabric` element; `health` holds the text of each of its leaves."""
     from accelwatch_nvidia import smi_text  # not where NVML is read
 
     faults = [
         f"{tag.replace('_', ' ')}: {text}"
-        for tag, good in _GOOD_WORDS.items()
+        for tag, good in _GOOD_TEXTS.items()
         if (text := health.get(tag, "N/A"))
         and smi_text.absence(text) is None
         and text.lower() not in good
     ]
-    ended = "" if status.lower() in _NO_FAILURE else status
+    failure = "" if status.lower() in _NO_FAILURE else status
     limited = health.get("summary", "").lower() == "limited capacity"
-    return _judged(smi_text.word(state), ended, faults, limited=limited)
+    return _registration(smi_text.label_value(state), failure, faults, limited=limited)
 
 
-def _judged(state: str, ended: str, faults: list[str], *, limited: bool) -> Registration:
+def _registration(state: str, failure: str, faults: list[str], *, limited: bool) -> Registration:
     """`completed` holds only for a registration that succeeded on a fabric without a fault.
 
     How it `ended` counts for a completed one alone (nvml.h, nvmlGpuFabricInfo_v2_t).
     """
     if limited:
         faults = [*faults, "limited capacity"]
-    failed = bool(ended) and state == "completed"
-    notes = tuple(f"fabric: {text}" for text in ([ended] if failed else []) + faults)
+    failed = bool(failure) and state == "completed"
+    notes = tuple(f"fabric: {text}" for text in ([failure] if failed else []) + faults)
     if state != "completed" or not notes:
         return Registration(state, notes)
     if failed:

@@ -20,22 +20,22 @@ _FIELD = Struct("@IIqqII8s")
 """nvmlFieldValue_t (nvml.h): field, scope, moment, latency, type of the value, return code, value."""
 _KINDS = tuple(Struct(f"@{kind}").unpack_from for kind in "dILQqiH")
 """How each nvmlValueType_t is read out of nvmlValue_t (nvml.h)."""
-_ALL_ONES = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
+_ALL_BITS_SET = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
 
 
-def ask(
-    call: Callable[..., int], handle: Any, asked: tuple[FieldPair, ...]
+def query(
+    call: Callable[..., int], handle: Any, pairs: tuple[FieldPair, ...]
 ) -> tuple[int, Iterator[tuple[int, Number | Absence]]]:
     """The return code of the whole call; then of each field in turn its own, and its value."""
-    question = _packed(asked)
+    question = _packed(pairs)
     rows = create_string_buffer(question, len(question))
-    code = call(handle, c_int(len(asked)), rows)
+    code = call(handle, c_int(len(pairs)), rows)
     return code, map(_answer, _FIELD.iter_unpack(rows))
 
 
 @lru_cache(maxsize=128)
-def _packed(asked: tuple[FieldPair, ...]) -> bytes:
-    return b"".join(_FIELD.pack(field, scope, 0, 0, 0, 0, b"") for field, scope in asked)
+def _packed(pairs: tuple[FieldPair, ...]) -> bytes:
+    return b"".join(_FIELD.pack(field, scope, 0, 0, 0, 0, b"") for field, scope in pairs)
 
 
 def _answer(row: tuple[Any, ...]) -> tuple[int, Number | Absence]:
@@ -48,4 +48,4 @@ def _number(kind: int, value: bytes) -> Number | Absence:
     if kind >= len(_KINDS):
         return Absence.ERROR
     number: Number = _KINDS[kind](value)[0]
-    return Absence.UNSUPPORTED if number in _ALL_ONES else number
+    return Absence.UNSUPPORTED if number in _ALL_BITS_SET else number

@@ -47,8 +47,8 @@ class GpmSampler:
         self._instance = gpu_instance
         self._metrics = METRICS if gpu_instance is None else _PARTITION_METRICS
         self._samples: list[Handle] = []
-        self._taken = 0
-        self._taken_at = 0.0
+        self._sampled = 0
+        self._sampled_at = 0.0
         self._supported: bool | None = None
         self._request: Any = None
 
@@ -60,21 +60,21 @@ class GpmSampler:
         A single reading takes both samples now, 100 ms apart, when the group `pipes` is on, and none
         otherwise.
         """
-        wanted = [
+        requested = [
             (number, series) for number, series, group in self._metrics if group in groups | {""}
         ]
-        why = self._locked(calls, wanted, sample=not one_shot or "pipes" in groups)
+        why = self._locked(calls, requested, sample=not one_shot or "pipes" in groups)
         if why is Absence.NOT_COLLECTED and one_shot and "pipes" in groups:
             time.sleep(MIN_INTERVAL_S)
-            why = self._locked(calls, wanted, sample=True)
+            why = self._locked(calls, requested, sample=True)
         return (
-            dict.fromkeys((series for _, series in wanted), why)
+            dict.fromkeys((series for _, series in requested), why)
             if isinstance(why, Absence)
             else why
         )
 
     def _locked(
-        self, calls: DeviceCalls, wanted: list[tuple[int, Series]], *, sample: bool
+        self, calls: DeviceCalls, requested: list[tuple[int, Series]], *, sample: bool
     ) -> dict[Series, Outcome] | Absence:
         if self._supported is False:
             return Absence.UNSUPPORTED
@@ -84,13 +84,13 @@ class GpmSampler:
             why = self._unsupported(calls)
             if why is None:
                 why = self._sample(calls) if sample else Absence.NOT_COLLECTED
-            return self._evaluate(calls, wanted) if why is None else why
+            return self._evaluate(calls, requested) if why is None else why
         finally:
             self._lock.release()
 
     def _unsupported(self, calls: DeviceCalls) -> Absence | None:
         if self._supported is None:
-            answer = calls.ask("nvmlGpmQueryDeviceSupport")
+            answer = calls.query("nvmlGpmQueryDeviceSupport")
             if isinstance(answer, Absence):
                 self._supported = False if answer is Absence.UNSUPPORTED else None
                 return answer
@@ -100,8 +100,8 @@ class GpmSampler:
     def _sample(self, calls: DeviceCalls) -> Absence | None:
         """Take the next sample; None when there is a pair, else why there is none."""
         now = time.monotonic()
-        if self._taken and now - self._taken_at < MIN_INTERVAL_S:
-            return None if self._taken > 1 else Absence.NOT_COLLECTED
+        if self._sampled and now - self._sampled_at < MIN_INTERVAL_S:
+            return None if self._sampled > 1 else Absence.NOT_COLLECTED
         try:
             while len(self._samples) < 2:
                 self._samples.append(calls.library.nvmlGpmSampleAlloc())
@@ -113,44 +113,44 @@ class GpmSampler:
         else:
             answer = calls.fill("nvmlGpmMigSampleGet", self._instance, older)
         if answer is not None:
-            self._taken = 0
+            self._sampled = 0
             self._supported = False if answer is Absence.UNSUPPORTED else self._supported
             return answer
         self._samples = [newer, older]
-        self._taken += 1
-        self._taken_at = now
-        return None if self._taken > 1 else Absence.NOT_COLLECTED
+        self._sampled += 1
+        self._sampled_at = now
+        return None if self._sampled > 1 else Absence.NOT_COLLECTED
 
     def _evaluate(
-        self, calls: DeviceCalls, wanted: list[tuple[int, Series]]
+        self, calls: DeviceCalls, requested: list[tuple[int, Series]]
     ) -> dict[Series, Outcome]:
         request = self._request = self._request or calls.library.c_nvmlGpmMetricsGet_t()
         request.version = 1
-        request.numMetrics = len(wanted)
+        request.numMetrics = len(requested)
         request.sample1, request.sample2 = self._samples
-        for place, (number, _) in enumerate(wanted):
-            request.metrics[place].metricId = number
+        for position, (number, _) in enumerate(requested):
+            request.metrics[position].metricId = number
         try:
             calls.library.nvmlGpmMetricsGet(request)
         except calls.library.NVMLError:
-            return {series: Absence.ERROR for _, series in wanted}
+            return {series: Absence.ERROR for _, series in requested}
         outcomes: dict[Series, Outcome] = {}
-        for place, (_, series) in enumerate(wanted):
-            metric = request.metrics[place]
+        for position, (_, series) in enumerate(requested):
+            metric = request.metrics[position]
             failed = metric.nvmlReturn != 0
             outcomes[series] = Absence.UNSUPPORTED if failed else mapping.percent(metric.value)
         return outcomes
 
     def restart(self, *, library_restarted: bool) -> None:
         """Begin with a first sample again; samples of a library that was shut down are void."""
-        self._taken = 0
+        self._sampled = 0
         self._supported = None
         if library_restarted:
             self._samples = []
 
     def close(self, calls: DeviceCalls) -> None:
         """Free the samples."""
-        samples, self._samples, self._taken = self._samples, [], 0
+        samples, self._samples, self._sampled = self._samples, [], 0
         for sample in samples:
             try:
                 calls.library.nvmlGpmSampleFree(sample)

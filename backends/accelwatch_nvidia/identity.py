@@ -68,18 +68,18 @@ def complete(
     fields: dict[str, str | None] = {}
     absent: dict[str, Absence] = {}
     for field, function in _TEXTS:
-        answer = calls.ask(function)
-        known = getattr(device, field)
+        answer = calls.query(function)
+        current = getattr(device, field)
         if isinstance(answer, Absence):
             fails = answer is not Absence.UNSUPPORTED and before is not None
-            fields[field] = getattr(before, field) if fails and known is None else known
+            fields[field] = getattr(before, field) if fails and current is None else current
         else:
-            fields[field] = _text(answer) or known
+            fields[field] = _text(answer) or current
         if isinstance(answer, Absence) and fields[field] is None:
             absent[field] = answer
     bus = _pci_bus_id(calls) or device.pci_bus_id
-    minor = calls.ask("nvmlDeviceGetMinorNumber")
-    architecture = calls.ask("nvmlDeviceGetArchitecture")
+    minor = calls.query("nvmlDeviceGetMinorNumber")
+    architecture = calls.query("nvmlDeviceGetArchitecture")
     return msgspec.structs.replace(
         device,
         **fields,
@@ -101,21 +101,21 @@ def _text(answer: str | bytes) -> str:
 
 
 def _pci_bus_id(calls: DeviceCalls) -> str | None:
-    answer = calls.ask("nvmlDeviceGetPciInfo")
+    answer = calls.query("nvmlDeviceGetPciInfo")
     return None if isinstance(answer, Absence) else normal_pci_bus_id(_text(answer.busId))
 
 
 def memory_kind(calls: DeviceCalls) -> MemoryKind:
     """Shared where NVML says that there is no device memory to report (GB10, Jetson)."""
     for arguments in ((calls.library.nvmlMemory_v2,), ()):
-        if calls.ask("nvmlDeviceGetMemoryInfo", *arguments) is not Absence.UNSUPPORTED:
+        if calls.query("nvmlDeviceGetMemoryInfo", *arguments) is not Absence.UNSUPPORTED:
             return MemoryKind.DEDICATED
     return MemoryKind.SHARED
 
 
 def mig_mode(calls: DeviceCalls) -> str | None:
     """`enabled` or `disabled`; None on a GPU without MIG."""
-    answer = calls.ask("nvmlDeviceGetMigMode")
+    answer = calls.query("nvmlDeviceGetMigMode")
     if isinstance(answer, Absence):
         return None
     return "enabled" if answer[0] else "disabled"

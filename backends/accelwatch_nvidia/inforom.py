@@ -45,7 +45,7 @@ class Inforom:
 
 
 def _validated(calls: DeviceCalls) -> Outcome:
-    answer = calls.ask("nvmlDeviceValidateInforom")
+    answer = calls.query("nvmlDeviceValidateInforom")
     if returns.CORRUPTED_INFOROM in calls.codes:
         return 1
     return answer if isinstance(answer, Absence) else 0

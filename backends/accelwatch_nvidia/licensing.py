@@ -20,12 +20,12 @@ STATES = frozenset(
 
 def read_license(calls: DeviceCalls, collected: Collected) -> None:
     """The state of a virtual GPU's license; unsupported on any other GPU."""
-    mode = calls.ask("nvmlDeviceGetVirtualizationMode")
+    mode = calls.query("nvmlDeviceGetVirtualizationMode")
     if isinstance(mode, Absence) or mode != VIRTUAL:
         why = mode if isinstance(mode, Absence) else Absence.UNSUPPORTED
         collected.miss("vgpu_license_info", why)
         return
-    answer = calls.ask("nvmlDeviceGetGridLicensableFeatures_v4")
+    answer = calls.query("nvmlDeviceGetGridLicensableFeatures_v4")
     if isinstance(answer, Absence):
         collected.miss("vgpu_license_info", answer)
         return

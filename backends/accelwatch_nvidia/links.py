@@ -6,7 +6,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import fields
-from accelwatch_nvidia.mapping import put_first
+from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
 MAX_LINKS = 36
@@ -21,24 +21,24 @@ def read_links(
     states = _nvlink_states(calls)
     if isinstance(states, Absence):
         for key in ("interconnect_links", "interconnect_errors_total"):
-            put_first(collected, (key,), states)
+            record_first(collected, (key,), states)
     elif states:
-        put_count(collected, states)
+        record_count(collected, states)
         _counters(calls, collected, list(states), in_detail="links" in groups)
     _chip_to_chip(calls, collected)
     if "links" not in groups or isinstance(states, Absence):
         return ()
-    return put_each(collected, states, {number: _remote(calls, number) for number in states})
+    return record_each(collected, states, {number: _remote(calls, number) for number in states})
 
 
-def put_count(collected: Collected, states: Mapping[int, bool]) -> None:
+def record_count(collected: Collected, states: Mapping[int, bool]) -> None:
     """Record how many links are up, and how many are down."""
     up = sum(states.values())
     collected.put("interconnect_links", up, "nvlink", "up")
     collected.put("interconnect_links", len(states) - up, "nvlink", "down")
 
 
-def put_each(
+def record_each(
     collected: Collected, states: Mapping[int, bool], remotes: Mapping[int, str | None]
 ) -> tuple[Link, ...]:
     """Record the state of each link; the links with their peers."""
@@ -50,7 +50,7 @@ def put_each(
     )
 
 
-def put_errors(
+def record_errors(
     collected: Collected,
     kind: str,
     by_link: Mapping[int, Number | Absence],
@@ -58,7 +58,7 @@ def put_errors(
     in_detail: bool,
 ) -> None:
     """Record an error counter of each link: their sum, and themselves in detail."""
-    _put_sum(collected, ("interconnect_errors_total", "nvlink", kind), list(by_link.values()))
+    _record_sum(collected, ("interconnect_errors_total", "nvlink", kind), list(by_link.values()))
     for link, count in by_link.items():
         if in_detail and not isinstance(count, Absence):
             collected.put("link_errors_total", count, "nvlink", str(link), kind)
@@ -68,7 +68,7 @@ def _nvlink_states(calls: DeviceCalls) -> dict[int, bool] | Absence:
     """Whether each link is active, by link number; an absence when none could be asked."""
     states: dict[int, bool] = {}
     for number in range(MAX_LINKS):
-        answer = calls.ask("nvmlDeviceGetNvLinkState", number)
+        answer = calls.query("nvmlDeviceGetNvLinkState", number)
         if isinstance(answer, Absence):
             if number == 0:
                 return answer
@@ -90,12 +90,14 @@ def _counters(
     answers = calls.fields([*errors, *traffic, *totals])
     for field, kind in fields.LINK_ERRORS:
         by_link = {link: answers[field, link] for link in links}
-        put_errors(collected, kind, by_link, in_detail=in_detail)
+        record_errors(collected, kind, by_link, in_detail=in_detail)
     for field, kind in fields.LINK_ERROR_TOTALS:
-        put_first(collected, ("interconnect_errors_total", "nvlink", kind), answers[field, 0])
+        record_first(collected, ("interconnect_errors_total", "nvlink", kind), answers[field, 0])
     for direction, choice in zip(_DIRECTIONS, fields.LINK_BYTES, strict=True):
         moved = {link: _bytes(answers, choice, link) for link in links}
-        _put_sum(collected, ("interconnect_bytes_total", "nvlink", direction), list(moved.values()))
+        _record_sum(
+            collected, ("interconnect_bytes_total", "nvlink", direction), list(moved.values())
+        )
         for link, count in moved.items():
             if in_detail and not isinstance(count, Absence):
                 collected.put("link_bytes_total", count, "nvlink", str(link), direction)
@@ -111,15 +113,17 @@ def _bytes(
     return Absence.UNSUPPORTED
 
 
-def _put_sum(collected: Collected, series: tuple[str, ...], parts: list[Number | Absence]) -> None:
+def _record_sum(
+    collected: Collected, series: tuple[str, ...], counts: list[Number | Absence]
+) -> None:
     """Record the sum over links, or why there is none: a sum with a part missing would be wrong."""
-    numbers = [part for part in parts if not isinstance(part, Absence)]
-    if len(numbers) == len(parts):
-        put_first(collected, series, sum(numbers))
+    numbers = [count for count in counts if not isinstance(count, Absence)]
+    if len(numbers) == len(counts):
+        record_first(collected, series, sum(numbers))
         return
-    reasons = [part for part in parts if isinstance(part, Absence)]
-    known = [why for why in reasons if why is not Absence.UNSUPPORTED]
-    put_first(collected, series, (known or reasons)[0])
+    reasons = [count for count in counts if isinstance(count, Absence)]
+    faults = [why for why in reasons if why is not Absence.UNSUPPORTED]
+    record_first(collected, series, (faults or reasons)[0])
 
 
 def _chip_to_chip(calls: DeviceCalls, collected: Collected) -> None:
@@ -129,15 +133,15 @@ def _chip_to_chip(calls: DeviceCalls, collected: Collected) -> None:
     if isinstance(count, Absence) or not 0 < count <= MAX_LINKS:
         return
     states = calls.fields([(fields.C2C_LINK_STATUS, link) for link in range(int(count))])
-    known = [state for state in states.values() if not isinstance(state, Absence)]
-    if known:
-        up = sum(1 for state in known if state)
+    available = [state for state in states.values() if not isinstance(state, Absence)]
+    if available:
+        up = sum(1 for state in available if state)
         collected.put("interconnect_links", up, "c2c", "up")
-        collected.put("interconnect_links", len(known) - up, "c2c", "down")
+        collected.put("interconnect_links", len(available) - up, "c2c", "down")
 
 
 def _remote(calls: DeviceCalls, number: int) -> str | None:
-    answer = calls.ask("nvmlDeviceGetNvLinkRemotePciInfo", number)
+    answer = calls.query("nvmlDeviceGetNvLinkRemotePciInfo", number)
     if isinstance(answer, Absence):
         return None
     bus = answer.busId

@@ -53,14 +53,14 @@ def running(calls: DeviceCalls, functions: Sequence[str]) -> Listed | Absence:
     """Processes by the first function that this driver has and the device supports."""
     answer: _Rows | Absence = Absence.UNSUPPORTED
     for function in functions:
-        answer = _ask(calls, function, _RUNNING, _FIRST_ROOM, _count_first)
+        answer = _query(calls, function, _RUNNING, _FIRST_ROOM, _count_first)
         if answer is not Absence.UNSUPPORTED:
             break
     if isinstance(answer, Absence):
         return answer
     rows: Iterable[tuple[int, ...]] = answer
     if answer.total > MAX_PROCESSES:
-        rows = nlargest(MAX_PROCESSES, rows, key=_known_memory)
+        rows = nlargest(MAX_PROCESSES, rows, key=_reported_memory)
     processes = [Running(row[0], None if row[1] == _NOT_AVAILABLE else row[1]) for row in rows]
     return Listed(processes, answer.total)
 
@@ -68,13 +68,13 @@ def running(calls: DeviceCalls, functions: Sequence[str]) -> Listed | Absence:
 def samples(calls: DeviceCalls, since_us: int, pids: Container[int]) -> list[Sample] | Absence:
     """Utilisation samples of these processes that are newer than a moment."""
     arrange = partial(_rows_first, since_us)
-    answer = _ask(calls, "nvmlDeviceGetProcessUtilization", _SAMPLE, 0, arrange)
+    answer = _query(calls, "nvmlDeviceGetProcessUtilization", _SAMPLE, 0, arrange)
     if isinstance(answer, Absence):
         return answer
     return [Sample(*row[:3]) for row in answer if row[0] in pids]
 
 
-def _known_memory(row: tuple[int, ...]) -> int:
+def _reported_memory(row: tuple[int, ...]) -> int:
     return 0 if row[1] == _NOT_AVAILABLE else row[1]
 
 
@@ -98,7 +98,7 @@ class _Rows:
         return self._layout.iter_unpack(self._bytes)
 
 
-def _ask(
+def _query(
     calls: DeviceCalls,
     function: str,
     layout: Struct,
@@ -115,7 +115,7 @@ def _ask(
         if code == returns.SUCCESS:
             return _Rows(layout, rows, min(count.value, room))
         if code != returns.INSUFFICIENT_SIZE:
-            return calls.judge(code, (function,))
+            return calls.absence_of(code, (function,))
         if count.value > MAX_ROWS:
             break
         room = count.value + count.value // 4 + 16  # more may have come meanwhile

@@ -155,7 +155,7 @@ def recovery_action(raw: int) -> str:
     return ACTIONS.get(raw, str(raw))
 
 
-def put_first(collected: Collected, series: Series, outcome: Outcome) -> None:
+def record_first(collected: Collected, series: Series, outcome: Outcome) -> None:
     """Record a value unless a better source gave one; among absences the more telling one stays."""
     if series in collected.values:
         return
@@ -174,7 +174,7 @@ def settle(
     """
     present = {series[0] for series in values}
     settled: dict[Series, Absence] = {}
-    whole: dict[str, Absence] = {}
+    of_quantity: dict[str, Absence] = {}
     for series, reason in absent.items():
         key = series[0]
         if series in values:
@@ -182,7 +182,7 @@ def settle(
         if key in present:
             if reason is not Absence.UNSUPPORTED:
                 settled[series] = reason
-        elif whole.get(key, Absence.UNSUPPORTED) is Absence.UNSUPPORTED:
-            whole[key] = reason
-    settled.update({(key,): reason for key, reason in whole.items()})
+        elif of_quantity.get(key, Absence.UNSUPPORTED) is Absence.UNSUPPORTED:
+            of_quantity[key] = reason
+    settled.update({(key,): reason for key, reason in of_quantity.items()})
     return settled

@@ -64,19 +64,21 @@ def profile_of(name: str | Absence, attributes: Any) -> str | None:
 
 def instances(calls: DeviceCalls, parent: Device) -> list[Instance]:
     """MIG devices of a GPU, in NVML's order; slots may be empty."""
-    count = calls.ask("nvmlDeviceGetMaxMigDeviceCount")
+    count = calls.query("nvmlDeviceGetMaxMigDeviceCount")
     instances: list[Instance] = []
     for slot in range(0 if isinstance(count, Absence) else min(count, MAX_SLOTS)):
-        handle = calls.ask("nvmlDeviceGetMigDeviceHandleByIndex", slot)
+        handle = calls.query("nvmlDeviceGetMigDeviceHandleByIndex", slot)
         if isinstance(handle, Absence):
             continue
         own = DeviceCalls(calls.nvml, handle, f"{parent.name} MIG {slot}")
-        ids = own.ask("nvmlDeviceGetGpuInstanceId"), own.ask("nvmlDeviceGetComputeInstanceId")
+        ids = own.query("nvmlDeviceGetGpuInstanceId"), own.query("nvmlDeviceGetComputeInstanceId")
         if isinstance(ids[0], Absence) or isinstance(ids[1], Absence):
             continue
-        uuid = own.ask("nvmlDeviceGetUUID")
-        profile = profile_of(own.ask("nvmlDeviceGetName"), own.ask("nvmlDeviceGetAttributes_v2"))
-        known = None if isinstance(uuid, Absence) else uuid
-        device = partition(parent, slot, ids, known, profile)
+        uuid = own.query("nvmlDeviceGetUUID")
+        profile = profile_of(
+            own.query("nvmlDeviceGetName"), own.query("nvmlDeviceGetAttributes_v2")
+        )
+        instance_uuid = None if isinstance(uuid, Absence) else uuid
+        device = partition(parent, slot, ids, instance_uuid, profile)
         instances.append(Instance(handle, ids[0], ids[1], device))
     return instances

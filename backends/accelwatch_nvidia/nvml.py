@@ -121,7 +121,7 @@ class DeviceCalls:
         self.codes: set[int] = set()
         """Codes, other than permanent ones, that calls gave since `begin`."""
 
-    def begin(self) -> None:
+    def clear_codes(self) -> None:
         """Forget the codes of the read before."""
         self.codes.clear()
 
@@ -129,18 +129,18 @@ class DeviceCalls:
         """Ask again what was unsupported, as after a change of the MIG mode."""
         self._unsupported.clear()
 
-    def ask(self, function: str, *args: object) -> Any:
+    def query(self, function: str, *args: object) -> Any:
         """Result of `function(handle, *args)`, or the absence its return code stands for."""
         key = (function, *args)
         if key in self._unsupported:
             return Absence.UNSUPPORTED
         call = self._function(function)
         if call is None:
-            return self.judge(returns.FUNCTION_NOT_FOUND, key)
+            return self.absence_of(returns.FUNCTION_NOT_FOUND, key)
         try:
             return call(self.handle, *args)
         except self.library.NVMLError as error:
-            return self.judge(code_of(error), key)
+            return self.absence_of(code_of(error), key)
         except UnicodeDecodeError:
             return Absence.ERROR
 
@@ -159,11 +159,11 @@ class DeviceCalls:
             return Absence.UNSUPPORTED
         call = self._function(function)
         if call is None:
-            return self.judge(returns.FUNCTION_NOT_FOUND, key)
+            return self.absence_of(returns.FUNCTION_NOT_FOUND, key)
         try:
             call(self.handle, *args)
         except self.library.NVMLError as error:
-            return self.judge(code_of(error), key)
+            return self.absence_of(code_of(error), key)
         return None
 
     def structure(self, function: str, names: Sequence[str]) -> Any:
@@ -184,49 +184,49 @@ class DeviceCalls:
         """Answer of the first function that this driver has and the device supports."""
         answer: Any = Absence.UNSUPPORTED
         for function in functions:
-            answer = self.ask(function, *args)
+            answer = self.query(function, *args)
             if answer is not Absence.UNSUPPORTED:
                 break
         return answer
 
-    def fields(self, wanted: Sequence[FieldPair]) -> dict[FieldPair, Number | Absence]:
+    def fields(self, requested: Sequence[FieldPair]) -> dict[FieldPair, Number | Absence]:
         """Values of (field id, scope id) pairs, by one call; unsupported ones are not asked again."""
-        answers: dict[FieldPair, Number | Absence] = dict.fromkeys(wanted, Absence.UNSUPPORTED)
-        asked = tuple(pair for pair in wanted if pair not in self._unsupported)
-        if asked:
-            self._ask_fields(asked, answers)
+        answers: dict[FieldPair, Number | Absence] = dict.fromkeys(requested, Absence.UNSUPPORTED)
+        pending = tuple(pair for pair in requested if pair not in self._unsupported)
+        if pending:
+            self._query_fields(pending, answers)
         return answers
 
-    def _ask_fields(
-        self, asked: tuple[FieldPair, ...], answers: dict[FieldPair, Number | Absence]
+    def _query_fields(
+        self, pairs: tuple[FieldPair, ...], answers: dict[FieldPair, Number | Absence]
     ) -> None:
         """Ask the driver; one that refuses the whole list for one unknown field is asked in halves."""
         call = self.symbol(field_values.NAME)
         if call is None:
             return
-        code, answer = field_values.ask(call, self.handle, asked)
+        code, answer = field_values.query(call, self.handle, pairs)
         if code != returns.SUCCESS:
             if code != returns.INVALID_ARGUMENT:
-                answers.update(dict.fromkeys(asked, self._judge_all(code, asked)))
-            elif len(asked) == 1:
-                self._unsupported.add(asked[0])
+                answers.update(dict.fromkeys(pairs, self._absence_of_all(code, pairs)))
+            elif len(pairs) == 1:
+                self._unsupported.add(pairs[0])
             else:
-                middle = len(asked) // 2
-                self._ask_fields(asked[:middle], answers)
-                self._ask_fields(asked[middle:], answers)
+                middle = len(pairs) // 2
+                self._query_fields(pairs[:middle], answers)
+                self._query_fields(pairs[middle:], answers)
             return
-        for pair, (own, value) in zip(asked, answer, strict=True):
+        for pair, (own, value) in zip(pairs, answer, strict=True):
             if own == returns.SUCCESS:
                 answers[pair] = value
             elif own == returns.INVALID_ARGUMENT:
                 self._unsupported.add(pair)
             else:
-                answers[pair] = self.judge(own, pair)
+                answers[pair] = self.absence_of(own, pair)
 
-    def _judge_all(self, code: int, asked: tuple[FieldPair, ...]) -> Absence:
+    def _absence_of_all(self, code: int, pairs: tuple[FieldPair, ...]) -> Absence:
         if code in returns.PERMANENT:
-            self._unsupported.update(asked)
-        return self.judge(code, (field_values.NAME,))
+            self._unsupported.update(pairs)
+        return self.absence_of(code, (field_values.NAME,))
 
     def symbol(self, function: str) -> Callable[..., int] | None:
         """The library's own function, which returns a code; None where the device has none."""
@@ -235,7 +235,7 @@ class DeviceCalls:
         call: Callable[..., int] | None = getattr(self.library.nvmlLib, function, None)
         return call
 
-    def judge(self, code: int, key: tuple[object, ...]) -> Absence:
+    def absence_of(self, code: int, key: tuple[object, ...]) -> Absence:
         """The absence that a return code stands for. Raises ReadError when the device is lost."""
         if code in returns.PERMANENT:
             self._unsupported.add(key)

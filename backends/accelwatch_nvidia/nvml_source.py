@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from accelwatch_nvidia.events import EventWaiter
 
 
-def _place(device: Device) -> tuple[str, str | None]:
+def _reader_key(device: Device) -> tuple[str, str | None]:
     """What a reader is kept by: there are drivers that give several GPUs one uuid, and so one id."""
     return device.id, device.pci_bus_id
 
@@ -33,7 +33,7 @@ class NvmlSource:
         self._host = HostProcesses(context.root)
         self._gpm_lock = threading.Lock()
         self._readers: dict[tuple[str, str | None], DeviceReader] = {}
-        self._places: dict[tuple[int, str | None], Device] = {}
+        self._provisionals: dict[tuple[int, str | None], Device] = {}
         self._unbound: set[str] = set()
         """PCI ids of the GPUs that no driver has."""
         self._driver_version: str | None = None
@@ -94,24 +94,24 @@ class NvmlSource:
         gpus = presence.present_gpus(root)
         count = len(gpus) if self._all_asleep() else self._nvml.count()
         trusted = len(gpus) == count or (len(gpus) > count and presence.driver_gpus(root))
-        places: Sequence[PresentGpu | None] = gpus if trusted else [None] * count
+        listed: Sequence[PresentGpu | None] = gpus if trusted else [None] * count
         unbound = presence.unbound_gpus(root)
         self._unbound = {gpu.pci_bus_id for gpu in unbound}
-        return [self._provisional(index, gpu) for index, gpu in enumerate([*places, *unbound])]
+        return [self._provisional(index, gpu) for index, gpu in enumerate([*listed, *unbound])]
 
     def _provisional(self, index: int, gpu: PresentGpu | None) -> Device:
-        place = (index, gpu.pci_bus_id if gpu else None)
-        device = self._places.get(place)
+        key = (index, gpu.pci_bus_id if gpu else None)
+        device = self._provisionals.get(key)
         if device is None:
             device = identity.provisional(self._context.root, index, gpu, self._driver_version)
-            self._places[place] = device
+            self._provisionals[key] = device
         return device
 
     def _reader(self, device: Device) -> DeviceReader:
-        reader = self._readers.get(_place(device))
+        reader = self._readers.get(_reader_key(device))
         if reader is None:
             reader = DeviceReader(self._context, self._nvml, self._gpm_lock, self._host)
-            self._readers[_place(device)] = reader
+            self._readers[_reader_key(device)] = reader
         return reader
 
     def identify(self, device: Device) -> Sequence[Device]:
@@ -120,7 +120,7 @@ class NvmlSource:
         reader = self._reader(device)
         with _Counted(self):
             devices = reader.identify(device)
-        self._readers[_place(devices[0])] = reader
+        self._readers[_reader_key(devices[0])] = reader
         return devices
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:

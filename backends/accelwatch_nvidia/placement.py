@@ -14,7 +14,7 @@ def uuid_text(raw: bytes) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def put_fabric(
+def record_fabric(
     collected: Collected, registration: Registration, clique: str, cluster_uuid: str
 ) -> None:
     """Clique and cluster of a GPU that has registered; before that they say nothing."""
@@ -22,24 +22,24 @@ def put_fabric(
         clique = cluster_uuid = ""
     if cluster_uuid == _NO_CLUSTER:
         cluster_uuid = ""
-    _put(collected, "fabric_clique_info", clique)
-    _put(collected, "fabric_cluster_info", cluster_uuid)
+    _record(collected, "fabric_clique_info", clique)
+    _record(collected, "fabric_cluster_info", cluster_uuid)
 
 
-def put_platform(
+def record_platform(
     collected: Collected, chassis_serial: str, slot: str, tray: str, host: str
 ) -> None:
     """Place in a rack; without a chassis there is none, and the numbers are 0 or made up."""
-    place = (chassis_serial, slot, tray, host)
-    _put(collected, "platform_info", *(place if all(place) else ("",)))
+    position = (chassis_serial, slot, tray, host)
+    _record(collected, "platform_info", *(position if all(position) else ("",)))
 
 
-def put_module(collected: Collected, module: str) -> None:
+def record_module(collected: Collected, module: str) -> None:
     """Number of the module on its baseboard."""
-    _put(collected, "platform_module_info", module)
+    _record(collected, "platform_module_info", module)
 
 
-def _put(collected: Collected, key: str, *labels: str) -> None:
+def _record(collected: Collected, key: str, *labels: str) -> None:
     if all(labels):
         collected.put(key, 1, *labels)
     else:

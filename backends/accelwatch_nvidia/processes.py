@@ -45,7 +45,7 @@ _FACTS = ("start_time", "user", "command", "container", "pod", "job", "host_memo
 _NAMELESS = dict.fromkeys((*_FACTS, "cpu_utilization_ratio"), Absence.UNSUPPORTED)
 
 
-class _Known(msgspec.Struct):
+class _CachedProcess(msgspec.Struct):
     """What is remembered of a pid between readings."""
 
     ticks: tuple[int, int]
@@ -56,7 +56,7 @@ class _Known(msgspec.Struct):
     argv: tuple[str, ...] | None = None
     cpu_ratio: float | None = None
     read_at: float = 0.0
-    asked_at: float = 0.0
+    requested_at: float = 0.0
 
     @property
     def unmeasured(self) -> bool:
@@ -82,7 +82,7 @@ def stat_ticks(root: Path, pid: int) -> tuple[int, int] | None:
         return None
 
 
-def holds_gpu(root: Path, pid: int) -> bool:
+def has_gpu_open(root: Path, pid: int) -> bool:
     """Whether a process has an nvidia device node open, as far as we may look."""
     try:
         entries = list((root / "proc" / str(pid) / "fd").iterdir())
@@ -98,48 +98,48 @@ class HostProcesses:
         self._root = root
         self._lock = threading.Lock()
         self._host_namespace: bool | None = None
-        self._known: dict[int, _Known] = {}
+        self._cached: dict[int, _CachedProcess] = {}
 
-    def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _Known:
+    def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _CachedProcess:
         """Facts of a pid, read anew on `refresh` unless another GPU has just asked.
 
         The share of processors needs two reads: the second is not waited for longer than for numbers.
         """
-        known = self._known.get(pid)
-        refresh = refresh or (known is not None and known.unmeasured)
-        if known is None or (refresh and now - known.read_at >= _FRESH_S):
+        cached = self._cached.get(pid)
+        refresh = refresh or (cached is not None and cached.unmeasured)
+        if cached is None or (refresh and now - cached.read_at >= _FRESH_S):
             with self._lock:
-                known = self._read(pid, now, refresh=refresh)
-        if argv and known.argv is None and known.facts is not None:
+                cached = self._read(pid, now, refresh=refresh)
+        if argv and cached.argv is None and cached.facts is not None:
             # Not under the lock: reading the arguments of a stuck process can block.
-            known.argv = proc.argv(self._root, pid)
-        known.asked_at = now
-        return known
+            cached.argv = proc.argv(self._root, pid)
+        cached.requested_at = now
+        return cached
 
-    def _read(self, pid: int, now: float, *, refresh: bool) -> _Known:
-        before = self._known.get(pid)
+    def _read(self, pid: int, now: float, *, refresh: bool) -> _CachedProcess:
+        before = self._cached.get(pid)
         if before is not None and not (refresh and now - before.read_at >= _FRESH_S):
             return before
-        known = self._look(pid, stat_ticks(self._root, pid))
-        known.read_at = known.asked_at = now
-        if before is not None and known.facts is not None and before.ticks[0] == known.ticks[0]:
+        cached = self._inspect(pid, stat_ticks(self._root, pid))
+        cached.read_at = cached.requested_at = now
+        if before is not None and cached.facts is not None and before.ticks[0] == cached.ticks[0]:
             elapsed = (now - before.read_at) * os.sysconf("SC_CLK_TCK")
-            spent = known.ticks[1] - before.ticks[1]
-            known.cpu_ratio = spent / elapsed if elapsed > 0 and spent >= 0 else None
-        if len(self._known) >= _MANY_PIDS:
-            recent = {p: k for p, k in self._known.items() if now - k.asked_at < _KEEP_S}
-            self._known = recent if len(recent) < _MANY_PIDS else {}
-        self._known[pid] = known
-        return known
+            spent = cached.ticks[1] - before.ticks[1]
+            cached.cpu_ratio = spent / elapsed if elapsed > 0 and spent >= 0 else None
+        if len(self._cached) >= _MANY_PIDS:
+            recent = {p: k for p, k in self._cached.items() if now - k.requested_at < _KEEP_S}
+            self._cached = recent if len(recent) < _MANY_PIDS else {}
+        self._cached[pid] = cached
+        return cached
 
-    def _look(self, pid: int, ticks: tuple[int, int] | None) -> _Known:
+    def _inspect(self, pid: int, ticks: tuple[int, int] | None) -> _CachedProcess:
         if self._host_namespace is None:
             self._host_namespace = proc.shows_host_pids(self._root)
-        ours = ticks is not None and (self._host_namespace or holds_gpu(self._root, pid))
+        ours = ticks is not None and (self._host_namespace or has_gpu_open(self._root, pid))
         facts = proc.facts(self._root, pid) if ours else None
         if facts is None:
-            return _Known(ticks=(0, 0), facts=None, namespace="foreign")
-        return _Known(
+            return _CachedProcess(ticks=(0, 0), facts=None, namespace="foreign")
+        return _CachedProcess(
             ticks=ticks or (0, 0),
             facts=facts,
             namespace="same",
@@ -152,8 +152,8 @@ class ProcessReader:
 
     def __init__(self, host: HostProcesses) -> None:
         self._host = host
-        self._known_pids: set[int] = set()
-        self._seen_until_us = 0
+        self._previous_pids: set[int] = set()
+        self._read_until_us = 0
         self.notes: tuple[str, ...] = ()
         """What there is to say of the last list."""
 
@@ -165,11 +165,11 @@ class ProcessReader:
         if isinstance(rows, Absence):
             return rows
         utilization, why = self._utilization(calls, rows) if rows else ({}, Absence.UNSUPPORTED)
-        arrived = rows.keys() - self._known_pids
-        self._known_pids = set(rows)
+        arrived = rows.keys() - self._previous_pids
+        self._previous_pids = set(rows)
         processes = []
         for pid in sorted(rows):
-            known = self._host.know(pid, now, argv=argv, refresh=refresh or pid in arrived)
+            cached = self._host.know(pid, now, argv=argv, refresh=refresh or pid in arrived)
             processes.append(
                 _process(
                     device_id,
@@ -177,7 +177,7 @@ class ProcessReader:
                     "+".join(rows[pid]),
                     memory.get(pid),
                     utilization.get(pid, why),
-                    known,
+                    cached,
                     argv=argv,
                 )
             )
@@ -203,8 +203,8 @@ class ProcessReader:
                     types.append(kind)
                 _add_memory(memory, row.pid, row.used_bytes, kind)
         if len(reasons) == len(_LISTS) or Absence.ERROR in reasons:
-            known = [why for why in reasons if why is not Absence.UNSUPPORTED]
-            return (known or reasons)[0], {}
+            faults = [why for why in reasons if why is not Absence.UNSUPPORTED]
+            return (faults or reasons)[0], {}
         return self._cut(rows, memory, total), memory
 
     def _cut(
@@ -229,15 +229,15 @@ class ProcessReader:
 
         Code 6 (not found) means that no sample is newer.
         """
-        answer = lists.samples(calls, self._seen_until_us, pids)
+        answer = lists.samples(calls, self._read_until_us, pids)
         if isinstance(answer, Absence):
-            no_news = returns.NOT_FOUND in calls.codes
-            return {}, Absence.NOT_COLLECTED if no_news else answer
+            no_samples = returns.NOT_FOUND in calls.codes
+            return {}, Absence.NOT_COLLECTED if no_samples else answer
         newest: dict[int, lists.Sample] = {}
         for sample in answer:
             if sample.pid not in newest or sample.time_us > newest[sample.pid].time_us:
                 newest[sample.pid] = sample
-            self._seen_until_us = max(self._seen_until_us, sample.time_us)
+            self._read_until_us = max(self._read_until_us, sample.time_us)
         ratios = {pid: s.sm_percent / 100 for pid, s in newest.items() if s.sm_percent <= 100}
         return ratios, Absence.NOT_COLLECTED
 
@@ -253,9 +253,9 @@ def _add_memory(memory: dict[int, int | Absence], pid: int, used: int | None, ki
         memory[pid] = used
 
 
-def _absences(known: _Known, *, argv: bool) -> dict[str, Absence]:
+def _absences(cached: _CachedProcess, *, argv: bool) -> dict[str, Absence]:
     """Why fields that come from /proc are missing."""
-    facts = known.facts
+    facts = cached.facts
     if facts is None:
         return {**_NAMELESS, "argv": Absence.UNSUPPORTED if argv else Absence.NOT_COLLECTED}
     absent = {
@@ -263,11 +263,11 @@ def _absences(known: _Known, *, argv: bool) -> dict[str, Absence]:
         for field in ("start_time", "command", "host_memory_bytes")
         if getattr(facts, field) is None
     }
-    if known.user is None:
+    if cached.user is None:
         absent["user"] = Absence.PERMISSION
-    if known.cpu_ratio is None:
+    if cached.cpu_ratio is None:
         absent["cpu_utilization_ratio"] = Absence.NOT_COLLECTED
-    if not argv or known.argv is None:
+    if not argv or cached.argv is None:
         absent["argv"] = Absence.PERMISSION if argv else Absence.NOT_COLLECTED
     return absent
 
@@ -278,12 +278,12 @@ def _process(  # noqa: PLR0917 - one place joins the three sources of a process
     kind: str,
     memory: int | Absence | None,
     utilization: float | Absence,
-    known: _Known,
+    cached: _CachedProcess,
     *,
     argv: bool,
 ) -> Process:
-    facts = known.facts
-    absent = _absences(known, argv=argv)
+    facts = cached.facts
+    absent = _absences(cached, argv=argv)
     if not isinstance(memory, int):
         absent["gpu_memory_bytes"] = memory or Absence.UNSUPPORTED
     if isinstance(utilization, Absence):
@@ -291,18 +291,18 @@ def _process(  # noqa: PLR0917 - one place joins the three sources of a process
     return Process(
         device_id=device_id,
         pid=pid,
-        pid_namespace=known.namespace,
+        pid_namespace=cached.namespace,
         type=kind,
         start_time=facts.start_time if facts else None,
-        user=known.user,
+        user=cached.user,
         command=facts.command if facts else None,
-        argv=known.argv if argv else None,
+        argv=cached.argv if argv else None,
         container=facts.container if facts else None,
         pod=facts.pod_uid if facts else None,
         job=facts.job if facts else None,
         gpu_memory_bytes=memory if isinstance(memory, int) else None,
         utilization_ratio=None if isinstance(utilization, Absence) else utilization,
         host_memory_bytes=facts.host_memory_bytes if facts else None,
-        cpu_utilization_ratio=known.cpu_ratio,
+        cpu_utilization_ratio=cached.cpu_ratio,
         absent=absent,
     )

@@ -9,22 +9,22 @@ from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import conditions, licensing, links
 from accelwatch_nvidia.calls import CALLS, Call
 from accelwatch_nvidia.fields import FIELDS, Field
-from accelwatch_nvidia.mapping import put_first
+from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
 
 @functools.lru_cache(maxsize=64)
 def _call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
     """Rows of the call table that are wanted."""
-    wanted = groups | {""}
-    return tuple(row for row in CALLS if row.slow is slow and row.group in wanted)
+    enabled = groups | {""}
+    return tuple(row for row in CALLS if row.slow is slow and row.group in enabled)
 
 
 @functools.lru_cache(maxsize=64)
 def _field_rows(groups: frozenset[str], slow: bool) -> tuple[Field, ...]:
     """Rows of the field table that are wanted."""
-    wanted = groups | {""}
-    return tuple(row for row in FIELDS if row.slow is slow and row.group in wanted)
+    enabled = groups | {""}
+    return tuple(row for row in FIELDS if row.slow is slow and row.group in enabled)
 
 
 class Slow(msgspec.Struct):
@@ -54,17 +54,17 @@ def read_fast(calls: DeviceCalls, collected: Collected, groups: frozenset[str]) 
     """Read what changes from tick to tick."""
     rows = _field_rows(groups, slow=False)
     answers = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
-    _put_fields(answers, rows, collected)
+    _record_fields(answers, rows, collected)
     conditions.read_recovery(answers, collected)
-    put_calls(calls, _call_rows(groups, slow=False), collected)
+    record_calls(calls, _call_rows(groups, slow=False), collected)
 
 
 def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slow:
     """Read what hardly changes."""
     collected = Collected(device_id)
     rows = _field_rows(groups, slow=True)
-    _put_fields(calls.fields([row.pair for row in rows]), rows, collected)
-    put_calls(calls, _call_rows(groups, slow=True), collected)
+    _record_fields(calls.fields([row.pair for row in rows]), rows, collected)
+    record_calls(calls, _call_rows(groups, slow=True), collected)
     conditions.read_repairs(calls, collected)
     conditions.read_sram(calls, collected)
     conditions.read_platform(calls, collected)
@@ -81,17 +81,17 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
     )
 
 
-def _put_fields(
+def _record_fields(
     answers: dict[tuple[int, int], int | float | Absence],
     rows: tuple[Field, ...],
     collected: Collected,
 ) -> None:
     for row in rows:
         raw = answers[row.pair]
-        put_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
+        record_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
 
 
-def put_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) -> None:
+def record_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) -> None:
     """Make each call whose series have no value yet."""
     for row in rows:
         if all(series in collected.values for series in row.series):
@@ -101,11 +101,11 @@ def put_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) 
             (answer,) * len(row.series) if isinstance(answer, Absence) else row.convert(answer)
         )
         for series, outcome in zip(row.series, outcomes, strict=True):
-            put_first(collected, series, outcome)
+            record_first(collected, series, outcome)
 
 
 def merge(collected: Collected, slow: Collected) -> None:
     """Add what was read slowly; a fresh value stays."""
     collected.values = {**slow.values, **collected.values}
     for series, reason in slow.absent.items():
-        put_first(collected, series, reason)
+        record_first(collected, series, reason)

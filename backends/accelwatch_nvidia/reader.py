@@ -7,13 +7,13 @@ import msgspec
 from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch.kernel.shared_memory import put_shared_memory
+from accelwatch.kernel.shared_memory import collect_shared_memory
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
 from accelwatch_nvidia import conditions, identity, inforom, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.inforom import Inforom
-from accelwatch_nvidia.mapping import put_first, settle
+from accelwatch_nvidia.mapping import record_first, settle
 from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
 from accelwatch_nvidia.processes import HostProcesses, ProcessReader
 
@@ -70,20 +70,22 @@ class DeviceReader:
         instances = mig.instances(calls, full) if full.partition_mode == "enabled" else []
         self._partitions = self._matched(instances, calls)
         self.device = full
-        return [full, *(part.instance.device for part in self._partitions)]
+        return [full, *(partition.instance.device for partition in self._partitions)]
 
     def _matched(self, instances: list[mig.Instance], calls: DeviceCalls) -> list[_Partition]:
         """Partitions for the instances; one that was there before keeps its samples."""
-        before = {part.instance.device.id: part for part in self._partitions}
+        before = {partition.instance.device.id: partition for partition in self._partitions}
         partitions = []
         for instance in instances:
-            known = before.pop(instance.device.id, None)
+            previous = before.pop(instance.device.id, None)
             partitions.append(
                 _Partition(
                     instance=instance,
                     calls=DeviceCalls(self._nvml, instance.handle, instance.device.name),
-                    gpm=known.gpm if known else GpmSampler(self._gpm_lock, instance.gpu_instance),
-                    processes=known.processes if known else ProcessReader(self._host),
+                    gpm=previous.gpm
+                    if previous
+                    else GpmSampler(self._gpm_lock, instance.gpu_instance),
+                    processes=previous.processes if previous else ProcessReader(self._host),
                 )
             )
         for gone in before.values():
@@ -119,16 +121,16 @@ class DeviceReader:
         """Take a new handle into use; partitions that are no longer there keep their void one."""
         restarted = calls.generation != self._generation
         self._calls, self._generation, self._slow = calls, calls.generation, None
-        for sampler in (self._gpm, *(part.gpm for part in self._partitions)):
+        for sampler in (self._gpm, *(partition.gpm for partition in self._partitions)):
             sampler.restart(library_restarted=restarted)
         if not self._partitions:
             return
         fresh = {instance.device.id: instance for instance in mig.instances(calls, device)}
-        for part in self._partitions:
-            instance = fresh.get(part.instance.device.id)
+        for partition in self._partitions:
+            instance = fresh.get(partition.instance.device.id)
             if instance is not None:
-                part.instance = instance
-                part.calls = DeviceCalls(self._nvml, instance.handle, instance.device.name)
+                partition.instance = instance
+                partition.calls = DeviceCalls(self._nvml, instance.handle, instance.device.name)
 
     def _no_handle(self, code: int, device: Device) -> ReadError:
         if code in returns.STACK_GONE:
@@ -143,7 +145,7 @@ class DeviceReader:
     @staticmethod
     def _refuse_another(calls: DeviceCalls, device: Device) -> None:
         """The place may have been given to another GPU."""
-        uuid = calls.ask("nvmlDeviceGetUUID") if device.uuid else None
+        uuid = calls.query("nvmlDeviceGetUUID") if device.uuid else None
         if uuid is not None and not isinstance(uuid, Absence) and uuid != device.uuid:
             message = f"{device.name}: gone, another GPU is in its place"
             raise DeviceLost(message, code=returns.name(returns.NOT_FOUND))
@@ -151,25 +153,29 @@ class DeviceReader:
     def close(self) -> None:
         """Free what the activity samples hold."""
         if self._calls is not None:
-            for sampler in (self._gpm, *(part.gpm for part in self._partitions)):
+            for sampler in (self._gpm, *(partition.gpm for partition in self._partitions)):
                 sampler.close(self._calls)
 
     def read(self, device: Device, request: Request) -> list[Reading]:
         """Readings of the device and its MIG instances. Raises ReadError."""
         try:
             calls = self._open(device)
-            calls.begin()
-            whole = self._read_whole(device, calls, request)
-            parts = list(self._partitions)
-            partitions = self._read_partitions(parts, request)
+            calls.clear_codes()
+            device_reading = self._read_device(device, calls, request)
+            current = list(self._partitions)
+            partitions = self._read_partitions(current, request)
             if request.processes:
-                request.numbers([whole, *partitions])
-                whole = self._with_processes(whole, calls, self._processes, request)
-                partitions = self._partition_processes(parts, partitions, request)
-                readings = _each_process_once(whole, partitions)
+                request.numbers([device_reading, *partitions])
+                device_reading = self._with_processes(
+                    device_reading, calls, self._processes, request
+                )
+                partitions = self._partition_processes(current, partitions, request)
+                readings = _each_process_once(device_reading, partitions)
             else:
                 why = Absence.NOT_COLLECTED
-                readings = [_without_processes(reading, why) for reading in (whole, *partitions)]
+                readings = [
+                    _without_processes(reading, why) for reading in (device_reading, *partitions)
+                ]
             return [self._with_inforom(readings[0], calls, device, request), *readings[1:]]
         except ReadError as error:
             self._calls = None
@@ -177,7 +183,7 @@ class DeviceReader:
                 self._nvml.stop()
             raise
 
-    def _read_whole(self, device: Device, calls: DeviceCalls, request: Request) -> Reading:
+    def _read_device(self, device: Device, calls: DeviceCalls, request: Request) -> Reading:
         collected = Collected(device.id)
         groups = request.groups
         slow = self._slow
@@ -189,7 +195,7 @@ class DeviceReader:
         conditions.read_headroom(collected, slow.slowdown_margin)
         sources = {"*": SOURCE}
         if device.memory_kind is MemoryKind.SHARED:
-            put_shared_memory(self._context.root, collected)
+            collect_shared_memory(self._context.root, collected)
             sources |= dict.fromkeys(("memory_size_bytes", "memory_used_bytes"), "meminfo")
         else:
             conditions.read_memory(calls, collected)
@@ -197,11 +203,11 @@ class DeviceReader:
             self._raise_worst(calls)
         activity = self._gpm.read(calls, groups, one_shot=self._context.one_shot)
         for series, outcome in activity.items():
-            put_first(collected, series, outcome)
+            record_first(collected, series, outcome)
         if returns.RESET_REQUIRED in calls.codes:
             collected.put("reset_required", 1)
         quantities.merge(collected, slow.collected)
-        put_first(collected, inforom.SERIES, self._inforom.outcome)
+        record_first(collected, inforom.SERIES, self._inforom.outcome)
         return _settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
 
     def _with_inforom(
@@ -233,46 +239,48 @@ class DeviceReader:
         return msgspec.structs.replace(reading, processes=answer, notes=notes)
 
     def _partition_processes(
-        self, parts: list[_Partition], readings: list[Reading], request: Request
+        self, partitions: list[_Partition], readings: list[Reading], request: Request
     ) -> list[Reading]:
         completed = []
-        for part, reading in zip(parts, readings, strict=True):
+        for partition, reading in zip(partitions, readings, strict=True):
             if ("*",) in reading.absent:
                 completed.append(reading)
                 continue
             try:
-                completed.append(self._with_processes(reading, part.calls, part.processes, request))
+                completed.append(
+                    self._with_processes(reading, partition.calls, partition.processes, request)
+                )
             except DeviceLost:
                 raise
             except ReadError as error:
                 completed.append(_without_processes(reading, error.absence))
         return completed
 
-    def _read_partitions(self, parts: list[_Partition], request: Request) -> list[Reading]:
+    def _read_partitions(self, partitions: list[_Partition], request: Request) -> list[Reading]:
         readings = []
-        for part in parts:
-            part.calls.begin()
+        for partition in partitions:
+            partition.calls.clear_codes()
             try:
-                readings.append(self._read_partition(part, request))
+                readings.append(self._read_partition(partition, request))
             except DeviceLost:
                 raise
             except ReadError as error:
-                readings.append(wholly_absent(part.instance.device.id, error.absence))
+                readings.append(wholly_absent(partition.instance.device.id, error.absence))
         return readings
 
-    def _read_partition(self, part: _Partition, request: Request) -> Reading:
-        collected = Collected(part.instance.device.id)
-        conditions.read_memory(part.calls, collected)
-        if not collected.values and part.calls.codes & _HANDLE_VOID:
-            return wholly_absent(part.instance.device.id, Absence.LOST)
+    def _read_partition(self, partition: _Partition, request: Request) -> Reading:
+        collected = Collected(partition.instance.device.id)
+        conditions.read_memory(partition.calls, collected)
+        if not collected.values and partition.calls.codes & _HANDLE_VOID:
+            return wholly_absent(partition.instance.device.id, Absence.LOST)
         if "pools" in request.groups:
-            quantities.put_calls(part.calls, quantities.group_rows("pools"), collected)
+            quantities.record_calls(partition.calls, quantities.group_rows("pools"), collected)
         if "ecc" in request.groups:
-            quantities.put_calls(part.calls, quantities.PARTITION_ECC, collected)
+            quantities.record_calls(partition.calls, quantities.PARTITION_ECC, collected)
         assert self._calls is not None
-        activity = part.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
+        activity = partition.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
         for series, outcome in activity.items():
-            put_first(collected, series, outcome)
+            record_first(collected, series, outcome)
         return _settled(collected.reading(sources={"*": SOURCE}))
 
 
@@ -286,10 +294,10 @@ def _without_processes(reading: Reading, why: Absence) -> Reading:
     return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})
 
 
-def _each_process_once(whole: Reading, partitions: list[Reading]) -> list[Reading]:
+def _each_process_once(device_reading: Reading, partitions: list[Reading]) -> list[Reading]:
     """The readings, with no process in the whole GPU's that is in a partition's."""
-    inside = {process.pid for part in partitions for process in part.processes or ()}
-    if inside and whole.processes:
-        rest = tuple(process for process in whole.processes if process.pid not in inside)
-        whole = msgspec.structs.replace(whole, processes=rest)
-    return [whole, *partitions]
+    inside = {process.pid for partition in partitions for process in partition.processes or ()}
+    if inside and device_reading.processes:
+        rest = tuple(process for process in device_reading.processes if process.pid not in inside)
+        device_reading = msgspec.structs.replace(device_reading, processes=rest)
+    return [device_reading, *partitions]

@@ -19,7 +19,7 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.base.failure_line import failure_line
-from accelwatch.kernel.shared_memory import put_shared_memory
+from accelwatch.kernel.shared_memory import collect_shared_memory
 from accelwatch.processes import command
 from accelwatch.processes.command import CommandResult
 from accelwatch.schema.device import Device, MemoryKind
@@ -75,9 +75,9 @@ class SmiSource:
         self._read_at = 0.0
         self._fresh_s = _FRESH_S
         self._listed: dict[str, dict[int, tuple[str, str]]] = {}
-        self._one_by_one = False
-        self._places: dict[tuple[int, str], Device] = {}
-        self._parts: dict[str | None, tuple[Device, ...]] = {}
+        self._runs_per_gpu = False
+        self._provisionals: dict[tuple[int, str], Device] = {}
+        self._partition_devices: dict[str | None, tuple[Device, ...]] = {}
         self._unbound: set[str] = set()
         """PCI ids of the GPUs that no driver has."""
         self._links = LinkReader(self._run, context.clock)
@@ -104,12 +104,12 @@ class SmiSource:
         if not self._any_asleep():
             document = self._shared()
             versions = {"driver": document.driver_version, "cuda": document.cuda_version}
-        known = {
+        available = {
             key: version
             for key, version in versions.items()
             if version and smi_text.absence(version) is None
         }
-        return Opened(source=smi_mapping.SOURCE, versions=known)
+        return Opened(source=smi_mapping.SOURCE, versions=available)
 
     def _run(self, *arguments: str) -> CommandResult:
         return command.run([self._program, *arguments], timeout_s=self._timeout_s)
@@ -129,7 +129,7 @@ class SmiSource:
                 text = (result.output + result.errors).decode("utf-8", "replace")
                 if unavailable := smi_text.stack_failure(text, result.status):
                     raise unavailable
-            self._one_by_one = not document.complete or not result.ok
+            self._runs_per_gpu = not document.complete or not result.ok
             self._document, self._read_at = document, self._context.clock.monotonic()
             self._fresh_s = max(_FRESH_S, 2 * (self._read_at - now))
             return document
@@ -152,10 +152,10 @@ class SmiSource:
 
     def _provisional(self, index: int, gpu: presence.PresentGpu, version: str | None) -> Device:
         """The same provisional device at every discovery."""
-        place = (index, gpu.pci_bus_id)
-        if place not in self._places:
-            self._places[place] = identity.provisional(self._context.root, index, gpu, version)
-        return self._places[place]
+        key = (index, gpu.pci_bus_id)
+        if key not in self._provisionals:
+            self._provisionals[key] = identity.provisional(self._context.root, index, gpu, version)
+        return self._provisionals[key]
 
     def _element(self, device: Device) -> Element:
         """The device's `gpu` element. Raises ReadError."""
@@ -166,9 +166,9 @@ class SmiSource:
             raise presence.without_driver(device)
         root = self._context.root
         if self._context.leaves_asleep(bus):
-            self._one_by_one = True
+            self._runs_per_gpu = True
             raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
-        if not self._one_by_one and not self._any_asleep():
+        if not self._runs_per_gpu and not self._any_asleep():
             gpu = _in(self._shared(), bus)
             if gpu is not None:
                 return gpu
@@ -196,9 +196,9 @@ class SmiSource:
         full = smi_mapping.complete_device(device, element, version)
         if full.partition_mode == "enabled":
             self._listed |= listed_instances(self._run("-L").output.decode("utf-8", "replace"))
-        parts = tuple(part for part, _ in self._partitions(full, element))
-        self._parts[full.pci_bus_id] = parts
-        return [full, *parts]
+        partitions = tuple(partition for partition, _ in self._partitions(full, element))
+        self._partition_devices[full.pci_bus_id] = partitions
+        return [full, *partitions]
 
     def _partitions(self, device: Device, element: Element) -> list[tuple[Device, Element]]:
         return smi_mapping.partitions(device, element, self._listed.get(device.uuid or "", {}))
@@ -206,25 +206,29 @@ class SmiSource:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of a GPU and its MIG instances. Raises ReadError."""
         element = self._element(device)
-        whole = smi_mapping.read(device, element, request.groups)
+        device_reading = smi_mapping.read(device, element, request.groups)
         if device.memory_kind is MemoryKind.SHARED:
-            whole = self._with_shared_memory(whole)
-        whole = self._with_links(device, whole, request)
-        readings = [whole]
-        present = {part.id: instance for part, instance in self._partitions(device, element)}
-        for part in self._parts.get(device.pci_bus_id, ()):
-            instance = present.get(part.id)
+            device_reading = self._with_shared_memory(device_reading)
+        device_reading = self._with_links(device, device_reading, request)
+        readings = [device_reading]
+        present = {
+            partition.id: instance for partition, instance in self._partitions(device, element)
+        }
+        for partition in self._partition_devices.get(device.pci_bus_id, ()):
+            instance = present.get(partition.id)
             if instance is None:
-                readings.append(wholly_absent(part.id, Absence.LOST))
+                readings.append(wholly_absent(partition.id, Absence.LOST))
             else:
-                readings.append(smi_mapping.read_partition(part, instance, element, request.groups))
+                readings.append(
+                    smi_mapping.read_partition(partition, instance, element, request.groups)
+                )
         if request.processes:
             request.numbers(readings)
         return [self._with_processes(reading, request) for reading in readings]
 
     def _with_shared_memory(self, reading: Reading) -> Reading:
         collected = Collected(reading.device_id)
-        put_shared_memory(self._context.root, collected)
+        collect_shared_memory(self._context.root, collected)
         keys = ("memory_size_bytes", "memory_used_bytes")
         absent = {s: why for s, why in reading.absent.items() if s not in collected.values}
         return msgspec.structs.replace(
@@ -235,14 +239,14 @@ class SmiSource:
         )
 
     def _with_links(self, device: Device, reading: Reading, request: Request) -> Reading:
-        alone = device.pci_bus_id if self._one_by_one or self._any_asleep() else None
+        alone = device.pci_bus_id if self._runs_per_gpu or self._any_asleep() else None
         links = self._links.read(device.uuid, alone, slow=request.slow, fresh_s=self._fresh_s)
         collected = Collected(reading.device_id)
         if isinstance(links, Absence):
             collected.miss("interconnect_links", links)
             listed: tuple[Link, ...] = ()
         else:
-            listed = smi_links.put(links, collected, request.groups)
+            listed = smi_links.record_links(links, collected, request.groups)
         return msgspec.structs.replace(
             reading,
             values={**reading.values, **collected.values},
@@ -298,6 +302,6 @@ def _failure(device: Device, result: CommandResult) -> ReadError:
     if result.status == returns.NOT_FOUND or "No devices were found" in text:
         return DeviceLost(f"{device.name}: nvidia-smi does not list it", code="not_listed")
     status = result.failure or f"status {result.status}"
-    said = failure_line(text)
-    what = f"{said} ({status})" if said and not said.startswith("<") else status
+    line = failure_line(text)
+    what = f"{line} ({status})" if line and not line.startswith("<") else status
     return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")

@@ -17,8 +17,8 @@ _IMAGE = "inforom_version/img_version"
 def parse(content: bytes, status: int | None = None) -> Document:
     """The document as far as it could be read; never raises. `status` is how the command ended."""
     document = parse_log(content, "nvidia_smi_log")
-    found = _CORRUPTED.findall(content)
-    corrupted = {normal_pci_bus_id(place.decode("ascii")) for place in found}
+    matches = _CORRUPTED.findall(content)
+    corrupted = {normal_pci_bus_id(bus.decode("ascii")) for bus in matches}
     for gpu in document.gpus:
         has_inforom = (gpu.findtext(_IMAGE) or "N/A").strip() != "N/A"
         if normal_pci_bus_id(gpu.get("id") or "") in corrupted:

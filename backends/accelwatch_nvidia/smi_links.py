@@ -70,7 +70,7 @@ def add_errors(text: str, by_uuid: Mapping[str, GpuLinks]) -> None:
                 at.errors.setdefault(kind, {})[int(match[1])] = int(match[3])
 
 
-def put(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) -> tuple[Link, ...]:
+def record_links(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) -> tuple[Link, ...]:
     """Record a GPU's links as they are through NVML; themselves when group `links` is on."""
     if not gpu.states:
         if gpu.all_down:
@@ -78,13 +78,13 @@ def put(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) -> tuple[Li
             collected.miss("interconnect_links", Absence.UNSUPPORTED, "nvlink", "down")
         return ()
     in_detail = "links" in groups
-    links.put_count(collected, gpu.states)
+    links.record_count(collected, gpu.states)
     for kind, counts in gpu.errors.items():
         by_link: dict[int, Number | Absence] = {
             number: counts.get(number, Absence.UNSUPPORTED) for number in gpu.states
         }
-        links.put_errors(collected, kind, by_link, in_detail=in_detail)
-    return links.put_each(collected, gpu.states, {}) if in_detail else ()
+        links.record_errors(collected, kind, by_link, in_detail=in_detail)
+    return links.record_each(collected, gpu.states, {}) if in_detail else ()
 
 
 class LinkReader:
@@ -114,12 +114,12 @@ class LinkReader:
             before = self._read_at.get(key)
             due = before is None or (slow and now - before >= fresh_s)
             if due and self._over is None:
-                self._ask(bus)
+                self._query(bus)
                 self._read_at[key] = self._clock.monotonic()
-            known = self._by_uuid.get(uuid or "")
-            return known or self._over or Absence.UNSUPPORTED
+            cached = self._by_uuid.get(uuid or "")
+            return cached or self._over or Absence.UNSUPPORTED
 
-    def _ask(self, bus: str | None) -> None:
+    def _query(self, bus: str | None) -> None:
         only = ("-i", bus) if bus else ()
         result = self._run("nvlink", "-s", *only)
         text = result.output.decode("utf-8", "replace")

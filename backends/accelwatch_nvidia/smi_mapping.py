@@ -24,7 +24,7 @@ from accelwatch_nvidia import (
     smi_text,
 )
 from accelwatch_nvidia.licensing import STATES
-from accelwatch_nvidia.mapping import Outcome, put_first, settle
+from accelwatch_nvidia.mapping import Outcome, record_first, settle
 from accelwatch_nvidia.smi_document import INFOROM
 
 SOURCE = "nvidia-smi"
@@ -84,10 +84,10 @@ def first_value(element: ET.Element, row: smi_rows.TextRow) -> Outcome | None:
 def check_usable(gpu: ET.Element, name: str) -> None:
     """Raise DeviceLost when nvidia-smi says anywhere that the GPU is lost or needs a reset."""
     for element in gpu.iter():
-        word = (element.text or "").strip().strip("[]").lower()
-        if word == "gpu is lost":
+        text = (element.text or "").strip().strip("[]").lower()
+        if text == "gpu is lost":
             raise returns.failure(returns.GPU_IS_LOST, name, "nvidia-smi")
-        if word == "gpu requires reset" and element.tag in _TELLING:
+        if text == "gpu requires reset" and element.tag in _TELLING:
             raise returns.failure(returns.RESET_REQUIRED, name, "nvidia-smi")
 
 
@@ -97,7 +97,7 @@ def bus_of(gpu: ET.Element) -> str | None:
     return bus if _BUS.fullmatch(bus) else None
 
 
-def _known(gpu: ET.Element, path: str) -> str | None:
+def _text_or_none(gpu: ET.Element, path: str) -> str | None:
     text = text_at(gpu, path)
     if text is None or smi_text.absence(text) is not None or text.lower() in _NO_NAMES:
         return None
@@ -107,9 +107,9 @@ def _known(gpu: ET.Element, path: str) -> str | None:
 def complete_device(device: Device, gpu: ET.Element, driver_version: str | None) -> Device:
     """The device with what the document says of it; raises DeviceLost."""
     check_usable(gpu, device.name)
-    uuid = _known(gpu, "uuid") or device.uuid
+    uuid = _text_or_none(gpu, "uuid") or device.uuid
     bus = bus_of(gpu) or device.pci_bus_id
-    minor = _known(gpu, "minor_number")
+    minor = _text_or_none(gpu, "minor_number")
     memory = text_at(gpu, "fb_memory_usage/total")
     shared = memory is not None and smi_text.absence(memory) is Absence.UNSUPPORTED
     nodes = (
@@ -118,18 +118,18 @@ def complete_device(device: Device, gpu: ET.Element, driver_version: str | None)
     return msgspec.structs.replace(
         device,
         id=identity.device_id(uuid, bus, device.index),
-        model=_known(gpu, "product_name") or device.model,
-        architecture=_known(gpu, "product_architecture"),
+        model=_text_or_none(gpu, "product_name") or device.model,
+        architecture=_text_or_none(gpu, "product_architecture"),
         uuid=uuid,
-        serial=_known(gpu, "serial"),
-        part_number=_known(gpu, "board_part_number"),
-        firmware_version=_known(gpu, "gsp_firmware_version") or device.firmware_version,
-        vbios_version=_known(gpu, "vbios_version") or device.vbios_version,
+        serial=_text_or_none(gpu, "serial"),
+        part_number=_text_or_none(gpu, "board_part_number"),
+        firmware_version=_text_or_none(gpu, "gsp_firmware_version") or device.firmware_version,
+        vbios_version=_text_or_none(gpu, "vbios_version") or device.vbios_version,
         driver_version=driver_version or device.driver_version,
         pci_bus_id=bus,
         device_nodes=nodes,
         memory_kind=MemoryKind.SHARED if shared else MemoryKind.DEDICATED,
-        partition_mode=_MIG_MODES.get(_known(gpu, "mig_mode/current_mig") or ""),
+        partition_mode=_MIG_MODES.get(_text_or_none(gpu, "mig_mode/current_mig") or ""),
     )
 
 
@@ -156,7 +156,7 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     """Reading of a whole GPU; raises DeviceLost."""
     check_usable(gpu, device.name)
     collected = Collected(device.id)
-    _put_rows(gpu, smi_rows.ROWS, groups, collected)
+    _record_rows(gpu, smi_rows.ROWS, groups, collected)
     _read_headroom(gpu, collected)
     _read_ecc(gpu, collected, groups)
     _read_throttle(gpu, collected, groups)
@@ -170,16 +170,16 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     return _finish(collected, processes(device, gpu), notes)
 
 
-def _put_rows(
+def _record_rows(
     element: ET.Element,
     rows: Iterable[smi_rows.TextRow],
     groups: frozenset[str],
     collected: Collected,
 ) -> None:
-    wanted = groups | {""}
+    enabled = groups | {""}
     for row in rows:
-        if row.group in wanted and (outcome := first_value(element, row)) is not None:
-            put_first(collected, row.series, outcome)
+        if row.group in enabled and (outcome := first_value(element, row)) is not None:
+            record_first(collected, row.series, outcome)
 
 
 def _read_headroom(gpu: ET.Element, collected: Collected) -> None:
@@ -189,16 +189,16 @@ def _read_headroom(gpu: ET.Element, collected: Collected) -> None:
 
 
 def _read_platform(gpu: ET.Element, collected: Collected) -> None:
-    def known(tag: str) -> str:
-        return _known(gpu, f"platformInfo/{tag}") or ""
+    def platform_text(tag: str) -> str:
+        return _text_or_none(gpu, f"platformInfo/{tag}") or ""
 
-    placement.put_module(collected, known("module_id"))
-    placement.put_platform(
+    placement.record_module(collected, platform_text("module_id"))
+    placement.record_platform(
         collected,
-        known("chassis_serial_number"),
-        known("slot_number"),
-        known("tray_index"),
-        known("host_id"),
+        platform_text("chassis_serial_number"),
+        platform_text("slot_number"),
+        platform_text("tray_index"),
+        platform_text("host_id"),
     )
 
 
@@ -223,7 +223,7 @@ def read_partition(
 ) -> Reading:
     """Reading of a MIG instance: its memory, its errors and its processes."""
     collected = Collected(device.id)
-    _put_rows(element, smi_rows.PARTITION_ROWS, groups, collected)
+    _record_rows(element, smi_rows.PARTITION_ROWS, groups, collected)
     _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), ())
 
@@ -231,10 +231,10 @@ def read_partition(
 def _finish(
     collected: Collected, processes: tuple[Process, ...] | Absence, notes: tuple[str, ...]
 ) -> Reading:
-    told = None if isinstance(processes, Absence) else processes
+    listed = None if isinstance(processes, Absence) else processes
     if isinstance(processes, Absence):
         collected.miss("processes", processes)
-    reading = collected.reading(processes=told, sources={"*": SOURCE}, notes=notes)
+    reading = collected.reading(processes=listed, sources={"*": SOURCE}, notes=notes)
     return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
 
 
@@ -247,21 +247,21 @@ def _sum(gpu: ET.Element, alternatives: tuple[tuple[str, ...], ...]) -> Outcome 
         texts = [text_at(gpu, path) for path in paths]
         if any(text is None for text in texts):
             continue
-        parts = [smi_text.number(text or "", "count") for text in texts]
-        known = [part for part in parts if not isinstance(part, Absence)]
-        faults = [p for p in parts if isinstance(p, Absence) and p is not Absence.UNSUPPORTED]
+        counts = [smi_text.number(text or "", "count") for text in texts]
+        numbers = [count for count in counts if not isinstance(count, Absence)]
+        faults = [p for p in counts if isinstance(p, Absence) and p is not Absence.UNSUPPORTED]
         if faults:
             return faults[0]
-        return sum(known) if known else Absence.UNSUPPORTED
+        return sum(numbers) if numbers else Absence.UNSUPPORTED
     return None
 
 
 def _read_ecc(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
     for series, alternatives in smi_rows.ECC_SUMS:
         if (outcome := _sum(gpu, alternatives)) is not None:
-            put_first(collected, series, outcome)
+            record_first(collected, series, outcome)
     if "ecc" in groups and (outcome := _sum(gpu, smi_rows.SRAM_UNCORRECTED)) is not None:
-        put_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
+        record_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
 
 
 def _read_throttle(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
@@ -280,7 +280,7 @@ def _read_throttle(gpu: ET.Element, collected: Collected, groups: frozenset[str]
             supported |= bit
             active |= bit if state else 0
     if "clocks" in groups:
-        put_first(
+        record_first(
             collected, ("clocks_idle",), mapping.idle(active, supported) if supported else why
         )
     if not supported:
@@ -294,28 +294,28 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     """The infoROM, pending repairs, and what the driver asks for."""
     inforom = text_at(gpu, INFOROM)
     corrupted = Absence.UNSUPPORTED if inforom is None else smi_text.flag(inforom)
-    put_first(collected, ("inforom_corrupted",), corrupted)
+    record_first(collected, ("inforom_corrupted",), corrupted)
     for path in smi_rows.REPAIR_PENDING:
         text = text_at(gpu, path)
         pending = Absence.UNSUPPORTED if text is None else smi_text.flag(text)
         if isinstance(pending, Absence):
-            put_first(collected, ("memory_repair_pending",), pending)
+            record_first(collected, ("memory_repair_pending",), pending)
         elif pending or ("memory_repair_pending",) not in collected.values:
             collected.put("memory_repair_pending", pending)
     action = text_at(gpu, "gpu_recovery_action")
-    name = smi_text.word(action or "unknown")
+    name = smi_text.label_value(action or "unknown")
     if action is not None and smi_text.absence(action) is None and name != "unknown":
         name = recovery_action.name_of(name)
         collected.put("recovery_action_info", 1, name)
-        collected.put("reset_required", int(recovery_action.asks_device(name)))
+        collected.put("reset_required", int(recovery_action.concerns_device(name)))
         return
     older = [
         smi_text.flag(text_at(gpu, f"gpu_reset_status/{tag}") or "N/A")
         for tag in ("reset_required", "drain_and_reset_recommended")
     ]
-    known = [state for state in older if not isinstance(state, Absence)]
-    if known:
-        collected.put("reset_required", int(any(known)))
+    available = [state for state in older if not isinstance(state, Absence)]
+    if available:
+        collected.put("reset_required", int(any(available)))
 
 
 def _read_license(gpu: ET.Element, collected: Collected) -> None:
@@ -324,12 +324,12 @@ def _read_license(gpu: ET.Element, collected: Collected) -> None:
     if mode is not None and mode != _VIRTUAL:
         collected.miss("vgpu_license_info", Absence.UNSUPPORTED)
         return
-    told = (text_at(gpu, f"{product}/license_status") for product in _LICENSED_PRODUCTS)
-    text = next((text for text in told if text), "N/A")
+    statuses = (text_at(gpu, f"{product}/license_status") for product in _LICENSED_PRODUCTS)
+    text = next((text for text in statuses if text), "N/A")
     if why := smi_text.absence(text):
         collected.miss("vgpu_license_info", why)
         return
-    state = smi_text.word(text.replace("(", "").replace(")", ""))
+    state = smi_text.label_value(text.replace("(", "").replace(")", ""))
     state = "licensed" if state.startswith("licensed") else state
     if state in STATES:
         collected.put("vgpu_license_info", 1, state)
@@ -343,15 +343,17 @@ def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
         collected.miss("fabric_state_info", why)
         return ()
     health = gpu.find("fabric/health")
-    registration = fabric.from_words(
+    registration = fabric.from_texts(
         state,
         text_at(gpu, "fabric/status") or "N/A",
         {leaf.tag: (leaf.text or "").strip() for leaf in health} if health is not None else {},
     )
     if registration.state is not None:
         collected.put("fabric_state_info", 1, registration.state)
-    clique, cluster = (_known(gpu, f"fabric/{tag}") or "" for tag in ("cliqueId", "clusterUuid"))
-    placement.put_fabric(collected, registration, clique, cluster)
+    clique, cluster = (
+        _text_or_none(gpu, f"fabric/{tag}") or "" for tag in ("cliqueId", "clusterUuid")
+    )
+    placement.record_fabric(collected, registration, clique, cluster)
     return registration.notes
 
 
@@ -362,8 +364,8 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
     rows: dict[int, Process] = {}
     is_unread = False
     for element in gpu.iterfind("processes/process_info"):
-        place = [text_at(element, f"{name}_instance_id") or "" for name in ("gpu", "compute")]
-        inside = f"gi{place[0]}/ci{place[1]}" if all(p.isdecimal() for p in place) else None
+        ids = [text_at(element, f"{name}_instance_id") or "" for name in ("gpu", "compute")]
+        inside = f"gi{ids[0]}/ci{ids[1]}" if all(p.isdecimal() for p in ids) else None
         if device.parent_id is not None and inside != device.partition:
             continue
         if device.partition_mode == "enabled" and inside is not None:
@@ -383,10 +385,10 @@ def _untold(listed: ET.Element | None) -> Absence | None:
     """Why there is a word, or nothing at all, in the place of a list."""
     if listed is None:
         return Absence.UNSUPPORTED
-    word = (listed.text or "").strip()
-    if len(listed) or not word:
+    text = (listed.text or "").strip()
+    if len(listed) or not text:
         return None
-    return smi_text.absence(word) or Absence.ERROR
+    return smi_text.absence(text) or Absence.ERROR
 
 
 def _joined(first: Process | None, second: Process) -> Process:
@@ -402,7 +404,9 @@ def _process(device: Device, element: ET.Element) -> Process | None:
     pid = text_at(element, "pid") or ""
     if not pid.isdecimal() or not pid.isascii():
         return None
-    types = [_TYPES[word] for word in (text_at(element, "type") or "").split("+") if word in _TYPES]
+    types = [
+        _TYPES[token] for token in (text_at(element, "type") or "").split("+") if token in _TYPES
+    ]
     text = text_at(element, "process_name") or ""
     name = None if smi_text.absence(text) is not None else program_name(text)
     memory = smi_text.number(text_at(element, "used_memory") or "N/A", "bytes")

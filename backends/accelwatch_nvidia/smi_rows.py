@@ -176,12 +176,12 @@ ROWS: tuple[TextRow, ...] = (
             ("ecc_location_errors_total", severity, location),
             (
                 f"ecc_errors/volatile/{bits}/{tag}",
-                *((f"ecc_errors/volatile/dram_{word}",) if location == "dram" else ()),
+                *((f"ecc_errors/volatile/dram_{label}",) if location == "dram" else ()),
             ),
             _COUNT,
             "ecc",
         )
-        for severity, bits, word in (
+        for severity, bits, label in (
             ("corrected", "single_bit", "correctable"),
             ("uncorrected", "double_bit", "uncorrectable"),
         )
@@ -241,18 +241,18 @@ ECC_SUMS: tuple[tuple[Series, tuple[tuple[str, ...], ...]], ...] = tuple(
             *(
                 tuple(f"ecc_errors/{counter}/{tag}" for tag in tags)
                 for tags in (
-                    (f"dram_{word}", f"sram_{word}"),
+                    (f"dram_{label}", f"sram_{label}"),
                     (
-                        f"dram_{word}",
-                        f"sram_{word}_parity",
-                        f"sram_{word}_secded",
+                        f"dram_{label}",
+                        f"sram_{label}_parity",
+                        f"sram_{label}_secded",
                     ),
                 )
             ),
         ),
     )
     for key, counter in (("ecc_errors_total", "volatile"), ("ecc_lifetime_errors", "aggregate"))
-    for severity, bits, word in (
+    for severity, bits, label in (
         ("corrected", "single_bit", "correctable"),
         ("uncorrected", "double_bit", "uncorrectable"),
     )

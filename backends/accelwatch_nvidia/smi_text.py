@@ -59,8 +59,8 @@ _STATE = re.compile(r"P(\d{1,2})", re.ASCII)
 
 def absence(text: str) -> Absence | None:
     """The absence a text stands for, in either spelling (`N/A`, `[N/A]`); None for a value."""
-    word = text.strip().strip("[]").strip().lower()
-    return _ABSENCES.get(word)
+    token = text.strip().strip("[]").strip().lower()
+    return _ABSENCES.get(token)
 
 
 def number(text: str, kind: str) -> Outcome:
@@ -99,7 +99,7 @@ def performance_state(text: str) -> Outcome:
     return int(match[1]) if match and int(match[1]) <= 15 else Absence.ERROR
 
 
-def word(text: str) -> str:
+def label_value(text: str) -> str:
     """A state's name as a label value: `Drain and Reset` becomes `drain_and_reset`."""
     return "_".join(text.strip().lower().split())
 
@@ -115,7 +115,7 @@ class GpuFailure(msgspec.Struct, frozen=True):
     code: int
 
     @property
-    def is_placed(self) -> bool:
+    def has_address(self) -> bool:
         """Whether it says where the GPU is; some releases tell its index only."""
         return ":" in self.pci_bus_id
 
@@ -148,8 +148,8 @@ EXIT_CODES = frozenset({4, 9, 12, 13, 15, 18})
 
 def gpu_failures(text: str) -> list[GpuFailure]:
     """Which GPUs nvidia-smi could not open, and why; consoles may have wrapped the lines."""
-    parts = re.split(r"(?=Unable to determine)", text)
-    return [_failure(match) for part in parts if (match := _HANDLE.match(part)) is not None]
+    chunks = re.split(r"(?=Unable to determine)", text)
+    return [_failure(match) for chunk in chunks if (match := _HANDLE.match(chunk)) is not None]
 
 
 def _failure(match: re.Match[str]) -> GpuFailure:

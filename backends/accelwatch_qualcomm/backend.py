@@ -6,11 +6,11 @@ from accelwatch.backend import Request, Support
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_qualcomm import mapping
-from accelwatch_qualcomm.document import IS_WHOLE, Chip, Listing, parse
+from accelwatch_qualcomm.document import IS_COMPLETE, Chip, Listing, parse
 
 _MODELS = {0xA100: "Cloud AI 100", 0xA080: "Cloud AI 80"}
 _PROGRAM = "qaic-util"
@@ -41,9 +41,9 @@ class QualcommBackend(ToolBackend[Listing, Chip]):
     )
     options = command.options
 
-    def asked(self) -> Callable[[], Listing]:
+    def make_query(self) -> Callable[[], Listing]:
         """One run."""
-        return lambda: parse(self.run("-q", is_whole=IS_WHOLE))
+        return lambda: parse(self.run("-q", is_complete=IS_COMPLETE))
 
     def listed(self, answer: Listing) -> Sequence[Chip]:
         """The chips in an answer."""
@@ -61,7 +61,7 @@ class QualcommBackend(ToolBackend[Listing, Chip]):
         out = mapping.collected(device.id, chip, chips)
         sources = {"*": _PROGRAM}
         if device.pci_bus_id is not None:
-            put_link(out, self._context.root, device.pci_bus_id)
+            collect_link(out, self._context.root, device.pci_bus_id)
             sources |= dict.fromkeys(("pcie_link_generation", "pcie_link_width_lanes"), "sysfs")
         numbers = out.reading(sources=sources, notes=mapping.notes(chip, chips))
         return self.readings(request, answer, numbers, Absence.UNSUPPORTED)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.processes.printed import whole_lines
-from accelwatch.processes.whole_output import parsed
+from accelwatch.processes.complete_output import parsed
+from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
 
 _HEADING = re.compile(r"QID\s*:?\s*(\d{1,4})")
@@ -28,10 +28,10 @@ class Chip(msgspec.Struct, frozen=True):
         bus = normal_pci_bus_id(self.fields.get("pci address", ""))
         return bus if _BUS.fullmatch(bus) else None
 
-    def word(self, key: str) -> str | None:
+    def text(self, key: str) -> str | None:
         """A text that says something."""
-        told = self.fields.get(key, "")
-        return None if told.lower() in _NOTHING or not told.isprintable() else told[:120]
+        value = self.fields.get(key, "")
+        return None if value.lower() in _NOTHING or not value.isprintable() else value[:120]
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ def parse(output: bytes) -> Listing:
     """The chips of an output; lines that are no field are passed over. Never raises."""
     blocks: dict[int, dict[str, str]] = {}
     fields: dict[str, str] = {}
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         heading = _HEADING.fullmatch(line.strip())
         if heading:
             number = int(heading[1])
@@ -55,10 +55,10 @@ def parse(output: bytes) -> Listing:
         key = _KEY.fullmatch(name.strip())
         if colon and key:
             fields.setdefault(key[1].lower(), _with_unit(value.strip(), key[2] or ""))
-    return Listing(_once([Chip(number, told) for number, told in blocks.items()]))
+    return Listing(_once([Chip(number, block) for number, block in blocks.items()]))
 
 
-IS_WHOLE = parsed(parse, lambda listing: listing.chips)
+IS_COMPLETE = parsed(parse, lambda listing: listing.chips)
 
 
 def _with_unit(value: str, unit: str) -> str:
@@ -70,7 +70,7 @@ def _with_unit(value: str, unit: str) -> str:
 
 def _once(chips: list[Chip]) -> tuple[Chip, ...]:
     """Of chips that claim one place on the bus the first."""
-    places: dict[str | int, Chip] = {}
+    by_address: dict[str | int, Chip] = {}
     for chip in chips:
-        places.setdefault(chip.pci_bus_id or chip.number, chip)
-    return tuple(places.values())
+        by_address.setdefault(chip.pci_bus_id or chip.number, chip)
+    return tuple(by_address.values())

@@ -43,15 +43,19 @@ _BOARD_CAPS, _CHIP_CAPS = ("board tdp cap", "tdp cap"), ("soc tdp cap",)
 
 def identified(device: Device, chip: Chip, model: str | None, driver_version: str | None) -> Device:
     """The device with what the command says of who it is; two chips of a card share its serial."""
-    told = chip.word("hw serial")
-    own = None if told is None or not told.lower().removeprefix("0x").strip("0") else told
+    hw_serial = chip.text("hw serial")
+    own = (
+        None
+        if hw_serial is None or not hw_serial.lower().removeprefix("0x").strip("0")
+        else hw_serial
+    )
     return msgspec.structs.replace(
         device,
         id=f"{VENDOR}:{own or chip.pci_bus_id or device.index}",
         uuid=own,
-        serial=chip.word("board serial"),
+        serial=chip.text("board serial"),
         model=model,
-        firmware_version=chip.word("fw version"),
+        firmware_version=chip.text("fw version"),
         driver_version=driver_version,
     )
 
@@ -62,38 +66,38 @@ def collected(device_id: str, chip: Chip, chips: Iterable[Chip] = ()) -> Collect
     for row in ROWS:
         key, *labels = row.series
         out.put_or_miss(key, quantity(chip.fields.get(row.key), row.units), *labels)
-    _put_power(out, chip, _of_board(chip, chips))
-    _put_memory(out, chip)
-    _put_health(out, chip.word("status"))
+    _record_power(out, chip, _of_board(chip, chips))
+    _record_memory(out, chip)
+    _record_health(out, chip.text("status"))
     return out
 
 
 def notes(chip: Chip, chips: Iterable[Chip] = ()) -> tuple[str, ...]:
     """Where the power of the chip is told, if not at itself."""
     board = _of_board(chip, chips)
-    teller = _power_teller(chip, board)
-    if _has_own_power(board) or teller.number == chip.number:
+    reporter = _power_reporter(chip, board)
+    if _has_own_power(board) or reporter.number == chip.number:
         return ()
-    return (f"the power of the card is reported once, at qaic{teller.number}",)
+    return (f"the power of the card is reported once, at qaic{reporter.number}",)
 
 
 def _of_board(chip: Chip, chips: Iterable[Chip]) -> Sequence[Chip]:
     """The chips of its card; itself alone where the card has no serial number."""
-    serial = chip.word("board serial")
+    serial = chip.text("board serial")
     if serial is None or not serial.strip("0-"):
         return (chip,)
-    others = (one for one in chips if one.number != chip.number)
-    return (chip, *(one for one in others if one.word("board serial") == serial))
+    others = (other for other in chips if other.number != chip.number)
+    return (chip, *(other for other in others if other.text("board serial") == serial))
 
 
 def _has_own_power(board: Iterable[Chip]) -> bool:
     """Whether this release tells the power of each chip."""
-    return any(not isinstance(_watts(one, _CHIP_POWER), Absence) for one in board)
+    return any(not isinstance(_watts(chip, _CHIP_POWER), Absence) for chip in board)
 
 
-def _power_teller(chip: Chip, board: Iterable[Chip]) -> Chip:
+def _power_reporter(chip: Chip, board: Iterable[Chip]) -> Chip:
     """The chip at which the power of the card stands: all repeat it, the first that has it counts."""
-    telling = (one for one in board if not isinstance(_watts(one, _BOARD_POWER), Absence))
+    telling = (other for other in board if not isinstance(_watts(other, _BOARD_POWER), Absence))
     return min(telling, key=_number, default=chip)
 
 
@@ -101,24 +105,24 @@ def _number(chip: Chip) -> int:
     return chip.number
 
 
-def _put_power(out: Collected, chip: Chip, board: Sequence[Chip]) -> None:
+def _record_power(out: Collected, chip: Chip, board: Sequence[Chip]) -> None:
     """Of the chip where it is told, else of the card; and the limit of the same."""
     own = _has_own_power(board)
     power, caps = (_CHIP_POWER, _CHIP_CAPS) if own else (_BOARD_POWER, _BOARD_CAPS)
     cap = next((key for key in caps if key in chip.fields), caps[0])
-    is_told = own or _power_teller(chip, board).number == chip.number
+    is_reported = own or _power_reporter(chip, board).number == chip.number
     for series, key in ((("power_watts",), power), (("power_limit_watts", "enforced"), cap)):
         name, *labels = series
-        out.put_or_miss(name, _watts(chip, key) if is_told else Absence.UNSUPPORTED, *labels)
+        out.put_or_miss(name, _watts(chip, key) if is_reported else Absence.UNSUPPORTED, *labels)
 
 
 def _watts(chip: Chip, key: str) -> float | Absence:
     """Nothing that runs draws 0 W, or may draw no more: so a release says that it does not know."""
-    told = quantity(chip.fields.get(key), _WATTS)
-    return told or Absence.UNSUPPORTED
+    watts = quantity(chip.fields.get(key), _WATTS)
+    return watts or Absence.UNSUPPORTED
 
 
-def _put_memory(out: Collected, chip: Chip) -> None:
+def _record_memory(out: Collected, chip: Chip) -> None:
     total = quantity(chip.fields.get("dram total"), _BYTES)
     free = quantity(chip.fields.get("dram free"), _BYTES)
     if total == 0:
@@ -136,15 +140,15 @@ def _put_memory(out: Collected, chip: Chip) -> None:
         out.miss("memory_used_bytes", Absence.ERROR)
 
 
-def _put_health(out: Collected, status: str | None) -> None:
+def _record_health(out: Collected, status: str | None) -> None:
     """Whole word first: `Error: ...` and `Error 5` are errors."""
     if status is None:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
         out.miss("reported_health_info", Absence.UNSUPPORTED)
         return
-    word = status.lower()
-    out.put("reported_status_info", 1, word)
-    health = _HEALTH.get(word.replace(":", " ").split()[0]) if word.strip(": ") else None
+    text = status.lower()
+    out.put("reported_status_info", 1, text)
+    health = _HEALTH.get(text.replace(":", " ").split()[0]) if text.strip(": ") else None
     if health is None:
         out.miss("reported_health_info", Absence.UNSUPPORTED)
     else:

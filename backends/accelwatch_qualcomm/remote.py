@@ -4,22 +4,22 @@ from collections.abc import Iterable
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_qualcomm import mapping
-from accelwatch_qualcomm.document import IS_WHOLE, Chip, Listing, parse
+from accelwatch_qualcomm.document import IS_COMPLETE, Chip, Listing, parse
 
 _KEY, _PROGRAM = "query", "qaic-util"
 
 
 def _document(outputs: Outputs) -> Listing:
-    return parse(outputs[_KEY].printed(IS_WHOLE))
+    return parse(outputs[_KEY].printed(IS_COMPLETE))
 
 
-def _listed(listing: Listing) -> Iterable[tuple[Place, Chip]]:
-    return ((Place(chip.number, chip.pci_bus_id), chip) for chip in listing.chips)
+def _listed(listing: Listing) -> Iterable[tuple[Location, Chip]]:
+    return ((Location(chip.number, chip.pci_bus_id), chip) for chip in listing.chips)
 
 
 def _identified(device: Device, chip: Chip, _: Listing) -> Device:

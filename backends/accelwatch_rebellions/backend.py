@@ -12,7 +12,7 @@ from accelwatch.backend_kit.listed_process import with_processes, without_proces
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_rebellions import daemon, mapping
@@ -61,7 +61,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         """Find the command, or else the vendor's daemon, and begin to ask. Raises BackendUnavailable."""
         if self.find() is None and self._daemon_answers():
             self._source = daemon.SOURCE
-            return self.begin(self._ask_daemon, source=daemon.SOURCE)
+            return self.start(self._query_daemon, source=daemon.SOURCE)
         return super().open()
 
     def not_found(self) -> BackendUnavailable:
@@ -71,15 +71,15 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
             f"{why}, and no daemon of it answers", reason=why.reason, remedy=why.remedy
         )
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """The document; of a command that has none, its table."""
-        return self._ask
+        return self._query
 
     def listed(self, answer: Document) -> Sequence[Npu]:
         """The NPUs in an answer."""
         return answer.npus
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -116,24 +116,24 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
                 return without_processes(reading, Absence.UNSUPPORTED)
         return with_processes(root, reading, mapping.processes_of(reading.device_id, mine))
 
-    def _ask_daemon(self) -> Document:
+    def _query_daemon(self) -> Document:
         port = self._context.options.get("daemon_port", daemon.PORT)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
             raise ReadError(f"daemon_port: {port!r} is not a port from 1 to 65535", code="option")
         clock, root = self._context.clock, self._context.root
-        return daemon.told(root, port, timeout_s=_DAEMON_S, clock=clock)
+        return daemon.read_document(root, port, timeout_s=_DAEMON_S, clock=clock)
 
     def _daemon_answers(self) -> bool:
         try:
-            return bool(self._ask_daemon().npus)
+            return bool(self._query_daemon().npus)
         except ReadError:
             return False
 
-    def _ask(self) -> Document:
+    def _query(self) -> Document:
         """The document; of a command that does not know `-j`, what its table has of it."""
         if not self._only_table:
             try:
-                return parse(self.run("-j", is_whole=parsed(parse, _npus)))
+                return parse(self.run("-j", is_complete=parsed(parse, _npus)))
             except DeviceTimeout:
                 raise
             except ReadError as error:
@@ -143,7 +143,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         return self._table()
 
     def _table(self) -> Document:
-        return parse_table(self.run(is_whole=closed(parse_table, _npus)))
+        return parse_table(self.run(is_complete=closed(parse_table, _npus)))
 
     def _table_or(self, error: ReadError) -> Document:
         """What the table says. Raises the first error when that is not to be had either."""

@@ -30,7 +30,7 @@ _UNREAD = "failed"
 """No number: an error for whoever wants one."""
 
 
-def told(root: Path, port: int, *, timeout_s: float, clock: Clock) -> Document:
+def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> Document:
     """All NPUs now. Raises ReadError."""
     try:
         infos = stream(port, METHOD, b"", timeout_s=timeout_s, clock=clock)

@@ -61,54 +61,56 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def text_of(fields: Fields, key: str) -> str | None:
     """A text, or None."""
-    told = fields.get(key)
-    if not isinstance(told, str) or told.strip().lower() in ("", "n/a", "none", "unknown"):
+    value = fields.get(key)
+    if not isinstance(value, str) or value.strip().lower() in ("", "n/a", "none", "unknown"):
         return None
-    return told.strip()
+    return value.strip()
 
 
-def number_of(told: object) -> int | None:
+def number_of(value: object) -> int | None:
     """A whole number that is not negative, written as one or as text."""
-    if isinstance(told, bool):
+    if isinstance(value, bool):
         return None
-    if isinstance(told, int):
-        return told if 0 <= told < 1 << 31 else None
-    if isinstance(told, str) and told.strip().isdecimal() and len(told.strip()) < 10:
-        return int(told)
+    if isinstance(value, int):
+        return value if 0 <= value < 1 << 31 else None
+    if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < 10:
+        return int(value)
     return None
 
 
 def parse(output: bytes) -> Document:
     """The document. Raises ReadError when it is none of rbln-smi."""
-    documents = (told for told in json_documents(output) if isinstance(told, dict))
-    told = next((told for told in documents if isinstance(told.get("devices"), list)), None)
-    if told is None:
+    documents = (document for document in json_documents(output) if isinstance(document, dict))
+    document = next(
+        (document for document in documents if isinstance(document.get("devices"), list)), None
+    )
+    if document is None:
         raise ReadError("rbln-smi -j printed no JSON with a list of devices", code="garbage")
-    npus = [npu for npu in map(npu_of, told["devices"][:_MAX_DEVICES]) if npu is not None]
-    listed = told.get("contexts")
+    npus = [npu for npu in map(npu_of, document["devices"][:_MAX_DEVICES]) if npu is not None]
+    listed = document.get("contexts")
     # `null` is an empty list of the program; one that cannot be read may be on any NPU.
-    is_list = isinstance(listed, list) or ("contexts" in told and listed is None)
+    is_list = isinstance(listed, list) or ("contexts" in document and listed is None)
     entries = [entry_of(entry) for entry in listed or ()] if is_list else [None]
     return Document(
-        driver_version=text_of(told, "KMD_version"),
+        driver_version=text_of(document, "KMD_version"),
         npus=distinct(npus),
         contexts=None if None in entries else tuple(filter(None, entries)),
     )
 
 
-def npu_of(told: object) -> Npu | None:
+def npu_of(fields: object) -> Npu | None:
     """An NPU from its fields; None for what has no number."""
-    if not isinstance(told, dict) or (in_group := number_of(told.get("npu"))) is None:
+    if not isinstance(fields, dict) or (in_group := number_of(fields.get("npu"))) is None:
         return None
-    pci = told.get("pci")
+    pci = fields.get("pci")
     pci = pci if isinstance(pci, dict) else {}
     bus = text_of(pci, "bus_id")
-    node = _NODE.fullmatch(text_of(told, "device") or "")
+    node = _NODE.fullmatch(text_of(fields, "device") or "")
     return Npu(
         number=in_group if node is None else int(node[1]),
         in_group=in_group,
         pci_bus_id=bus and normal_pci_bus_id(bus),
-        fields=told,
+        fields=fields,
         pci=pci,
     )
 
@@ -116,28 +118,28 @@ def npu_of(told: object) -> Npu | None:
 def distinct(npus: Iterable[Npu]) -> tuple[Npu, ...]:
     """Each once, in the order told, and with a number of its own."""
     listed = list({(npu.number, npu.pci_bus_id): npu for npu in npus}.values())
-    taken: set[int] = set()
+    used: set[int] = set()
     numbered: list[Npu] = []
     for npu in listed:
         number = npu.number
-        if number in taken:
-            others = taken | {other.number for other in listed}
+        if number in used:
+            others = used | {other.number for other in listed}
             number = next(free for free in count() if free not in others)
-        taken.add(number)
+        used.add(number)
         numbered.append(msgspec.structs.replace(npu, number=number))
     return tuple(numbered)
 
 
-def entry_of(told: object) -> Entry | None:
+def entry_of(fields: object) -> Entry | None:
     """A context from its fields; None for what has no process."""
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         return None
-    in_group, pid = number_of(told.get("npu")), number_of(told.get("pid"))
+    in_group, pid = number_of(fields.get("npu")), number_of(fields.get("pid"))
     if in_group is None or not pid:
         return None
     return Entry(
         in_group=in_group,
         pid=pid,
-        command=next((name for key in _COMMAND if (name := text_of(told, key))), None),
-        memory=next((told[key] for key in _MEMORY if key in told), None),
+        command=next((name for key in _COMMAND if (name := text_of(fields, key))), None),
+        memory=next((fields[key] for key in _MEMORY if key in fields), None),
     )

@@ -62,12 +62,12 @@ ready, busy, init, fault, finish and not_found. Another word is shown and means 
 
 def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:
     """The device with what the document says of who it is."""
-    uuid, serial, model = _told(npu, "uuid"), _told(npu, "sid"), npu.text("name")
+    uuid, serial, model = _nonzero_text(npu, "uuid"), _nonzero_text(npu, "sid"), npu.text("name")
     node = number_of(npu.pci.get("numa_node"))
-    place = uuid or npu.pci_bus_id or f"{serial or 'unknown'}-{npu.number}"
+    identifier = uuid or npu.pci_bus_id or f"{serial or 'unknown'}-{npu.number}"
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=npu.number,
         name=f"rbln{npu.number}",
         kind=DeviceKind.NPU,
@@ -83,18 +83,20 @@ def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:
     )
 
 
-def _told(npu: Npu, key: str) -> str | None:
+def _nonzero_text(npu: Npu, key: str) -> str | None:
     """A text that is not all zeros, as on test cards."""
     text = npu.text(key)
     return text if text is not None and text.strip("0-") else None
 
 
-def power_teller(npu: Npu, npus: Iterable[Npu]) -> Npu:
+def power_reporter(npu: Npu, npus: Iterable[Npu]) -> Npu:
     """The NPU at which the power of its card stands: all of a card repeat it, the first counts."""
-    board = _told(npu, "sid")
+    board = _nonzero_text(npu, "sid")
     if board is None:
         return npu
-    return min((other for other in npus if _told(other, "sid") == board), key=_number, default=npu)
+    return min(
+        (other for other in npus if _nonzero_text(other, "sid") == board), key=_number, default=npu
+    )
 
 
 def _number(npu: Npu) -> int:
@@ -102,7 +104,7 @@ def _number(npu: Npu) -> int:
 
 
 def _architecture(model: str | None) -> str | None:
-    named = (name for begin, name in _ARCHITECTURES if (model or "").startswith(begin))
+    named = (name for prefix, name in _ARCHITECTURES if (model or "").startswith(prefix))
     return next(named, None)
 
 
@@ -113,23 +115,23 @@ def read(device_id: str, npu: Npu, npus: Iterable[Npu] = ()) -> Reading:
         key, *labels = row.series
         out.put_or_miss(key, quantity(_at(npu.fields, row.path), row.units), *labels)
     _scale_memory(out)
-    _put_performance(out, npu)
-    _put_status(out, npu)
-    _put_link(out, npu.pci)
-    teller = power_teller(npu, npus)
-    if teller.number == npu.number:
+    _record_performance(out, npu)
+    _record_status(out, npu)
+    _record_link(out, npu.pci)
+    reporter = power_reporter(npu, npus)
+    if reporter.number == npu.number:
         return out.reading(sources={"*": SOURCE})
     out.values.pop(("power_watts",), None)
     out.miss("power_watts", Absence.UNSUPPORTED)
-    note = f"the power of the card is reported once, at rbln{teller.number}"
+    note = f"the power of the card is reported once, at rbln{reporter.number}"
     return out.reading(sources={"*": SOURCE}, notes=(note,))
 
 
 def _at(fields: Fields, path: Sequence[str]) -> object:
-    told: object = fields
+    value: object = fields
     for key in path:
-        told = told.get(key) if isinstance(told, dict) else None
-    return told
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _scale_memory(out: Collected) -> None:
@@ -140,7 +142,7 @@ def _scale_memory(out: Collected) -> None:
             out.put(series[0], round(out.values[series] * factor))
 
 
-def _put_performance(out: Collected, npu: Npu) -> None:
+def _record_performance(out: Collected, npu: Npu) -> None:
     match = _PSTATE.fullmatch(npu.text("pstate") or "")
     keys = ("performance_state", "clocks_idle")
     if match is None or int(match[1]) > 15:
@@ -157,7 +159,7 @@ def _put_performance(out: Collected, npu: Npu) -> None:
         out.put("reported_health_info", 1, "failed")
 
 
-def _put_status(out: Collected, npu: Npu) -> None:
+def _record_status(out: Collected, npu: Npu) -> None:
     status = npu.text("status")
     if status is None:
         out.miss("reported_status_info", Absence.UNSUPPORTED)
@@ -168,20 +170,20 @@ def _put_status(out: Collected, npu: Npu) -> None:
         out.put("reported_health_info", 1, health)
 
 
-def _put_link(out: Collected, pci: Fields) -> None:
+def _record_link(out: Collected, pci: Fields) -> None:
     speed = _SPEED.fullmatch((text_of(pci, "link_speed") or "").strip())
     generation = None
     if speed is not None:
         generation = int(speed[1]) if speed[1] else GENERATIONS.get(float(speed[2]))
     width = _WIDTH.fullmatch(str(pci.get("link_width") or "").strip())
-    for key, value, told in (
+    for key, value, raw in (
         ("pcie_link_generation", generation, pci.get("link_speed")),
         ("pcie_link_width_lanes", int(width[1]) if width else None, pci.get("link_width")),
     ):
         if value is not None:
             out.put(key, value, "current")
         else:
-            out.miss(key, Absence.ERROR if told else Absence.UNSUPPORTED, "current")
+            out.miss(key, Absence.ERROR if raw else Absence.UNSUPPORTED, "current")
 
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:

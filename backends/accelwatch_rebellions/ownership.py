@@ -58,14 +58,14 @@ def contexts_of(
     mine: list[Entry] = []
     undecided = 0
     for entry in entries:
-        places = [other for other in npus if other.in_group == entry.in_group]
-        if len(places) > 1:
-            places = [other for other in places if _has_room(other, entry)] or places
-        if len(places) > 1:
+        candidates = [other for other in npus if other.in_group == entry.in_group]
+        if len(candidates) > 1:
+            candidates = [other for other in candidates if _has_room(other, entry)] or candidates
+        if len(candidates) > 1:
             opened = nodes(entry.pid)
-            places = [other for other in places if other.number in opened] or places
-        if npu in places:
-            if len(places) == 1:
+            candidates = [other for other in candidates if other.number in opened] or candidates
+        if npu in candidates:
+            if len(candidates) == 1:
                 mine.append(entry)
             else:
                 undecided += 1
@@ -76,7 +76,7 @@ def _has_room(npu: Npu, entry: Entry) -> bool:
     """Whether as much as the context holds is in use on the NPU, as far as both are told."""
     memory = npu.fields.get("memory")
     used = quantity(memory.get("used") if isinstance(memory, dict) else None, _MEMORY)
-    held = quantity(entry.memory, _MEMORY)
-    if isinstance(used, Absence) or isinstance(held, Absence):
+    allocated = quantity(entry.memory, _MEMORY)
+    if isinstance(used, Absence) or isinstance(allocated, Absence):
         return True
-    return _ROUNDED * held <= used
+    return _ROUNDED * allocated <= used

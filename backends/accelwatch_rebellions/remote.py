@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
-from accelwatch.processes.whole_output import parsed
+from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_rebellions import mapping
@@ -19,8 +19,8 @@ def _document(outputs: Outputs) -> Document:
     return parse(outputs[_KEY].printed(parsed(parse, lambda document: document.npus)))
 
 
-def _listed(document: Document) -> Iterable[tuple[Place, Npu]]:
-    return ((Place(npu.number, npu.pci_bus_id), npu) for npu in document.npus)
+def _listed(document: Document) -> Iterable[tuple[Location, Npu]]:
+    return ((Location(npu.number, npu.pci_bus_id), npu) for npu in document.npus)
 
 
 def _identified(device: Device, npu: Npu, document: Document) -> Device:

@@ -22,7 +22,7 @@ _COLUMNS = {
     "status": "status",
 }
 """Heading to key of the document."""
-_PLACE, _MEMORY = "pci bus id", "memory(used/total)"
+_ADDRESS, _MEMORY = "pci bus id", "memory(used/total)"
 _PROCESS = "pid"
 """Heading of the second table, of contexts."""
 
@@ -33,13 +33,13 @@ def parse_table(output: bytes) -> Document:
     headings: list[str] = []
     npus: list[Npu] = []
     entries: list[Entry | None] = []
-    told = False
+    has_processes = False
     name = ""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         lower = [cell.lower() for cell in cells]
-        if "npu" in lower and (_PLACE in lower or _PROCESS in lower):
-            headings, told = lower, told or _PROCESS in lower
+        if "npu" in lower and (_ADDRESS in lower or _PROCESS in lower):
+            headings, has_processes = lower, has_processes or _PROCESS in lower
         elif headings and len(cells) == len(headings):
             row = dict(zip(headings, cells, strict=True))
             if _PROCESS in row:
@@ -56,7 +56,7 @@ def parse_table(output: bytes) -> Document:
     return Document(
         driver_version=version,
         npus=distinct(npus),
-        contexts=tuple(filter(None, entries)) if told and None not in entries else None,
+        contexts=tuple(filter(None, entries)) if has_processes and None not in entries else None,
     )
 
 
@@ -67,6 +67,6 @@ def _fields(row: dict[str, str]) -> dict[str, object]:
     used, _, total = row.get(_MEMORY, "").partition("/")
     return {
         **fields,
-        "pci": {"bus_id": row.get(_PLACE, "")},
+        "pci": {"bus_id": row.get(_ADDRESS, "")},
         "memory": {"used": used.strip(), "total": total.strip()},
     }

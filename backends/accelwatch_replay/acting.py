@@ -11,14 +11,14 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost
 from accelwatch.scenario.effects import MOST_EVENTS, UNREADABLE, apply, condition_of, events_of
-from accelwatch.scenario.faults import Fault, FaultKind, Spell
+from accelwatch.scenario.faults import Fault, FaultKind, FaultState
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch.schema.series import series_of
 from accelwatch_replay.options import duration_s
-from accelwatch_replay.player import Moment, loop_position
+from accelwatch_replay.player import PlayTime, loop_position
 from accelwatch_replay.scenario import (
     Group,
     GroupSpec,
@@ -29,8 +29,8 @@ from accelwatch_replay.scenario import (
 )
 from accelwatch_replay.signals import At, Terms, number, value
 
-_WHOLE_UNITS = frozenset({"bytes", "hertz", "events", "", "rpm", "lanes", "generation"})
-_LOOK_AGAIN_S = 0.02
+_INTEGER_UNITS = frozenset({"bytes", "hertz", "events", "", "rpm", "lanes", "generation"})
+_RECHECK_S = 0.02
 _OF_CALLS = frozenset({FaultKind.HANG, FaultKind.ERROR})
 """Befall the call that the fault names, and no other."""
 _RAISED = {kind: error for kind, error in UNREADABLE.items() if kind not in _OF_CALLS}
@@ -61,22 +61,22 @@ class ScenarioPlayer:
         self._now = now
         self._actors = {actor.device.id: actor for actor in _cast(scenario.groups)}
         self._turns = 0
-        self._given: dict[int, int] = {}
+        self._emitted: dict[int, int] = {}
         """How many events each fault has given in this turn."""
 
     def _position(self, elapsed_s: float) -> tuple[int, float]:
         return loop_position(elapsed_s, self._scenario.length_s, loop=self._loop)
 
     def _active(self, elapsed_s: float, name: str) -> list[Fault]:
-        return [fault for fault, now in self._standing(elapsed_s, name) if now.active]
+        return [fault for fault, now in self._episodes(elapsed_s, name) if now.active]
 
-    def _standing(self, elapsed_s: float, name: str) -> list[tuple[Fault, Spell]]:
+    def _episodes(self, elapsed_s: float, name: str) -> list[tuple[Fault, FaultState]]:
         """The faults of a device, or of a call of no device, that have come by now."""
         position = self._position(elapsed_s)[1]
         return [
             (fault, now)
             for fault in self._scenario.faults
-            if fault.spec.device in ("*", name) and (now := fault.spell(position))
+            if fault.spec.device in ("*", name) and (now := fault.state_at(position))
         ]
 
     def enter(self, call: str, device: Device | None) -> None:
@@ -99,76 +99,78 @@ class ScenarioPlayer:
         if fault.lasts_s is None:
             never.wait()
         while fault.active(self._position(self._now())[1]):
-            never.wait(_LOOK_AGAIN_S)
+            never.wait(_RECHECK_S)
 
-    def devices(self, moment: Moment) -> Sequence[Device]:
+    def devices(self, play_time: PlayTime) -> Sequence[Device]:
         """Devices that are not gone; those that are lost or denied are among them."""
         return tuple(
             actor.device
             for actor in self._actors.values()
             if not any(
                 fault.spec.kind is FaultKind.GONE
-                for fault in self._active(moment.elapsed_s, actor.device.name)
+                for fault in self._active(play_time.elapsed_s, actor.device.name)
             )
         )
 
-    def _actor(self, device: Device, moment: Moment) -> _Actor:
+    def _actor(self, device: Device, play_time: PlayTime) -> _Actor:
         actor = self._actors.get(device.id)
         if actor is None:
             raise DeviceLost(f"{device.name} is not in the scenario")
-        for fault in self._active(moment.elapsed_s, actor.device.name):
+        for fault in self._active(play_time.elapsed_s, actor.device.name):
             if fault.spec.kind in _RAISED:
                 _raise(fault)
         return actor
 
-    def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
+    def identity(self, device: Device, play_time: PlayTime) -> Sequence[Device]:
         """The device and its partitions. Raises the ReadError of an active fault."""
-        actor = self._actor(device, moment)
-        parts = (_partition(actor.device, at, part) for at, part in _parts(actor.group))
-        return (actor.device, *parts)
+        actor = self._actor(device, play_time)
+        partitions = (
+            _partition(actor.device, at, spec) for at, spec in _partition_specs(actor.group)
+        )
+        return (actor.device, *partitions)
 
-    def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
+    def readings(self, device: Device, play_time: PlayTime) -> Sequence[Reading]:
         """Composed readings. Raises the ReadError of an active fault."""
-        actor = self._actor(device, moment)
-        whole = Collected(actor.device.id)
-        self._fill(whole, actor, actor.group.signals, moment)
+        actor = self._actor(device, play_time)
+        collected = Collected(actor.device.id)
+        self._fill(collected, actor, actor.group.signals, play_time)
         for path, reason in actor.group.spec.absent.items():
-            _withhold(whole, series_of(path), reason)
-        standing = self._standing(moment.elapsed_s, actor.device.name)
-        suffered = condition_of(actor.device, standing, _fabrics(whole), source="replay")
-        apply(whole.values, suffered)
-        whole.absent.update(suffered.withheld)
-        processes = tuple(_process(actor, spec, moment) for spec in actor.group.spec.processes)
-        readings = [whole.reading(processes=processes, sources={"*": "replay"})]
-        for at, (part, signals) in enumerate(actor.group.partitions):
-            row = Collected(_partition(actor.device, at, part).id)
-            self._fill(row, actor, signals, moment)
+            _withhold(collected, series_of(path), reason)
+        episodes = self._episodes(play_time.elapsed_s, actor.device.name)
+        suffered = condition_of(actor.device, episodes, _fabrics(collected), source="replay")
+        apply(collected.values, suffered)
+        collected.absent.update(suffered.withheld)
+        processes = tuple(_process(actor, spec, play_time) for spec in actor.group.spec.processes)
+        readings = [collected.reading(processes=processes, sources={"*": "replay"})]
+        for at, (partition, signals) in enumerate(actor.group.partitions):
+            row = Collected(_partition(actor.device, at, partition).id)
+            self._fill(row, actor, signals, play_time)
             readings.append(row.reading(sources={"*": "replay"}))
         return tuple(readings)
 
     def _fill(
-        self, row: Collected, actor: _Actor, signals: dict[Series, Terms], moment: Moment
+        self, row: Collected, actor: _Actor, signals: dict[Series, Terms], play_time: PlayTime
     ) -> None:
-        position = self._position(moment.elapsed_s)[1]
+        position = self._position(play_time.elapsed_s)[1]
         for series, terms in signals.items():
             salt = f"{actor.device.name}/{'.'.join(series)}"
-            at = At(position, moment.elapsed_s, actor.index, salt)
-            whole = by_key()[series[0]].unit in _WHOLE_UNITS
-            row.put(series[0], value(terms, at, whole=whole), *series[1:])
+            at = At(position, play_time.elapsed_s, actor.index, salt)
+            is_integer = by_key()[series[0]].unit in _INTEGER_UNITS
+            row.put(series[0], value(terms, at, is_integer=is_integer), *series[1:])
 
-    def events(self, moment: Moment) -> Sequence[ErrorEvent]:
+    def events(self, play_time: PlayTime) -> Sequence[ErrorEvent]:
         """Event faults whose time has come since the last call, in every loop anew."""
-        turns, position = self._position(moment.elapsed_s)
+        turns, position = self._position(play_time.elapsed_s)
         if turns != self._turns:
-            self._turns, self._given = turns, {}
+            self._turns, self._emitted = turns, {}
         fresh: list[ErrorEvent] = []
         for at, fault in enumerate(self._scenario.faults):
-            now = fault.spell(position)
+            now = fault.state_at(position)
             if now is None or fault.spec.kind is not FaultKind.EVENT:
                 continue
-            missing = now.times - self._given.get(at, 0)
-            self._given[at] = now.times
-            fresh += self._events_of(fault, now.times, missing, moment.wall - position)
+            missing = now.times - self._emitted.get(at, 0)
+            self._emitted[at] = now.times
+            fresh += self._events_of(fault, now.times, missing, play_time.wall - position)
         return tuple(fresh)
 
     def _events_of(self, fault: Fault, times: int, missing: int, origin: float) -> list[ErrorEvent]:
@@ -236,12 +238,12 @@ def _bus(first: str | None, index: int) -> str | None:
     if first is None:
         return None
     domain, bus, slot = normal_pci_bus_id(first).split(":")
-    place = int(domain, 16) * 256 + int(bus, 16) + index
-    return f"{place // 256 & 0xFFFF:04x}:{place % 256:02x}:{slot}"
+    position = int(domain, 16) * 256 + int(bus, 16) + index
+    return f"{position // 256 & 0xFFFF:04x}:{position % 256:02x}:{slot}"
 
 
-def _parts(group: Group) -> list[tuple[int, PartitionSpec]]:
-    return [(at, part) for at, (part, _) in enumerate(group.partitions)]
+def _partition_specs(group: Group) -> list[tuple[int, PartitionSpec]]:
+    return [(at, spec) for at, (spec, _) in enumerate(group.partitions)]
 
 
 def _partition(parent: Device, at: int, spec: PartitionSpec) -> Device:
@@ -259,14 +261,14 @@ def _partition(parent: Device, at: int, spec: PartitionSpec) -> Device:
     )
 
 
-def _process(actor: _Actor, spec: ProcessSpec, moment: Moment) -> Process:
+def _process(actor: _Actor, spec: ProcessSpec, play_time: PlayTime) -> Process:
     memory = spec.gpu_memory_bytes
     return Process(
         device_id=actor.device.id,
         pid=spec.pid + actor.index,
         pid_namespace="foreign",
         type=spec.type,
-        start_time=moment.wall - moment.elapsed_s - duration_s(spec.age),
+        start_time=play_time.wall - play_time.elapsed_s - duration_s(spec.age),
         user=spec.user,
         command=spec.command,
         gpu_memory_bytes=None if memory is None else int(number(memory)),

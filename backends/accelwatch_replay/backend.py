@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.archive.recording import holds_recording, names_recording
+from accelwatch.archive.recording import may_be_recording, names_recording
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.base.errors import BackendUnavailable, ConfigError, ReadError, WireError
 from accelwatch.schema.device import Device
@@ -14,10 +14,10 @@ from accelwatch.schema.reading import Reading
 from accelwatch_replay.acting import ScenarioPlayer
 from accelwatch_replay.options import Options, parse_options
 from accelwatch_replay.playback import RecordingPlayer, read_recording
-from accelwatch_replay.player import Moment, Player
+from accelwatch_replay.player import Player, PlayTime
 from accelwatch_replay.scenario import FORMAT, read_scenario
 
-_LOOK_S = 0.25
+_POLL_S = 0.25
 """How often events are looked for while waiting; a replay's events need no better."""
 _REMEDY = "set replay's option file to a recording or a scenario, or to demo"
 
@@ -40,7 +40,7 @@ class ReplayBackend:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._player: Player | None = None
-        self._began = 0.0
+        self._started_at = 0.0
         self._options = Options()
         self._closed = threading.Event()
 
@@ -66,7 +66,7 @@ class ReplayBackend:
         self._closed = threading.Event()
         try:
             self._options = parse_options(self._context.options)
-            self._began = self._context.clock.monotonic()
+            self._started_at = self._context.clock.monotonic()
             player, versions = self._load()
         except ConfigError as error:
             raise BackendUnavailable(str(error), reason="config", remedy=_REMEDY) from error
@@ -83,7 +83,7 @@ class ReplayBackend:
         options = self._options
         if not options.file:
             raise ConfigError("replay: the option file is not set")
-        if not holds_recording(options.path):
+        if not may_be_recording(options.path):
             return ScenarioPlayer(
                 read_scenario(options.path), loop=options.loop, now=self._elapsed_s
             ), {"scenario": str(FORMAT)}
@@ -95,11 +95,11 @@ class ReplayBackend:
         """Seconds of the file since its beginning; stands still for a single reading."""
         if self._context.one_shot:
             return self._options.start_s
-        passed = self._context.clock.monotonic() - self._began
+        passed = self._context.clock.monotonic() - self._started_at
         return self._options.start_s + passed * self._options.speed
 
-    def _moment(self) -> Moment:
-        return Moment(self._elapsed_s(), self._context.clock.wall())
+    def _play_time(self) -> PlayTime:
+        return PlayTime(self._elapsed_s(), self._context.clock.wall())
 
     def _playing(self) -> Player:
         if self._player is None:
@@ -116,20 +116,20 @@ class ReplayBackend:
         """Whole devices at this moment. Raises BackendUnavailable."""
         player = self._playing()
         self._enter(player, "discover")
-        return player.devices(self._moment())
+        return player.devices(self._play_time())
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The device and its partitions. Raises ReadError."""
         player = self._open_player(device)
         player.enter("identify", device)
-        return player.identity(device, self._moment())
+        return player.identity(device, self._play_time())
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of the device and its partitions at this moment. Raises ReadError."""
         player = self._open_player(device)
         player.enter("read", device)
         return tuple(
-            _asked(reading, request) for reading in player.readings(device, self._moment())
+            _requested(reading, request) for reading in player.readings(device, self._play_time())
         )
 
     def _open_player(self, device: Device) -> Player:
@@ -143,10 +143,10 @@ class ReplayBackend:
         if player is None:
             return ()
         left = timeout_s
-        while not (events := player.events(self._moment())) and left > 0:
-            if self._closed.wait(min(left, _LOOK_S)):
+        while not (events := player.events(self._play_time())) and left > 0:
+            if self._closed.wait(min(left, _POLL_S)):
                 return ()
-            left -= _LOOK_S
+            left -= _POLL_S
         return events
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class ReplayBackend:
         self._player = None
 
 
-def _asked(reading: Reading, request: Request) -> Reading:
+def _requested(reading: Reading, request: Request) -> Reading:
     """A reading cut to what was asked for: processes, command lines."""
     processes = reading.processes if request.processes else None
     if processes is not None and not request.argv:

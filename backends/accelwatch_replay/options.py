@@ -54,11 +54,11 @@ def duration_s(value: float | str) -> float:
 
 def parse_options(options: Mapping[str, object]) -> Options:
     """Options as a mapping gives them. Raises ConfigError that names the key and what it should be."""
-    known = list(Options.__struct_fields__)
+    names = list(Options.__struct_fields__)
     for name in options:
-        if name not in known:
-            close = nearest(name, known)
-            hint = f"; did you mean {close}?" if close else f"; known: {', '.join(known)}"
+        if name not in names:
+            close = nearest(name, names)
+            hint = f"; did you mean {close}?" if close else f"; known: {', '.join(names)}"
             raise ConfigError(f"replay: unknown option {name!r}{hint}")
     try:
         parsed = msgspec.convert(dict(options), Options)

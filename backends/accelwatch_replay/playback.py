@@ -23,7 +23,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Kind, MetricSource, Series, by_key
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch_replay.player import Moment, loop_position
+from accelwatch_replay.player import PlayTime, loop_position
 
 _REMEDY = "set replay's option file to a recording, a folder of recordings, or a scenario"
 _ERRORS: dict[Absence, type[ReadError]] = {
@@ -142,37 +142,39 @@ class RecordingPlayer:
             return self._frames[candidate]
         raise WireError("no document of the recording can be decoded")
 
-    def _now(self, moment: Moment) -> tuple[int, float, _Frame]:
-        turns, position = loop_position(moment.elapsed_s, self._recording.length_s, loop=self._loop)
+    def _now(self, play_time: PlayTime) -> tuple[int, float, _Frame]:
+        turns, position = loop_position(
+            play_time.elapsed_s, self._recording.length_s, loop=self._loop
+        )
         with self._lock:
             return turns, position, self._frame(self._recording.at(position))
 
-    def devices(self, moment: Moment) -> Sequence[Device]:
+    def devices(self, play_time: PlayTime) -> Sequence[Device]:
         """Whole devices of the current document."""
-        frame = self._now(moment)[2]
+        frame = self._now(play_time)[2]
         return tuple(_played(family[0].device) for family in frame.families.values())
 
-    def _family(self, device: Device, moment: Moment) -> tuple[int, _Frame]:
-        turns, _, frame = self._now(moment)
+    def _family(self, device: Device, play_time: PlayTime) -> tuple[int, _Frame]:
+        turns, _, frame = self._now(play_time)
         family = frame.families.get(device.id)
         if family is None:
             raise DeviceLost(f"{device.name} is not in the recording at this moment")
         view = family[0]
-        whole = view.reading.absent.get(("*",))
-        absence = ABSENCE_WITHOUT_VALUES.get(view.state, whole)
+        reason = view.reading.absent.get(("*",))
+        absence = ABSENCE_WITHOUT_VALUES.get(view.state, reason)
         if absence is not None:
             raise _recorded(frame.snapshot, view, absence)
         return turns, frame
 
-    def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
+    def identity(self, device: Device, play_time: PlayTime) -> Sequence[Device]:
         """The device and its partitions as recorded. Raises the ReadError of its recorded state."""
-        _, frame = self._family(device, moment)
+        _, frame = self._family(device, play_time)
         return tuple(_played(view.device) for view in frame.families[device.id])
 
-    def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
+    def readings(self, device: Device, play_time: PlayTime) -> Sequence[Reading]:
         """Recorded readings. Raises the ReadError of the device's recorded state."""
-        turns, frame = self._family(device, moment)
-        shift = moment.wall - frame.snapshot.time
+        turns, frame = self._family(device, play_time)
+        shift = play_time.wall - frame.snapshot.time
         return tuple(
             self._reading(view.reading, turns, shift) for view in frame.families[device.id]
         )
@@ -198,15 +200,15 @@ class RecordingPlayer:
         last = _value(self._last, device_id, series)
         return 0 if first is None or last is None else max(0, last - first)
 
-    def events(self, moment: Moment) -> Sequence[ErrorEvent]:
+    def events(self, play_time: PlayTime) -> Sequence[ErrorEvent]:
         """Events that the document of the last call did not have, moved to the time of playing."""
-        turns, _, frame = self._now(moment)
+        turns, _, frame = self._now(play_time)
         reported_turns, reported = self._reported
         if turns != reported_turns:
             reported = set()
         current = {_key(event): event for event in frame.snapshot.events}
         self._reported = (turns, set(current))
-        shift = moment.wall - frame.snapshot.time
+        shift = play_time.wall - frame.snapshot.time
         return tuple(
             msgspec.structs.replace(event, time=event.time + shift)
             for key, event in current.items()

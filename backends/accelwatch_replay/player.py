@@ -10,7 +10,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 
 
-class Moment(msgspec.Struct, frozen=True):
+class PlayTime(msgspec.Struct, frozen=True):
     """A moment of the play: seconds since its beginning, and the wall time it is shown at."""
 
     elapsed_s: float
@@ -24,19 +24,19 @@ class Player(Protocol):
         """Suffer the faults of a call (`open`, `discover`, `identify`, `read`): block, raise, die."""
         ...
 
-    def devices(self, moment: Moment) -> Sequence[Device]:
+    def devices(self, play_time: PlayTime) -> Sequence[Device]:
         """Whole devices that are there."""
         ...
 
-    def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
+    def identity(self, device: Device, play_time: PlayTime) -> Sequence[Device]:
         """A whole device and its partitions. Raises ReadError."""
         ...
 
-    def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
+    def readings(self, device: Device, play_time: PlayTime) -> Sequence[Reading]:
         """Readings of a whole device and of its partitions. Raises ReadError."""
         ...
 
-    def events(self, moment: Moment) -> Sequence[ErrorEvent]:
+    def events(self, play_time: PlayTime) -> Sequence[ErrorEvent]:
         """Events that came since the last call."""
         ...
 

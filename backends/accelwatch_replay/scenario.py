@@ -7,20 +7,20 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.located_yaml.document import Document, read
-from accelwatch.located_yaml.nodes import Place
+from accelwatch.located_yaml.nodes import Location
 from accelwatch.scenario.faults import (
     NODE_KINDS,
     Fault,
     FaultSpec,
-    in_todays_words,
     read_fault,
     read_seconds,
     read_series,
+    with_current_names,
 )
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.metrics import Series, reading_metrics
 from accelwatch.schema.series import flatten
-from accelwatch_replay.signals import Given, Terms, fault_of, number
+from accelwatch_replay.signals import RawNumber, Terms, fault_of, number
 
 FORMAT = 1
 
@@ -34,7 +34,7 @@ class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     type: str = "compute"
     age: float | str = 3600.0
     """How long it has been running at the beginning."""
-    gpu_memory_bytes: Given | None = None
+    gpu_memory_bytes: RawNumber | None = None
     utilization_ratio: float | None = None
 
 
@@ -101,12 +101,12 @@ class Scenario(msgspec.Struct, frozen=True):
 
 def device_names(groups: tuple[GroupSpec, ...]) -> list[list[str]]:
     """Host-local names by group; groups of one name count on."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
     for group in groups:
         stem = group.name or group.vendor
-        first = taken.get(stem, 0)
-        taken[stem] = first + group.count
+        first = counts.get(stem, 0)
+        counts[stem] = first + group.count
         names.append([f"{stem}{first + at}" for at in range(group.count)])
     return names
 
@@ -127,14 +127,14 @@ def check(document: Document) -> Scenario:
     if spec is None:
         document.refuse()
         raise document.error((), "no scenario")
-    placed = list(document.structs(spec.devices, GroupSpec, ("devices",)))
-    groups = tuple(_group(document, group, place) for place, group in placed)
-    named = device_names(tuple(group for _, group in placed))
+    located = list(document.structs(spec.devices, GroupSpec, ("devices",)))
+    groups = tuple(_group(document, group, location) for location, group in located)
+    named = device_names(tuple(group for _, group in located))
     names = [name for row in named for name in row]
     faults = tuple(
-        _fault(document, fault, place, names)
-        for place, fault in document.structs(
-            [in_todays_words(fault) for fault in spec.faults], FaultSpec, ("faults",)
+        _fault(document, fault, location, names)
+        for location, fault in document.structs(
+            [with_current_names(fault) for fault in spec.faults], FaultSpec, ("faults",)
         )
     )
     length = 0.0 if spec.length is None else read_seconds(document, spec.length, ("length",))
@@ -142,66 +142,68 @@ def check(document: Document) -> Scenario:
     return Scenario(groups, faults, length)
 
 
-def _group(document: Document, spec: GroupSpec, place: Place) -> Group:
+def _group(document: Document, spec: GroupSpec, location: Location) -> Group:
     if not 1 <= spec.count <= 1024:
-        document.complain((*place, "count"), "count must be between 1 and 1024")
+        document.complain((*location, "count"), "count must be between 1 and 1024")
     if spec.pci_bus_id is not None and len(normal_pci_bus_id(spec.pci_bus_id)) != 12:
-        document.complain((*place, "pci_bus_id"), "write it as 0000:18:00.0")
+        document.complain((*location, "pci_bus_id"), "write it as 0000:18:00.0")
     for path in spec.absent:
-        read_series(document, path, (*place, "absent", path))
+        read_series(document, path, (*location, "absent", path))
     for at, process in enumerate(spec.processes):
-        read_seconds(document, process.age, (*place, "processes", at, "age"))
-        _number(document, process.gpu_memory_bytes, (*place, "processes", at, "gpu_memory_bytes"))
+        read_seconds(document, process.age, (*location, "processes", at, "age"))
+        _number(
+            document, process.gpu_memory_bytes, (*location, "processes", at, "gpu_memory_bytes")
+        )
     partitions = tuple(
-        (part, _signals(document, part.values, (*place, "partitions", at, "values")))
-        for at, part in enumerate(spec.partitions)
+        (partition, _signals(document, partition.values, (*location, "partitions", at, "values")))
+        for at, partition in enumerate(spec.partitions)
     )
-    return Group(spec, _signals(document, spec.values, (*place, "values")), partitions)
+    return Group(spec, _signals(document, spec.values, (*location, "values")), partitions)
 
 
-def _number(document: Document, given: Given | None, place: Place) -> None:
+def _number(document: Document, raw: RawNumber | None, location: Location) -> None:
     try:
-        number(given or 0)
+        number(raw or 0)
     except ValueError as error:
-        document.complain(place, str(error))
+        document.complain(location, str(error))
 
 
-def _signals(document: Document, values: dict[str, Any], place: Place) -> dict[Series, Terms]:
+def _signals(document: Document, values: dict[str, Any], location: Location) -> dict[Series, Terms]:
     signals: dict[Series, Terms] = {}
     rows = {row.key: row for row in reading_metrics()}
     for key, tree in values.items():
-        if read_series(document, key, (*place, key)) is None:
+        if read_series(document, key, (*location, key)) is None:
             continue
         if "." in key:
-            document.complain((*place, key), "labels are written one level down")
+            document.complain((*location, key), "labels are written one level down")
             continue
         leaves = dict(flatten(key, tree, len(rows[key].labels)))
         if not leaves:
             labels = ", ".join(rows[key].labels)
             text = f"{key} needs one level for each label: {labels}"
-            document.complain((*place, key), text)
+            document.complain((*location, key), text)
         for series, leaf in leaves.items():
-            if terms := _terms(document, leaf, (*place, *series)):
+            if terms := _terms(document, leaf, (*location, *series)):
                 signals[series] = terms
     return signals
 
 
-def _terms(document: Document, leaf: object, place: Place) -> Terms | None:
+def _terms(document: Document, leaf: object, location: Location) -> Terms | None:
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str | dict):
-        document.complain(place, f"{leaf!r} is neither a number nor a signal")
+        document.complain(location, f"{leaf!r} is neither a number nor a signal")
         return None
-    terms = document.struct(leaf if isinstance(leaf, dict) else {"constant": leaf}, Terms, place)
-    if terms is not None and not document.is_wrong(place) and (wrong := fault_of(terms)):
-        document.complain(place, wrong)
+    terms = document.struct(leaf if isinstance(leaf, dict) else {"constant": leaf}, Terms, location)
+    if terms is not None and not document.is_wrong(location) and (wrong := fault_of(terms)):
+        document.complain(location, wrong)
     return terms
 
 
-def _fault(document: Document, spec: FaultSpec, place: Place, names: list[str]) -> Fault:
+def _fault(document: Document, spec: FaultSpec, location: Location, names: list[str]) -> Fault:
     if spec.kind in NODE_KINDS:
         text = f"{spec.kind.value} happens to a polled node; accelwatch sim plays it"
-        document.complain((*place, "kind"), text)
+        document.complain((*location, "kind"), text)
     # With a mistake in the devices their names are not known: one mistake is told once.
     if spec.device not in ("*", *names) and not document.is_wrong(("devices",)):
-        known = ", ".join(sorted(names)[:8])
-        document.complain((*place, "device"), f"no device {spec.device!r}; there are {known}")
-    return read_fault(document, spec, place)
+        existing = ", ".join(sorted(names)[:8])
+        document.complain((*location, "device"), f"no device {spec.device!r}; there are {existing}")
+    return read_fault(document, spec, location)

@@ -9,28 +9,28 @@ from accelwatch.base.durations import size_bytes
 from accelwatch.base.errors import UsageError
 from accelwatch.schema.reading import Number
 
-Given = int | float | str
+RawNumber = int | float | str
 """A number as a scenario gives it; text may be a size (`64GiB`) or in exponent form (`1.98e9`)."""
 
 _LARGEST = 1e18
 """Keeps sums of terms and integrals over years far from what a document can carry."""
-_PLACES = 4
+_DECIMALS = 4
 """Decimals kept of a value that is not whole by nature, so that a document stays readable."""
 
 
 class Ramp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From one value to another within `over_s`, then held."""
 
-    start: Given
-    end: Given
+    start: RawNumber
+    end: RawNumber
     over_s: float
 
 
 class Sine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A wave around `mean`; each further device of a group is `stagger_s` ahead."""
 
-    mean: Given = 0
-    amplitude: Given
+    mean: RawNumber = 0
+    amplitude: RawNumber
     period_s: float
     stagger_s: float = 0.0
 
@@ -38,8 +38,8 @@ class Sine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Evenly distributed within `mean` +- `spread`; a new value every `every_s`, the same each time."""
 
-    mean: Given = 0
-    spread: Given
+    mean: RawNumber = 0
+    spread: RawNumber
     seed: int = 0
     every_s: float = 1.0
 
@@ -47,22 +47,22 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Counter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A total that grows all the time, over the end of a loop too."""
 
-    start: Given = 0
-    per_second: Given
+    start: RawNumber = 0
+    per_second: RawNumber
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A signal as written: the terms add up, the sum is held between `min` and `max`."""
 
-    constant: Given | None = None
+    constant: RawNumber | None = None
     ramp: Ramp | None = None
     sine: Sine | None = None
     noise: Noise | None = None
-    steps: tuple[tuple[float, Given], ...] = ()
+    steps: tuple[tuple[float, RawNumber], ...] = ()
     """(second, value) in order of time; before the first one, its value."""
     counter: Counter | None = None
-    min: Given | None = None
-    max: Given | None = None
+    min: RawNumber | None = None
+    max: RawNumber | None = None
 
 
 class At(msgspec.Struct, frozen=True):
@@ -78,27 +78,27 @@ class At(msgspec.Struct, frozen=True):
     """Tells this device's and quantity's noise from that of others."""
 
 
-def number(given: Given) -> Number:
+def number(raw: RawNumber) -> Number:
     """A given number. Raises ValueError that says what can be written."""
     value: Number
-    if isinstance(given, str):
+    if isinstance(raw, str):
         try:
-            value = float(given) if "e" in given.lower() else size_bytes(given)
+            value = float(raw) if "e" in raw.lower() else size_bytes(raw)
         except (UsageError, ValueError) as error:
             raise ValueError(
-                f"{given!r} is not a valid number; write 0.5, 1.98e9 or 64GiB"
+                f"{raw!r} is not a valid number; write 0.5, 1.98e9 or 64GiB"
             ) from error
     else:
-        value = given
+        value = raw
     if not math.isfinite(value) or abs(value) > _LARGEST:
-        raise ValueError(f"{given!r} is not a number that can be shown")
+        raise ValueError(f"{raw!r} is not a number that can be shown")
     return value
 
 
 def fault_of(terms: Terms) -> str:
     """What is wrong with a signal; empty when nothing is. Checks what the types do not say."""
-    given = (terms.constant, terms.ramp, terms.sine, terms.noise, terms.counter)
-    if not terms.steps and all(term is None for term in given):
+    configured = (terms.constant, terms.ramp, terms.sine, terms.noise, terms.counter)
+    if not terms.steps and all(term is None for term in configured):
         return "a signal needs constant, ramp, sine, noise, steps or counter"
     spans = [term.over_s for term in (terms.ramp,) if term]
     spans += [term.period_s for term in (terms.sine,) if term]
@@ -109,15 +109,15 @@ def fault_of(terms: Terms) -> str:
     if times != sorted(times):
         return "steps must be in order of time"
     try:
-        for _, given_value in terms.steps:
-            number(given_value)
-        value(terms, At(0.0, 0.0, 0, ""), whole=False)
+        for _, raw in terms.steps:
+            number(raw)
+        value(terms, At(0.0, 0.0, 0, ""), is_integer=False)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def value(terms: Terms, at: At, *, whole: bool) -> Number:
+def value(terms: Terms, at: At, *, is_integer: bool) -> Number:
     """The signal at a moment; `whole`: as an integer."""
     total: Number = 0
     if terms.constant is not None:
@@ -136,11 +136,11 @@ def value(terms: Terms, at: At, *, whole: bool) -> Number:
         total = max(total, number(terms.min))
     if terms.max is not None:
         total = min(total, number(terms.max))
-    return round(total) if whole else round(total, _PLACES)
+    return round(total) if is_integer else round(total, _DECIMALS)
 
 
-def _step(steps: tuple[tuple[float, Given], ...], position_s: float) -> Number:
-    now = [given for second, given in steps if second <= position_s]
+def _step(steps: tuple[tuple[float, RawNumber], ...], position_s: float) -> Number:
+    now = [raw for second, raw in steps if second <= position_s]
     return number(now[-1] if now else steps[0][1])
 
 

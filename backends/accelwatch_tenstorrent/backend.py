@@ -21,12 +21,12 @@ from accelwatch.backend import (
 )
 from accelwatch.backend_kit.polled import Answer
 from accelwatch.backend_kit.vendor_program import chosen_program, output_of
-from accelwatch.backend_kit.vendor_tool import Place, VendorTool, accelerators, bare_devices
+from accelwatch.backend_kit.vendor_tool import Location, VendorTool, accelerators, bare_devices
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import put_link
-from accelwatch.processes.whole_output import parsed
+from accelwatch.kernel.pcie_link import collect_link
+from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
@@ -77,7 +77,7 @@ class TenstorrentBackend:
         """Whether what the driver does not show is read by pyluwen."""
         self._driver_version: str | None = None
         self._heartbeats = Heartbeats()
-        self._tool: VendorTool[Snapshot, Place] | None = None
+        self._tool: VendorTool[Snapshot, Location] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver's class and nodes."""
@@ -98,18 +98,18 @@ class TenstorrentBackend:
     def open(self) -> Opened:
         """See which source there is. Raises BackendUnavailable."""
         try:
-            return self._begin()
+            return self._start()
         except BackendUnavailable as refusal:
             root, on_bus = self._context.root, accelerators(self._context, VENDOR_ID)
             there = bare_devices(root, on_bus, vendor=self.name, prefix=_PREFIX, nodes=_NODES)
             raise refusal.with_devices(there) from None
 
-    def _begin(self) -> Opened:
+    def _start(self) -> Opened:
         root = self._context.root
-        told = self._context.options.get("source", "auto")
-        if not isinstance(told, str) or told not in _SOURCES:
+        source = self._context.options.get("source", "auto")
+        if not isinstance(source, str) or source not in _SOURCES:
             raise BackendUnavailable(
-                f"source: {told!r} is not one of {', '.join(_SOURCES)}",
+                f"source: {source!r} is not one of {', '.join(_SOURCES)}",
                 reason="option",
                 remedy="mend collect.options.tenstorrent.source in the configuration",
             )
@@ -119,32 +119,32 @@ class TenstorrentBackend:
                 reason="driver_not_loaded",
                 remedy=_GET_DRIVER,
             )
-        self._source = told
-        self._program = self._find() if told in ("auto", _PROGRAM) else None
-        library = told in ("auto", python_library.NAME) and self._program is None
+        self._source = source
+        self._program = self._find() if source in ("auto", _PROGRAM) else None
+        library = source in ("auto", python_library.NAME) and self._program is None
         self._by_library = library and python_library.is_installed()
-        if told in _TOOLS and self._program is None and not self._by_library:
+        if source in _TOOLS and self._program is None and not self._by_library:
             raise BackendUnavailable(
-                f"{told} was not found",
-                reason=_TOOLS[told],
-                remedy=f"install {told}, or set the source to auto",
+                f"{source} was not found",
+                reason=_TOOLS[source],
+                remedy=f"install {source}, or set the source to auto",
             )
         version = sysfs.read_text(root / "sys/module/tenstorrent/version")
         self._driver_version = None if isinstance(version, Absence) else version[:64] or None
         self._tool = VendorTool(
             self._context,
-            self._ask,
-            self._places,
+            self._query,
+            self._locations,
             name=self.name,
             command=self._tool_name,
             prefix=_PREFIX,
             vendor_id=VENDOR_ID,
             nodes=_NODES,
         )
-        if self._wants_tool():
+        if self._needs_tool():
             self._tool.first()
         versions = {"driver": self._driver_version} if self._driver_version else {}
-        return Opened(source=told if told in _TOOLS else driver.SOURCE, versions=versions)
+        return Opened(source=source if source in _TOOLS else driver.SOURCE, versions=versions)
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then the remote chips. Raises BackendUnavailable."""
@@ -185,7 +185,7 @@ class TenstorrentBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Snapshot, Place]:
+    def _opened(self) -> VendorTool[Snapshot, Location]:
         assert self._tool is not None
         return self._tool
 
@@ -203,19 +203,19 @@ class TenstorrentBackend:
             return self._source == "sysfs"
         return node.complete or (self._program is None and node.hwmon is not None)
 
-    def _wants_tool(self) -> bool:
+    def _needs_tool(self) -> bool:
         """Whether some chip cannot be read from the driver."""
         if self._source != "auto":
             return self._source in _TOOLS
         nodes = driver.nodes(self._context.root)
         if any(not self._by_driver(node) for node in nodes.values()):
             return True
-        boards = {node.word("tt_card_type") for node in nodes.values()}
+        boards = {node.text("tt_card_type") for node in nodes.values()}
         return self._program is not None and "n300" in boards
 
-    def _ask(self) -> Snapshot:
+    def _query(self) -> Snapshot:
         """The newest snapshot; an empty one where none is needed."""
-        if not self._wants_tool():
+        if not self._needs_tool():
             return Snapshot()
         if self._by_library:
             return python_library.snapshot(self._unshown())
@@ -224,18 +224,22 @@ class TenstorrentBackend:
                 f"the driver shows no telemetry and tt-smi was not found: {_GET_TOOL}",
                 code="command_not_found",
             )
-        is_whole = parsed(parse, lambda told: told.chips)
-        told = parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_whole=is_whole))
+        is_complete = parsed(parse, lambda snapshot: snapshot.chips)
+        snapshot = parse(
+            output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_complete=is_complete)
+        )
         chips = tuple(
             msgspec.structs.replace(chip, architecture=self._architecture(chip.pci_bus_id))
-            for chip in told.chips
+            for chip in snapshot.chips
         )
-        return msgspec.structs.replace(told, chips=chips)
+        return msgspec.structs.replace(snapshot, chips=chips)
 
-    def _unshown(self) -> list[python_library.Place]:
+    def _unshown(self) -> list[python_library.ChipAddress]:
         """Chips that the driver has bound and does not tell enough of."""
         return [
-            python_library.Place(node.number, node.pci_bus_id, self._architecture(node.pci_bus_id))
+            python_library.ChipAddress(
+                node.number, node.pci_bus_id, self._architecture(node.pci_bus_id)
+            )
             for node in driver.nodes(self._context.root).values()
             if not self._by_driver(node) and not self._context.leaves_asleep(node.pci_bus_id)
         ]
@@ -249,13 +253,13 @@ class TenstorrentBackend:
             numbers.setdefault(bus, max(numbers.values(), default=-1) + 1)
         return numbers
 
-    def _places(self, snapshot: Snapshot) -> list[Place]:
+    def _locations(self, snapshot: Snapshot) -> list[Location]:
         """Chips on the bus, then the remote ones."""
         numbers = self._numbers(snapshot.chips)
         after = max(numbers.values(), default=-1) + 1
         remote = [chip for chip in snapshot.chips if chip.pci_bus_id is None]
-        places = [Place(bus, number) for bus, number in numbers.items()]
-        return [*places, *(Place(None, after + chip.at) for chip in remote)]
+        locations = [Location(bus, number) for bus, number in numbers.items()]
+        return [*locations, *(Location(None, after + chip.at) for chip in remote)]
 
     def _node_of(self, device: Device) -> driver.Node | None:
         """The driver's node at a device's place. Raises DeviceLost when nothing is at it."""
@@ -267,7 +271,7 @@ class TenstorrentBackend:
         if not sysfs.pci_device_dir(self._context.root, bus).is_dir():
             raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
         node = driver.node_at(self._context.root, bus)
-        if node is None and (self._by_library or not self._wants_tool()):
+        if node is None and (self._by_library or not self._needs_tool()):
             raise ReadError(
                 f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code=NO_DRIVER
             )
@@ -278,8 +282,8 @@ class TenstorrentBackend:
         answer, bus = self._opened.answer_for(device), device.pci_bus_id
         chips = [chip for chip in answer.document.chips if chip.pci_bus_id == bus]
         if bus is None:
-            places = self._places(answer.document)
-            remote = [place.number for place in places if place.pci_bus_id is None]
+            locations = self._locations(answer.document)
+            remote = [location.number for location in locations if location.pci_bus_id is None]
             chips = [chip for chip in chips if remote[chip.at] == device.index]
         if chips:
             self._opened.is_listed(device)
@@ -299,7 +303,7 @@ class TenstorrentBackend:
 
     def _from_driver(self, device: Device, node: driver.Node) -> Reading:
         beat = driver.heartbeat(node)
-        if beat in (Absence.LOST, driver.ALL_ONES):
+        if beat in (Absence.LOST, driver.ALL_BITS_SET):
             raise DeviceLost(
                 f"{device.name}: nothing answers at {node.pci_bus_id}: its registers read all ones",
                 code="no_answer",
@@ -316,30 +320,30 @@ class TenstorrentBackend:
             alive = self._heartbeats.alive(device.id, beat, self._context.clock.monotonic())
         trips = sysfs.read_int(node.folder / "tt_therm_trip_count")
         signs = mapping.Signs(alive, thermal_trips=trips if isinstance(trips, int) else None)
-        mapping.put_health(out, signs, unknown)
+        mapping.record_health(out, signs, unknown)
         return out.reading(sources={"*": driver.SOURCE})
 
     def _from_tool(self, device: Device) -> Reading:
         answer, chip = self._chip_of(device)
         out: Collected = mapping.of_tool(device.id, chip)
         if self._by_library and chip.pci_bus_id is not None:
-            put_link(out, self._context.root, chip.pci_bus_id)
+            collect_link(out, self._context.root, chip.pci_bus_id)
         beat = registers.heartbeat(chip)
         alive, unknown = None, Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
         if beat is not None:
             read_at = self._context.clock.monotonic() - answer.age_s
             alive = self._heartbeats.alive(device.id, beat, read_at)
-        mapping.put_health(out, mapping.signs_of(chip, alive), unknown)
+        mapping.record_health(out, mapping.signs_of(chip, alive), unknown)
         reading = out.reading(sources={"*": self._tool_name})
         return msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
 
     def _with_processes(self, reading: Reading, node: driver.Node | None) -> Reading:
-        told: object = Absence.UNSUPPORTED
+        processes: object = Absence.UNSUPPORTED
         if node is not None:
-            told = driver.processes(self._context.root, node, reading.device_id)
-        if isinstance(told, list):
-            return msgspec.structs.replace(reading, processes=tuple(told))
-        absent = {**reading.absent, ("processes",): told}
+            processes = driver.processes(self._context.root, node, reading.device_id)
+        if isinstance(processes, list):
+            return msgspec.structs.replace(reading, processes=tuple(processes))
+        absent = {**reading.absent, ("processes",): processes}
         return msgspec.structs.replace(reading, absent=absent)
 
 

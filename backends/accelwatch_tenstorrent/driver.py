@@ -42,7 +42,7 @@ _FAN = _Row("fan1_input", ("fan_speed_rpm", "0"), 1.0)
 _NO_NUMBER = frozenset({"0" * 16, "f" * 16})
 _GALAXIES = {0x0035: "galaxy-wormhole", 0x0047: "galaxy-blackhole"}
 """By PCI subsystem id, by which tt-kmd knows them too (enumerate.c); its word for their card type."""
-ALL_ONES = 0xFFFF_FFFF
+ALL_BITS_SET = 0xFFFF_FFFF
 """What a register reads when nothing answers on the bus."""
 
 
@@ -61,19 +61,19 @@ class Node(NamedTuple):
         sensor = self.hwmon is not None and (self.hwmon / "temp1_input").exists()
         return sensor and (self.folder / "tt_aiclk").exists()
 
-    def word(self, file: str) -> str | None:
+    def text(self, file: str) -> str | None:
         """A word of the class folder, in lower case; None where there is none."""
-        told = sysfs.read_text(self.folder / file)
-        if isinstance(told, Absence) or re.fullmatch(r"[\w.+-]{1,64}", told) is None:
+        text = sysfs.read_text(self.folder / file)
+        if isinstance(text, Absence) or re.fullmatch(r"[\w.+-]{1,64}", text) is None:
             return None
-        return None if told.lower() in ("unknown", "n") else told.lower()
+        return None if text.lower() in ("unknown", "n") else text.lower()
 
     def number_of(self, file: str) -> str | None:
         """An identification number of 16 digits; None where it is not one, or not set."""
-        told = self.word(file)
-        if told is None or re.fullmatch(r"[0-9a-f]{16}", told) is None or told in _NO_NUMBER:
+        number = self.text(file)
+        if number is None or re.fullmatch(r"[0-9a-f]{16}", number) is None or number in _NO_NUMBER:
             return None
-        return told
+        return number
 
 
 def nodes(root: Path) -> dict[str, Node]:
@@ -103,25 +103,25 @@ def _node(root: Path, folder: Path, bus: str) -> Node:
 def card_type(root: Path, node: Node) -> str | None:
     """As the firmware has it; of a Galaxy whose firmware does not, by the PCI id of the board."""
     board = sysfs.read_int(sysfs.pci_device_dir(root, node.pci_bus_id) / "subsystem_device")
-    known = _GALAXIES.get(board) if isinstance(board, int) else None
-    return node.word("tt_card_type") or known
+    galaxy = _GALAXIES.get(board) if isinstance(board, int) else None
+    return node.text("tt_card_type") or galaxy
 
 
-def put_telemetry(out: Collected, root: Path, node: Node) -> None:
+def record_telemetry(out: Collected, root: Path, node: Node) -> None:
     """Clocks, sensors and limits."""
     for row in _CLOCKS:
-        _put(out, row, node.folder)
+        _record(out, row, node.folder)
     if node.hwmon is None:
         return
     for row in _SENSORS:
-        _put(out, row, node.hwmon)
+        _record(out, row, node.hwmon)
     # The fans of a Galaxy are the chassis's; each chip says 0. All ones: the board has none.
     of_chassis = (card_type(root, node) or "").startswith("galaxy")
-    if not of_chassis and sysfs.read_int(node.hwmon / _FAN.file) != ALL_ONES:
-        _put(out, _FAN, node.hwmon)
+    if not of_chassis and sysfs.read_int(node.hwmon / _FAN.file) != ALL_BITS_SET:
+        _record(out, _FAN, node.hwmon)
 
 
-def _put(out: Collected, row: _Row, folder: Path) -> None:
+def _record(out: Collected, row: _Row, folder: Path) -> None:
     value = sysfs.read_int(folder / row.file)
     key, *labels = row.series
     if isinstance(value, int):
@@ -142,10 +142,10 @@ def processes(root: Path, node: Node, device_id: str) -> list[Process] | Absence
 
     The driver gives pids of the reader's own namespace, and 0 for a process of another.
     """
-    told = sysfs.read_text(root / f"proc/driver/tenstorrent/{node.number}/pids")
-    if isinstance(told, Absence):
-        return told
-    lines = told.split()
+    content = sysfs.read_text(root / f"proc/driver/tenstorrent/{node.number}/pids")
+    if isinstance(content, Absence):
+        return content
+    lines = content.split()
     if not all(line.isascii() and line.isdecimal() and len(line) < 10 for line in lines):
         return Absence.ERROR
     return [_process(root, device_id, pid) for pid in sorted({int(line) for line in lines}) if pid]

@@ -17,9 +17,9 @@ def main() -> int:
     answer: dict[str, object] = {}
     try:
         library = importlib.import_module("pyluwen")
-        told = library.PciChip(int(sys.argv[1])).get_telemetry()
-        names = [name for name in dir(told) if not name.startswith("_")]
-        answer["registers"] = {name: _number(getattr(told, name)) for name in names}
+        telemetry = library.PciChip(int(sys.argv[1])).get_telemetry()
+        names = [name for name in dir(telemetry) if not name.startswith("_")]
+        answer["registers"] = {name: _number(getattr(telemetry, name)) for name in names}
     except BaseException as error:  # noqa: BLE001 - a panic of the library is no Exception
         answer["error"] = f"{type(error).__name__}: {error}"[:300]
     with out:

@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.backend_kit.quantity_text import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_link import put_link
+from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
@@ -38,7 +38,7 @@ _AMPERES: Units = MappingProxyType({**AMPERES, "": 1.0})
 class Row(NamedTuple):
     """A text of a snapshot, by part and key, and the series that it is."""
 
-    part: str
+    section: str
     key: str
     series: Series
     units: Units
@@ -57,7 +57,7 @@ ROWS = (
     Row("board", "pcie_speed", ("pcie_link_generation", "current"), _PLAIN),
     Row("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
 )
-_WHOLE = frozenset({"pcie_link_generation", "pcie_link_width_lanes"})
+_INTEGERS = frozenset({"pcie_link_generation", "pcie_link_width_lanes"})
 _REGISTERS = (
     ("AXICLK", ("clock_hertz", "fabric"), 1e6),
     ("ARCCLK", ("clock_hertz", "soc"), 1e6),
@@ -67,7 +67,7 @@ _REGISTERS = (
     ("THM_LIMIT_SHUTDOWN", ("temperature_limit_celsius", "gpu", "shutdown"), 1.0),
 )
 """Of the firmware, by its name; 0 is an empty one."""
-_IF_TOLD = frozenset({"power_component_watts", "power_component_limit_watts"})
+_OPTIONAL = frozenset({"power_component_watts", "power_component_limit_watts"})
 """What only newer releases of tt-smi have."""
 
 
@@ -95,7 +95,7 @@ def identified_by_driver(
         architecture=architecture,
         uuid=asic,
         serial=node.number_of("tt_serial"),
-        firmware_version=node.word("tt_fw_bundle_ver"),
+        firmware_version=node.text("tt_fw_bundle_ver"),
         pci_bus_id=node.pci_bus_id,
         device_nodes=(f"/dev/tenstorrent/{node.number}",),
     )
@@ -125,8 +125,8 @@ def architecture_of(chip: Chip) -> str | None:
     if chip.architecture is not None:
         return chip.architecture
     board = _board_of(chip)
-    known = (name for begin, name in _BOARDS if board[:1] == begin and board[1:2].isdecimal())
-    return _NAMED_BOARDS.get(board) or next(known, None)
+    names = (name for prefix, name in _BOARDS if board[:1] == prefix and board[1:2].isdecimal())
+    return _NAMED_BOARDS.get(board) or next(names, None)
 
 
 def _board_of(chip: Chip) -> str:
@@ -138,7 +138,7 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
     """What a snapshot says, but health."""
     out = Collected(device_id)
     for row in ROWS:
-        _put_row(out, chip, row)
+        _record_row(out, chip, row)
     for name, series, factor in _REGISTERS:
         register = chip.register(name)
         if register:
@@ -151,20 +151,20 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
         # Wormhole: the bound that the firmware keeps. Blackhole's tool calls the shutdown so.
         limit = quantity(chip.limits.get("thm_limit"), CELSIUS)
         bound = "shutdown" if architecture == "blackhole" else "slowdown"
-        _put(out, ("temperature_limit_celsius", "gpu", bound), limit or Absence.UNSUPPORTED)
+        _record(out, ("temperature_limit_celsius", "gpu", bound), limit or Absence.UNSUPPORTED)
     fan = chip.register("FAN_RPM")
-    if fan not in (None, driver.ALL_ONES) and "galaxy" not in _board_of(chip):
+    if fan not in (None, driver.ALL_BITS_SET) and "galaxy" not in _board_of(chip):
         out.put("fan_speed_rpm", fan, "0")
     return out
 
 
-def _put_row(out: Collected, chip: Chip, row: Row) -> None:
-    value = quantity(getattr(chip, row.part).get(row.key), row.units)
-    if not registers.tells(chip, row.key) or (row.part == "limits" and value == 0):
+def _record_row(out: Collected, chip: Chip, row: Row) -> None:
+    value = quantity(getattr(chip, row.section).get(row.key), row.units)
+    if not registers.is_reported(chip, row.key) or (row.section == "limits" and value == 0):
         value = Absence.UNSUPPORTED
-    if row.series[0] in _IF_TOLD and value is Absence.UNSUPPORTED:
+    if row.series[0] in _OPTIONAL and value is Absence.UNSUPPORTED:
         return
-    _put(out, row.series, value)
+    _record(out, row.series, value)
 
 
 def signs_of(chip: Chip, alive: bool | None) -> Signs:
@@ -181,16 +181,16 @@ def signs_of(chip: Chip, alive: bool | None) -> Signs:
 def of_driver(device_id: str, node: driver.Node, root: Path) -> Collected:
     """What the driver shows, but health."""
     out = Collected(device_id)
-    driver.put_telemetry(out, root, node)
-    put_link(out, root, node.pci_bus_id)
+    driver.record_telemetry(out, root, node)
+    collect_link(out, root, node.pci_bus_id)
     return out
 
 
-def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
+def record_health(out: Collected, signs: Signs, unknown: Absence) -> None:
     """Status and health; `unknown` is why there is none without a sign."""
-    words = [
-        word
-        for word, holds in (
+    statuses = [
+        status
+        for status, is_active in (
             ("firmware not running", signs.silent),
             ("heartbeat stuck", signs.alive is False),
             ("DRAM not trained", signs.dram_trained is False),
@@ -198,10 +198,10 @@ def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
             ("thermal trip", bool(signs.thermal_trips)),
             ("alive", signs.alive is True),
         )
-        if holds
+        if is_active
     ]
-    for word in words:
-        out.put("reported_status_info", 1, word)
+    for status in statuses:
+        out.put("reported_status_info", 1, status)
     if signs.silent or signs.alive is False or signs.dram_trained is False:
         out.put("reported_health_info", 1, "failed")
     elif signs.ethernet_stuck:
@@ -210,12 +210,12 @@ def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
         out.put("reported_health_info", 1, "ok")
     else:
         out.miss("reported_health_info", unknown)
-    if not words:
+    if not statuses:
         out.miss("reported_status_info", unknown)
 
 
-def _put(out: Collected, series: Series, value: float | Absence) -> None:
+def _record(out: Collected, series: Series, value: float | Absence) -> None:
     key, *labels = series
-    if key in _WHOLE and not isinstance(value, Absence):
+    if key in _INTEGERS and not isinstance(value, Absence):
         value = round(value)
     out.put_or_miss(key, value, *labels)

@@ -21,7 +21,7 @@ from accelwatch_tenstorrent.snapshot import Chip, Fields, Snapshot
 NAME = "pyluwen"
 _TIMEOUT_S = 5.0
 _AT_ONCE = 8
-_ALL_ONES = 0xFFFF_FFFF
+_ALL_BITS_SET = 0xFFFF_FFFF
 _BOARDS = MappingProxyType(
     {
         0x14: "n300",
@@ -42,7 +42,7 @@ Registers = Mapping[str, int | None]
 """By the library's names; None of what the firmware does not tell."""
 
 
-class Place(NamedTuple):
+class ChipAddress(NamedTuple):
     """A chip to read."""
 
     number: int
@@ -59,29 +59,31 @@ def is_installed() -> bool:
         return False
 
 
-def snapshot(places: Sequence[Place], ask: Callable[[int], Registers] | None = None) -> Snapshot:
+def snapshot(
+    addresses: Sequence[ChipAddress], read_registers: Callable[[int], Registers] | None = None
+) -> Snapshot:
     """These chips now, with the failure of each that could not be read; nobody else is touched."""
-    ask = ask or registers_of
-    told: dict[str, Chip | ReadError] = {}
+    read_registers = read_registers or registers_of
+    outcomes: dict[str, Chip | ReadError] = {}
 
-    def read(at: int, place: Place) -> None:
+    def read(at: int, address: ChipAddress) -> None:
         try:
-            told[place.pci_bus_id] = chip_of(at, place, ask(place.number))
+            outcomes[address.pci_bus_id] = chip_of(at, address, read_registers(address.number))
         except ReadError as error:
-            told[place.pci_bus_id] = error
+            outcomes[address.pci_bus_id] = error
 
-    numbered = list(enumerate(places))
-    for begin in range(0, len(numbered), _AT_ONCE):
-        batch = numbered[begin : begin + _AT_ONCE]
+    numbered = list(enumerate(addresses))
+    for start in range(0, len(numbered), _AT_ONCE):
+        batch = numbered[start : start + _AT_ONCE]
         # Daemons: nobody waits for a chip that hangs when the process ends.
-        threads = [threading.Thread(target=read, args=one, daemon=True) for one in batch]
+        threads = [threading.Thread(target=read, args=entry, daemon=True) for entry in batch]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     return Snapshot(
-        chips=tuple(chip for chip in told.values() if isinstance(chip, Chip)),
-        failures={bus: error for bus, error in told.items() if isinstance(error, ReadError)},
+        chips=tuple(chip for chip in outcomes.values() if isinstance(chip, Chip)),
+        failures={bus: error for bus, error in outcomes.items() if isinstance(error, ReadError)},
     )
 
 
@@ -105,89 +107,90 @@ def registers_of(number: int, timeout_s: float = _TIMEOUT_S) -> Registers:
 def parse(output: bytes, number: int) -> Registers:
     """The line of that process. Raises ReadError with what the library said."""
     try:
-        told = json.loads(output)
+        document = json.loads(output)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        document = None
+    if not isinstance(document, dict):
         raise ReadError(f"{NAME}, /dev/tenstorrent/{number}: no answer", code="garbage")
-    listed = told.get("registers")
+    listed = document.get("registers")
     if not isinstance(listed, dict):
-        said = str(told.get("error", "no answer"))[:300]
-        raise ReadError(f"{NAME}, /dev/tenstorrent/{number}: {said}", code="library")
-    return {name: _told(value) for name, value in listed.items()}
+        message = str(document.get("error", "no answer"))[:300]
+        raise ReadError(f"{NAME}, /dev/tenstorrent/{number}: {message}", code="library")
+    return {name: _register_value(value) for name, value in listed.items()}
 
 
-def _told(value: object) -> int | None:
+def _register_value(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if 0 < value < 1 << 64 and value != _ALL_ONES else None
+    return value if 0 < value < 1 << 64 and value != _ALL_BITS_SET else None
 
 
-def chip_of(at: int, place: Place, told: Registers) -> Chip:
+def chip_of(at: int, address: ChipAddress, registers: Registers) -> Chip:
     """The chip as tt-smi would have listed it. Pure."""
-    board, bundle = told.get("board_id"), told.get("fw_bundle_version")
-    version = None if bundle is None else ".".join(str(part) for part in bundle.to_bytes(8)[4:])
+    board, bundle = registers.get("board_id"), registers.get("fw_bundle_version")
+    version = None if bundle is None else ".".join(str(byte) for byte in bundle.to_bytes(8)[4:])
     return Chip(
-        architecture=place.architecture,
+        architecture=address.architecture,
         at=at,
-        pci_bus_id=place.pci_bus_id,
+        pci_bus_id=address.pci_bus_id,
         board={
             "board_id": None if board is None else f"{board:016x}",
             "board_type": None if board is None else _BOARDS.get(board >> 36 & 0xFFFFF),
         },
-        telemetry=_telemetry(told, place.architecture),
+        telemetry=_telemetry(registers, address.architecture),
         firmwares={"fw_bundle_version": version},
-        limits=_limits(told, place.architecture),
+        limits=_limits(registers, address.architecture),
         registers={
-            name.upper(): None if value is None else f"{value:x}" for name, value in told.items()
+            name.upper(): None if value is None else f"{value:x}"
+            for name, value in registers.items()
         },
     )
 
 
-def _telemetry(told: Registers, architecture: str | None) -> Fields:
-    millivolts = told.get("vcore")
+def _telemetry(registers: Registers, architecture: str | None) -> Fields:
+    millivolts = registers.get("vcore")
     return {
         "voltage": None if millivolts is None else millivolts / 1000,
-        "current": _low(told, "tdc"),
-        "power": _low(told, "tdp"),
-        "board_power": told.get("input_power"),
-        "aiclk": _low(told, "aiclk"),
-        "asic_temperature": _celsius(told.get("asic_temperature"), architecture),
+        "current": _low(registers, "tdc"),
+        "power": _low(registers, "tdp"),
+        "board_power": registers.get("input_power"),
+        "aiclk": _low(registers, "aiclk"),
+        "asic_temperature": _celsius(registers.get("asic_temperature"), architecture),
     }
 
 
-def _celsius(told: int | None, architecture: str | None) -> float | None:
+def _celsius(raw: int | None, architecture: str | None) -> float | None:
     """Of Wormhole sixteenths of a degree, of Blackhole 1/65536 with a sign."""
-    if told is None:
+    if raw is None:
         return None
     if architecture == "wormhole":
-        return (told & 0xFFFF) / 16
+        return (raw & 0xFFFF) / 16
     if architecture == "blackhole":
-        return (told - (1 << 32) if told >> 31 & 1 else told) / 65536
+        return (raw - (1 << 32) if raw >> 31 & 1 else raw) / 65536
     return None
 
 
-def _limits(told: Registers, architecture: str | None) -> Fields:
+def _limits(registers: Registers, architecture: str | None) -> Fields:
     """Wormhole has them in the upper halves of what they limit, Blackhole apart."""
     if architecture == "wormhole":
         return {
-            "tdp_limit": _high(told, "tdp"),
-            "asic_fmax": _high(told, "aiclk"),
-            "thm_limit": _low(told, "thm_limits"),
+            "tdp_limit": _high(registers, "tdp"),
+            "asic_fmax": _high(registers, "aiclk"),
+            "thm_limit": _low(registers, "thm_limits"),
         }
     return {
-        "tdp_limit": told.get("tdp_limit_max"),
-        "asic_fmax": told.get("aiclk_limit_max"),
-        "thm_limit": told.get("thm_limits"),
-        "board_power_limit": told.get("board_power_limit"),
+        "tdp_limit": registers.get("tdp_limit_max"),
+        "asic_fmax": registers.get("aiclk_limit_max"),
+        "thm_limit": registers.get("thm_limits"),
+        "board_power_limit": registers.get("board_power_limit"),
     }
 
 
-def _low(told: Registers, name: str) -> int | None:
-    value = told.get(name)
+def _low(registers: Registers, name: str) -> int | None:
+    value = registers.get(name)
     return None if value is None else value & 0xFFFF
 
 
-def _high(told: Registers, name: str) -> int | None:
-    value = told.get(name)
+def _high(registers: Registers, name: str) -> int | None:
+    value = registers.get(name)
     return None if value is None else value >> 16 & 0xFFFF

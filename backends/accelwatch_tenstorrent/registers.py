@@ -28,7 +28,7 @@ _WORMHOLE_TRAINED, _WORMHOLE_FAILED = 2, 1
 _WORMHOLE_CHANNELS = 6
 
 
-def tells(chip: Chip, key: str) -> bool:
+def is_reported(chip: Chip, key: str) -> bool:
     """Whether the firmware tells what tt-smi makes this number of."""
     name = SOURCES.get(key, "")
     return not name or name not in chip.registers or chip.register(name) is not None
@@ -36,7 +36,7 @@ def tells(chip: Chip, key: str) -> bool:
 
 def silent(chip: Chip) -> bool:
     """Whether the firmware tells nothing at all: tt-smi has asked, and each register is null."""
-    return bool(chip.registers) and all(told is None for told in chip.registers.values())
+    return bool(chip.registers) and all(value is None for value in chip.registers.values())
 
 
 def dram_trained(chip: Chip, architecture: str | None) -> bool | None:
@@ -47,16 +47,16 @@ def dram_trained(chip: Chip, architecture: str | None) -> bool | None:
     """
     status = chip.register("DDR_STATUS")
     if status is None:
-        told = chip.board.get("dram_status")
-        known = "DDR_STATUS" not in chip.registers and isinstance(told, bool)
-        return told if known else None
+        trained = chip.board.get("dram_status")
+        has_status = "DDR_STATUS" not in chip.registers and isinstance(trained, bool)
+        return trained if has_status else None
     if architecture == "wormhole":
         digits = [status >> 4 * at & 0xF for at in range(_WORMHOLE_CHANNELS)]
         return all(digit == _WORMHOLE_TRAINED for digit in digits)
     if architecture == "blackhole":
         return _blackhole(status, chip.register("ENABLED_GDDR"))
-    told = chip.board.get("dram_status")
-    return told if isinstance(told, bool) else None
+    trained = chip.board.get("dram_status")
+    return trained if isinstance(trained, bool) else None
 
 
 def _blackhole(status: int, enabled: int | None) -> bool:
@@ -73,10 +73,10 @@ def _blackhole(status: int, enabled: int | None) -> bool:
 
 def inlet_celsius(chip: Chip, architecture: str | None) -> int | None:
     """Of Wormhole's board sensors that at the inlet; None where there is none."""
-    told = chip.register("BOARD_TEMPERATURE")
-    if architecture != "wormhole" or not told:
+    temperature = chip.register("BOARD_TEMPERATURE")
+    if architecture != "wormhole" or not temperature:
         return None
-    return told >> 16 & 0xFF or None
+    return temperature >> 16 & 0xFF or None
 
 
 def heartbeat(chip: Chip) -> int | None:
@@ -84,6 +84,6 @@ def heartbeat(chip: Chip) -> int | None:
     timer = chip.register("TIMER_HEARTBEAT")
     if timer is not None:
         return timer
-    told: list[Any] = [chip.register(name) for name in ("ARC0_HEALTH", "ARC3_HEALTH")]
-    counts = [count for count in told if count is not None]
+    counters: list[Any] = [chip.register(name) for name in ("ARC0_HEALTH", "ARC3_HEALTH")]
+    counts = [count for count in counters if count is not None]
     return sum(counts) if counts else None

@@ -6,9 +6,9 @@ import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Place, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.base.absence import Absence
-from accelwatch.processes.whole_output import parsed
+from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_tenstorrent import mapping, registers
@@ -18,12 +18,12 @@ _KEY, _PROGRAM = "snapshot", "tt-smi"
 
 
 def _document(outputs: Outputs) -> Snapshot:
-    return parse(outputs[_KEY].printed(parsed(parse, lambda told: told.chips)))
+    return parse(outputs[_KEY].printed(parsed(parse, lambda snapshot: snapshot.chips)))
 
 
-def _listed(snapshot: Snapshot) -> Iterable[tuple[Place, Chip]]:
+def _listed(snapshot: Snapshot) -> Iterable[tuple[Location, Chip]]:
     """Numbers as tt-smi counts: a remote chip is on no bus."""
-    return ((Place(number, chip.pci_bus_id), chip) for number, chip in enumerate(snapshot.chips))
+    return ((Location(number, chip.pci_bus_id), chip) for number, chip in enumerate(snapshot.chips))
 
 
 def _identified(device: Device, chip: Chip, snapshot: Snapshot) -> Device:
@@ -36,7 +36,7 @@ def _read(device: Device, chip: Chip, _: Snapshot) -> Reading:
     out = mapping.of_tool(device.id, chip)
     beat = registers.heartbeat(chip)
     unknown = Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
-    mapping.put_health(out, mapping.signs_of(chip, None), unknown)
+    mapping.record_health(out, mapping.signs_of(chip, None), unknown)
     return without_processes(out.reading(sources={"*": _PROGRAM}), Absence.UNSUPPORTED)
 
 

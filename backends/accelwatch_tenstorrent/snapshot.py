@@ -19,7 +19,7 @@ _MAX_CHIPS = 1024
 _STUCK = re.compile(r"ETH core heartbeat check failed on device ASIC ID: (\d{1,20})\b")
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
-_NOT_GIVEN = frozenset({"", "n/a", "none", "null", "unknown"})
+_ABSENT = frozenset({"", "n/a", "none", "null", "unknown"})
 _OLD_REGISTER = "SMBUS_TX_"
 """Before each register but BOARD_ID in releases of tt-smi of 2024, which write `TTKMD 1.27.1` too."""
 _DRIVER = re.compile(r"^TT-?KMD\s*")
@@ -56,7 +56,7 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def asic_id(self) -> str | None:
         """Of the chip, 16 digits; only newer firmware has it."""
-        high, low = (self.register(f"ASIC_ID_{part}") for part in ("HIGH", "LOW"))
+        high, low = (self.register(f"ASIC_ID_{half}") for half in ("HIGH", "LOW"))
         return None if high is None or low is None or not high | low else f"{high:08x}{low:08x}"
 
     def register(self, name: str) -> int | None:
@@ -75,28 +75,30 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 def text_of(fields: Fields, key: str) -> str | None:
     """A text; None when it is missing or says that there is none."""
-    told = fields.get(key)
-    plain = told.strip() if isinstance(told, str) else ""
-    return None if plain.lower() in _NOT_GIVEN else plain
+    value = fields.get(key)
+    plain = value.strip() if isinstance(value, str) else ""
+    return None if plain.lower() in _ABSENT else plain
 
 
-def hexadecimal(told: object) -> int | None:
+def hexadecimal(value: object) -> int | None:
     """A number written in hexadecimal, with or without 0x."""
-    match = _HEX.fullmatch(told.strip()) if isinstance(told, str) else None
+    match = _HEX.fullmatch(value.strip()) if isinstance(value, str) else None
     return None if match is None else int(match[1], 16)
 
 
 def parse(output: bytes) -> Snapshot:
     """The snapshot. Raises ReadError when there is none in the output."""
-    documents = (told for told in json_documents(output) if isinstance(told, dict))
-    told = next((told for told in documents if isinstance(told.get("device_info"), list)), None)
-    if told is None:
+    documents = (document for document in json_documents(output) if isinstance(document, dict))
+    document = next(
+        (document for document in documents if isinstance(document.get("device_info"), list)), None
+    )
+    if document is None:
         raise ReadError("tt-smi -s printed no JSON with a list of devices", code="garbage")
-    listed = told["device_info"]
+    listed = document["device_info"]
     stuck = {
         f"{int(match[1]):016x}" for match in _STUCK.finditer(output.decode("utf-8", "replace"))
     }
-    driver = text_of(_part(told, "host_info"), "Driver")
+    driver = text_of(_section(document, "host_info"), "Driver")
     return Snapshot(
         driver_version=None if driver is None else _DRIVER.sub("", driver) or None,
         chips=_chips(listed[:_MAX_CHIPS], stuck),
@@ -107,31 +109,31 @@ def _chips(listed: list[object], stuck: set[str]) -> tuple[Chip, ...]:
     """A place on the bus that stands there twice counts once."""
     local: dict[str, Chip] = {}
     remote: list[Chip] = []
-    for told in listed:
-        if not isinstance(told, dict) or not _part(told, "board_info"):
+    for fields in listed:
+        if not isinstance(fields, dict) or not _section(fields, "board_info"):
             continue
-        bus = text_of(_part(told, "board_info"), "bus_id")
+        bus = text_of(_section(fields, "board_info"), "bus_id")
         if bus is None:
-            remote.append(_chip(told, len(remote), None, stuck))
-        elif _BUS.fullmatch(bus) is not None and (place := normal_pci_bus_id(bus)) not in local:
-            local[place] = _chip(told, len(local), place, stuck)
+            remote.append(_chip(fields, len(remote), None, stuck))
+        elif _BUS.fullmatch(bus) is not None and (address := normal_pci_bus_id(bus)) not in local:
+            local[address] = _chip(fields, len(local), address, stuck)
     return (*local.values(), *remote)
 
 
-def _chip(told: Fields, at: int, bus: str | None, stuck: set[str]) -> Chip:
-    telem = _part(told, "smbus_telem")
+def _chip(fields: Fields, at: int, bus: str | None, stuck: set[str]) -> Chip:
+    telem = _section(fields, "smbus_telem")
     chip = Chip(
         at=at,
         pci_bus_id=bus,
-        board=_part(told, "board_info"),
-        telemetry=_part(told, "telemetry"),
-        firmwares=_part(told, "firmwares"),
-        limits=_part(told, "limits"),
+        board=_section(fields, "board_info"),
+        telemetry=_section(fields, "telemetry"),
+        firmwares=_section(fields, "firmwares"),
+        limits=_section(fields, "limits"),
         registers={name.removeprefix(_OLD_REGISTER): value for name, value in telem.items()},
     )
     return msgspec.structs.replace(chip, ethernet_stuck=chip.asic_id in stuck)
 
 
-def _part(told: Fields, key: str) -> Fields:
-    part = told.get(key)
-    return part if isinstance(part, dict) else {}
+def _section(fields: Fields, key: str) -> Fields:
+    section = fields.get(key)
+    return section if isinstance(section, dict) else {}

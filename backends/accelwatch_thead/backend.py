@@ -49,15 +49,15 @@ class TheadBackend(ToolBackend[Document, Gpu]):
     )
     options = command.options
 
-    def asked(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
-        return Rounds(self.run).ask
+        return Rounds(self.run).query
 
     def listed(self, answer: Document) -> Sequence[Gpu]:
         """The PPUs in an answer."""
         return answer.listing.gpus
 
-    def told_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: Document) -> str | None:
         """Of the driver."""
         return answer.listing.driver_version
 
@@ -66,9 +66,9 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         answer, gpu = self.tool.entry_for(device)
         document = answer.document
         version = self.driver_version(document)
-        whole = mapping.identified(device, gpu, version)
-        parts = document.instances_of(gpu)
-        return [whole, *(partition(whole, part, document.uuids) for part in parts)]
+        parent = mapping.identified(device, gpu, version)
+        instances = document.instances_of(gpu)
+        return [parent, *(partition(parent, instance, document.uuids) for instance in instances)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest document says of the PPU and its instances. Raises ReadError."""
@@ -76,22 +76,22 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         document = answer.document
         numbers = [mapping.read(device.id, gpu, document.links)]
         names: list[str | None] = [None]
-        for part in document.instances_of(gpu):
-            numbers.append(read_instance(partition(device, part, document.uuids).id, part))
-            names.append(part.name)
+        for instance in document.instances_of(gpu):
+            numbers.append(read_instance(partition(device, instance, document.uuids).id, instance))
+            names.append(instance.name)
         aged = [
-            msgspec.structs.replace(one, age_s=answer.age_s, pace_s=answer.pace_s)
-            for one in numbers
+            msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
+            for reading in numbers
         ]
         jobs = document.listing.jobs
         if not request.processes or jobs is None:
             reason = Absence.ERROR if request.processes else Absence.NOT_COLLECTED
-            return [without_processes(one, reason) for one in aged]
+            return [without_processes(reading, reason) for reading in aged]
         request.numbers(aged)
         mine = [job for job in jobs if job.number == gpu.number]
         return [
-            self._with_jobs(one, [job for job in mine if name in (None, job.instance)])
-            for one, name in zip(aged, names, strict=True)
+            self._with_jobs(reading, [job for job in mine if name in (None, job.instance)])
+            for reading, name in zip(aged, names, strict=True)
         ]
 
     def _with_jobs(self, numbers: Reading, jobs: Sequence[Job]) -> Reading:

@@ -6,7 +6,14 @@ from types import MappingProxyType
 
 from accelwatch.backend_kit.smi import processes as smi_processes
 from accelwatch.backend_kit.smi import table as smi_table
-from accelwatch.backend_kit.smi.blocks import Path, of_text, place_of, told, whole_number, word
+from accelwatch.backend_kit.smi.blocks import (
+    Path,
+    find_field,
+    meaningful_text,
+    of_text,
+    parse_integer,
+    pci_bus_id_of,
+)
 from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
 from accelwatch.base.errors import ReadError
 
@@ -43,10 +50,12 @@ def parse_text(output: bytes) -> Listing:
     if not blocks:
         raise ReadError("ppu-smi -q printed no PPU", code="garbage")
     gpus = (
-        Gpu(number=at, pci_bus_id=block.place, fields=block.fields)
+        Gpu(number=at, pci_bus_id=block.pci_bus_id, fields=block.fields)
         for at, block in enumerate(blocks[:MAX_GPUS])
     )
-    return Listing(driver_version=word(told(head, ("driver version",))), gpus=tuple(gpus))
+    return Listing(
+        driver_version=meaningful_text(find_field(head, ("driver version",))), gpus=tuple(gpus)
+    )
 
 
 def parse_table(output: bytes) -> Listing:
@@ -59,7 +68,7 @@ def parse_table(output: bytes) -> Listing:
         raise ReadError("ppu-smi printed no table", code="garbage")
     driver = _DRIVER.search(text)
     return Listing(
-        driver_version=None if driver is None else word(driver[1]),
+        driver_version=None if driver is None else meaningful_text(driver[1]),
         gpus=distinct(_ppus(rows)),
         jobs=smi_processes.jobs(lines, instances=True),
     )
@@ -68,10 +77,10 @@ def parse_table(output: bytes) -> Listing:
 def _ppus(rows: list[dict[str, str]]) -> Iterator[Gpu]:
     """Instances of MIG have a table of their own, without a name: they are none."""
     for row in rows:
-        number = whole_number(row.get("ppu"))
+        number = parse_integer(row.get("ppu"))
         if number is not None:
-            place = place_of(row.get("bus-id"))
-            yield Gpu(number=number, pci_bus_id=place, fields=dict(_fields(row)))
+            address = pci_bus_id_of(row.get("bus-id"))
+            yield Gpu(number=number, pci_bus_id=address, fields=dict(_fields(row)))
 
 
 def _fields(row: dict[str, str]) -> Iterator[tuple[Path, object]]:

@@ -57,17 +57,17 @@ class Icn:
         self._links = Links()
         self._due = list(_QUERIES)
 
-    def ask(self) -> Links:
+    def refresh(self) -> Links:
         """With the list whose turn it is asked anew. After a run that hangs its list is not known."""
         if self._due:
             kind = self._due.pop(0)
-            told = self._told(kind)
-            self._links = msgspec.structs.replace(self._links, **{kind: told})
-            if told is not Absence.UNSUPPORTED:
+            counts = self._query(kind)
+            self._links = msgspec.structs.replace(self._links, **{kind: counts})
+            if counts is not Absence.UNSUPPORTED:
                 self._due.append(kind)
         return self._links
 
-    def _told(self, kind: str) -> Counts | Mapping[str, Counts] | Absence:
+    def _query(self, kind: str) -> Counts | Mapping[str, Counts] | Absence:
         try:
             output = self._run("icn", *_QUERIES[kind])
         except DeviceTimeout:
@@ -81,24 +81,24 @@ class Icn:
 
 def _lines(output: bytes) -> list[tuple[int, int, str]]:
     """PPU, link and what is said of it."""
-    found: list[tuple[int, int, str]] = []
+    rows: list[tuple[int, int, str]] = []
     ppu: int | None = None
     # Of a line that was cut nobody knows how it went on.
     for line in output.decode("utf-8", "replace").split("\n")[:-1]:
         if (head := _PPU.fullmatch(line)) is not None:
             ppu = int(head[1])
         elif ppu is not None and (match := _LINK.fullmatch(line)) is not None:
-            found.append((ppu, int(match[1]), match[2]))
-    return found
+            rows.append((ppu, int(match[1]), match[2]))
+    return rows
 
 
 def parse_states(output: bytes) -> Counts:
     """`Link 0: 50 GB/s` is up, `Link 1: <inactive>` is not; another word says neither."""
     states: dict[int, dict[int, int]] = {}
-    for ppu, link, said in _lines(output):
-        if said == "<inactive>":
+    for ppu, link, text in _lines(output):
+        if text == "<inactive>":
             states.setdefault(ppu, {})[link] = 0
-        elif _SPEED.fullmatch(said):
+        elif _SPEED.fullmatch(text):
             states.setdefault(ppu, {})[link] = 1
     return states
 
@@ -106,8 +106,8 @@ def parse_states(output: bytes) -> Counts:
 def parse_counts(output: bytes) -> Mapping[str, Counts]:
     """Errors by kind as `-e` counts them, bytes by direction as `-gt r` does."""
     counts: dict[str, dict[int, dict[int, int]]] = {}
-    for ppu, link, said in _lines(output):
-        moved, counted = _MOVED.fullmatch(said), _COUNT.fullmatch(said)
+    for ppu, link, text in _lines(output):
+        moved, counted = _MOVED.fullmatch(text), _COUNT.fullmatch(text)
         if moved is not None:
             name, count = _DIRECTIONS[moved[1]], int(moved[2]) * 1024
         elif counted is not None and counted[2] in _ERRORS:
@@ -118,7 +118,7 @@ def parse_counts(output: bytes) -> Mapping[str, Counts]:
     return counts
 
 
-def put_links(out: Collected, number: int, links: Links) -> None:
+def record_links(out: Collected, number: int, links: Links) -> None:
     """State, traffic and errors of the links of a PPU, together and one by one."""
     states = links.states
     if isinstance(states, Absence):
@@ -131,11 +131,11 @@ def put_links(out: Collected, number: int, links: Links) -> None:
             out.put("link_up", state, FABRIC, str(link))
     else:
         out.miss("interconnect_links", Absence.UNSUPPORTED)
-    for end, told in (("errors_total", links.errors), ("bytes_total", links.traffic)):
-        if isinstance(told, Absence):
-            out.miss(f"interconnect_{end}", told)
+    for end, by_label in (("errors_total", links.errors), ("bytes_total", links.traffic)):
+        if isinstance(by_label, Absence):
+            out.miss(f"interconnect_{end}", by_label)
             continue
-        for label, by_ppu in told.items():
+        for label, by_ppu in by_label.items():
             counts = by_ppu.get(number, {})
             if counts:
                 out.put(f"interconnect_{end}", sum(counts.values()), FABRIC, label)

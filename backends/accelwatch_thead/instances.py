@@ -10,7 +10,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 
-Place = tuple[int, int]
+InstanceKey = tuple[int, int]
 """Index of the PPU, and number of the instance on it."""
 MAX_INSTANCES = 1024
 _ROW = re.compile(
@@ -26,7 +26,7 @@ _COUNT: Units = {"": 1.0}
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One instance, which a program is given as a device of its own."""
 
-    place: Place
+    key: InstanceKey
     gpu_instance: int
     compute_instance: int
     used: str
@@ -43,30 +43,30 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_instances(output: bytes) -> tuple[Instance, ...]:
     """The rows of the table of instances; without one there are none."""
-    found: dict[Place, Instance] = {}
+    instances: dict[InstanceKey, Instance] = {}
     lines = output.decode("utf-8", "replace").splitlines()
-    begin = next((at for at, line in enumerate(lines) if "MIG devices:" in line), len(lines))
-    for line in lines[begin:]:
+    start = next((at for at, line in enumerate(lines) if "MIG devices:" in line), len(lines))
+    for line in lines[start:]:
         if "Processes:" in line:
             break
         match = _ROW.fullmatch(line.strip())
-        if match is not None and len(found) < MAX_INSTANCES:
+        if match is not None and len(instances) < MAX_INSTANCES:
             ppu, gpu_instance, compute_instance, number = (int(match[at]) for at in range(1, 5))
             instance = Instance(
-                place=(ppu, number),
+                key=(ppu, number),
                 gpu_instance=gpu_instance,
                 compute_instance=compute_instance,
                 used=match[5],
                 size=match[6],
                 uncorrected=match[8],
             )
-            found.setdefault(instance.place, instance)
-    return tuple(found.values())
+            instances.setdefault(instance.key, instance)
+    return tuple(instances.values())
 
 
-def parse_uuids(output: bytes) -> dict[Place, str]:
+def parse_uuids(output: bytes) -> dict[InstanceKey, str]:
     """Uuids of the instances of `ppu-smi -L`."""
-    uuids: dict[Place, str] = {}
+    uuids: dict[InstanceKey, str] = {}
     ppu: int | None = None
     for line in output.decode("utf-8", "replace").splitlines():
         if (head := _PPU.fullmatch(line)) is not None:
@@ -76,13 +76,13 @@ def parse_uuids(output: bytes) -> dict[Place, str]:
     return uuids
 
 
-def partition(parent: Device, instance: Instance, uuids: Mapping[Place, str]) -> Device:
+def partition(parent: Device, instance: Instance, uuids: Mapping[InstanceKey, str]) -> Device:
     """Identity of an instance of this PPU."""
-    uuid = uuids.get(instance.place)
+    uuid = uuids.get(instance.key)
     return msgspec.structs.replace(
         parent,
         id=f"{parent.vendor}:{uuid}" if uuid else f"{parent.id}/{instance.name}",
-        index=instance.place[1],
+        index=instance.key[1],
         name=f"{parent.name}-{instance.name.replace('/', '-')}",
         uuid=uuid,
         serial=None,
@@ -97,11 +97,11 @@ def partition(parent: Device, instance: Instance, uuids: Mapping[Place, str]) ->
 def read_instance(device_id: str, instance: Instance) -> Reading:
     """What the table says of an instance, but processes."""
     out = Collected(device_id)
-    for key, told in (
+    for key, text in (
         ("memory_size_bytes", instance.size),
         ("memory_used_bytes", instance.used),
     ):
-        size = quantity(told, BYTES)
+        size = quantity(text, BYTES)
         out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
     errors = quantity(instance.uncorrected, _COUNT)
     count = errors if isinstance(errors, Absence) else round(errors)

@@ -11,14 +11,14 @@ import msgspec
 
 from accelwatch.backend_kit import recovery_action
 from accelwatch.backend_kit.quantity_text import BYTES, HERTZ, Units, quantity
-from accelwatch.backend_kit.smi.blocks import Path, plain, whole_number
+from accelwatch.backend_kit.smi.blocks import Path, parse_integer, plain
+from accelwatch.backend_kit.smi.keywords import flag, lanes, performance_state
 from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.words import flag, lanes, performance_state
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_thead.icn import NO_LINKS, Links, put_links
+from accelwatch_thead.icn import NO_LINKS, Links, record_links
 
 VENDOR = "thead"
 _CELSIUS: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
@@ -44,11 +44,11 @@ ROWS = (
     Row(("temperature", "memory current temp"), ("temperature_celsius", "memory"), _CELSIUS),
     *(
         Row(
-            ("temperature", f"{words} temp"),
+            ("temperature", f"{heading} temp"),
             ("temperature_limit_celsius", sensor, limit),
             _CELSIUS,
         )
-        for words, sensor, limit in (
+        for heading, sensor, limit in (
             ("ppu shutdown", "gpu", "shutdown"),
             ("ppu slowdown", "gpu", "slowdown"),
             ("ppu max operating", "gpu", "max_operating"),
@@ -57,8 +57,8 @@ ROWS = (
     ),
     Row(("power readings", "power draw"), ("power_watts",), _WATTS),
     *(
-        Row(("power readings", f"{words}power limit"), ("power_limit_watts", limit), _WATTS)
-        for words, limit in (
+        Row(("power readings", f"{heading}power limit"), ("power_limit_watts", limit), _WATTS)
+        for heading, limit in (
             ("enforced ", "enforced"),
             ("", "requested"),
             ("default ", "default"),
@@ -67,15 +67,15 @@ ROWS = (
         )
     ),
     *(
-        Row((block, word), (key, domain, *kind), HERTZ)
+        Row((block, heading), (key, domain, *kind), HERTZ)
         for block, key, kind in (
             ("clocks", "clock_hertz", ()),
             ("max clocks", "clock_limit_hertz", ("max",)),
         )
-        for word, domain in (("cu", "sm"), ("memory", "memory"), ("video", "video"))
+        for heading, domain in (("cu", "sm"), ("memory", "memory"), ("video", "video"))
     ),
 )
-_WHOLE = (
+_INTEGERS = (
     Row(("memory usage", "total"), ("memory_size_bytes",), BYTES),
     Row(("memory usage", "used"), ("memory_used_bytes",), BYTES),
     Row(("pcie generation", "current"), ("pcie_link_generation", "current"), _COUNT),
@@ -95,8 +95,8 @@ _FLAGS: tuple[tuple[Path, Series], ...] = (
     (("ecc mode", "pending"), ("ecc_enabled_pending",)),
     (("remapped rows", "remapping failure occurred"), ("memory_repair_failed",)),
     *(
-        ((words,), ("throttle_active", reason))
-        for words, reason in (
+        ((heading,), ("throttle_active", reason))
+        for heading, reason in (
             ("applications clocks setting", "clock_setting"),
             ("sw power cap", "power"),
             ("sync boost", "sync_boost"),
@@ -125,10 +125,12 @@ _XIDS = ("ppu reset correctable", "os reboot correctable", "cold reboot correcta
 def identified(device: Device, ppu: Gpu, driver_version: str | None) -> Device:
     """The device with what the document says of who it is."""
     uuid, serial = ppu.text(("ppu uuid",)), ppu.text(("serial number",))
-    place = uuid or ppu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{ppu.number}"
+    identifier = (
+        uuid or ppu.pci_bus_id or device.pci_bus_id or f"{serial or 'unknown'}-{ppu.number}"
+    )
     return msgspec.structs.replace(
         device,
-        id=f"{VENDOR}:{place}",
+        id=f"{VENDOR}:{identifier}",
         index=ppu.number,
         name=f"ppu{ppu.number}",
         kind=DeviceKind.GPU,
@@ -147,66 +149,70 @@ def read(device_id: str, ppu: Gpu, links: Links = NO_LINKS) -> Reading:
     ppu.must_answer(f"ppu{ppu.number}")
     out = Collected(device_id)
     for row in ROWS:
-        _put(out, row.series, quantity(ppu.told(row.end), row.units))
-    for row in _WHOLE:
-        value = quantity(ppu.told(row.end), row.units)
-        _put(out, row.series, value if isinstance(value, Absence) else round(value))
+        _record(out, row.series, quantity(ppu.value_of(row.end), row.units))
+    for row in _INTEGERS:
+        value = quantity(ppu.value_of(row.end), row.units)
+        _record(out, row.series, value if isinstance(value, Absence) else round(value))
     for end, series in _FLAGS:
-        _put(out, series, flag(ppu.text(end)))
+        _record(out, series, flag(ppu.text(end)))
     for width in ("current", "max"):
-        _put(out, ("pcie_link_width_lanes", width), lanes(ppu.text(("link width", width))))
-    _put(out, ("performance_state",), performance_state(ppu.text(("performance state",))))
+        _record(out, ("pcie_link_width_lanes", width), lanes(ppu.text(("link width", width))))
+    _record(out, ("performance_state",), performance_state(ppu.text(("performance state",))))
     pending = [flag(ppu.text(end)) for end in _PENDING]
-    _put(out, ("memory_repair_pending",), _any(pending))
-    for series, counter, word in _ERRORS:
-        _put(out, series, _errors(ppu, counter, word))
-    _put_action(out, ppu)
-    put_links(out, ppu.number, links)
+    _record(out, ("memory_repair_pending",), _any(pending))
+    for series, counter, label in _ERRORS:
+        _record(out, series, _errors(ppu, counter, label))
+    _record_action(out, ppu)
+    record_links(out, ppu.number, links)
     return out.reading(sources={"*": "ppu-smi"})
 
 
-def _put(out: Collected, series: Series, value: float | bool | Absence) -> None:
+def _record(out: Collected, series: Series, value: float | bool | Absence) -> None:
     key, *labels = series
     out.put_or_miss(key, value, *labels)
 
 
-def _any(parts: Sequence[bool | Absence]) -> bool | Absence:
+def _any(states: Sequence[bool | Absence]) -> bool | Absence:
     """Whether one is so. A part that is not there says nothing; one that is no word spoils a no."""
-    if True in parts:
+    if True in states:
         return True
-    reasons = [part for part in parts if isinstance(part, Absence)]
+    reasons = [state for state in states if isinstance(state, Absence)]
     faults = [reason for reason in reasons if reason is not Absence.UNSUPPORTED]
     if faults:
         return faults[0]
-    return Absence.UNSUPPORTED if len(reasons) == len(parts) else False
+    return Absence.UNSUPPORTED if len(reasons) == len(states) else False
 
 
-def _errors(ppu: Gpu, counter: str, word: str) -> int | Absence:
+def _errors(ppu: Gpu, counter: str, error_kind: str) -> int | Absence:
     """Of SRAM and DRAM together; of the table, which has the sum of the uncorrectable ones."""
-    parts = [quantity(ppu.told((counter, f"{memory} {word}")), _COUNT) for memory in _MEMORIES]
-    known = [part for part in parts if not isinstance(part, Absence)]
-    faults = [part for part in parts if isinstance(part, Absence)]
+    counts = [
+        quantity(ppu.value_of((counter, f"{memory} {error_kind}")), _COUNT) for memory in _MEMORIES
+    ]
+    numbers = [count for count in counts if not isinstance(count, Absence)]
+    faults = [count for count in counts if isinstance(count, Absence)]
     if Absence.ERROR in faults:
         return Absence.ERROR
-    if known:
-        return round(sum(known))
-    total = quantity(ppu.told((counter, word)), _COUNT)
+    if numbers:
+        return round(sum(numbers))
+    total = quantity(ppu.value_of((counter, error_kind)), _COUNT)
     return total if isinstance(total, Absence) else round(total)
 
 
-def _put_action(out: Collected, ppu: Gpu) -> None:
+def _record_action(out: Collected, ppu: Gpu) -> None:
     """What the driver asks for, in the words of each release."""
     action = ppu.text(("ppu recovery action",))
-    asked = any(whole_number(ppu.told(("xid errors", key))) is not None for key in _XIDS)
-    told = ppu.told(("ppu recovery action",))
+    is_requested = any(
+        parse_integer(ppu.value_of(("xid errors", key))) is not None for key in _XIDS
+    )
+    status = ppu.value_of(("ppu recovery action",))
     if action is not None:
         name = plain(action).replace(" ", "_")
         out.put("recovery_action_info", 1, recovery_action.name_of(name))
-    elif told is not None and str(told).strip().lower() == "none":
+    elif status is not None and str(status).strip().lower() == "none":
         out.put("recovery_action_info", 1, "none")
     else:
         out.miss("recovery_action_info", Absence.UNSUPPORTED)
-    if asked or action is not None:
+    if is_requested or action is not None:
         out.put("reset_required", 1)
     elif out.values.get(("recovery_action_info", "none")):
         out.put("reset_required", 0)

@@ -9,7 +9,7 @@ from accelwatch.backend_kit.smi.queries import Queries, Query
 from accelwatch.base.errors import ReadError
 from accelwatch_thead.document import parse_table, parse_text
 from accelwatch_thead.icn import NO_LINKS, Icn, Links
-from accelwatch_thead.instances import Instance, Place, parse_instances, parse_uuids
+from accelwatch_thead.instances import Instance, InstanceKey, parse_instances, parse_uuids
 
 _QUERIES = (Query(("-q",), parse_text),)
 
@@ -19,13 +19,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     listing: Listing
     instances: tuple[Instance, ...] = ()
-    uuids: Mapping[Place, str] = {}
+    uuids: Mapping[InstanceKey, str] = {}
     """Of the instances."""
     links: Links = NO_LINKS
 
     def instances_of(self, ppu: Gpu) -> list[Instance]:
         """Those of one PPU."""
-        return [instance for instance in self.instances if instance.place[0] == ppu.number]
+        return [instance for instance in self.instances if instance.key[0] == ppu.number]
 
 
 class Rounds:
@@ -37,32 +37,32 @@ class Rounds:
         self._queries = Queries(run, _QUERIES, self._table)
         self._icn = Icn(run)
         self._instances: tuple[Instance, ...] = ()
-        self._uuids: Mapping[Place, str] = {}
-        self._listed: frozenset[Place] = frozenset()
+        self._uuids: Mapping[InstanceKey, str] = {}
+        self._listed: frozenset[InstanceKey] = frozenset()
         """The instances for which uuids were asked."""
 
-    def ask(self) -> Document:
+    def query(self) -> Document:
         """What all runs say. Raises ReadError when there are neither numbers nor a table."""
         self._instances = ()
-        listing = self._queries.ask()
+        listing = self._queries.query()
         return Document(
             listing=listing,
             instances=self._instances,
-            uuids=self._known_uuids(),
-            links=self._icn.ask(),
+            uuids=self._cached_uuids(),
+            links=self._icn.refresh(),
         )
 
     def _table(self, output: bytes) -> Listing:
         self._instances = parse_instances(output)
         return parse_table(output)
 
-    def _known_uuids(self) -> Mapping[Place, str]:
+    def _cached_uuids(self) -> Mapping[InstanceKey, str]:
         """Asked again only when other instances are there; a command that does not tell has none."""
-        places = frozenset(instance.place for instance in self._instances)
-        if places != self._listed:
-            self._listed = places
+        positions = frozenset(instance.key for instance in self._instances)
+        if positions != self._listed:
+            self._listed = positions
             try:
-                self._uuids = parse_uuids(self._run("-L")) if places else {}
+                self._uuids = parse_uuids(self._run("-L")) if positions else {}
             except ReadError:
                 self._uuids = {}
         return self._uuids

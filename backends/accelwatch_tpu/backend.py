@@ -20,7 +20,7 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.kernel import sysfs
-from accelwatch.processes.whole_output import closed
+from accelwatch.processes.complete_output import closed
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_tpu import mapping, runtime
@@ -81,7 +81,7 @@ class TpuBackend:
         except BackendUnavailable as refusal:
             mine, _ = shared_out(chips(self._context.root))
             raise refusal.with_devices([self._device(chip) for chip in mine]) from None
-        self._polled = Polled(self._ask, clock, pace_s=pace_s)
+        self._polled = Polled(self._query_report, clock, pace_s=pace_s)
         report = self._first()
         version = None if report is None else report.libtpu_version
         source = "sysfs+libtpu" if self._program is None else f"sysfs+{_PROGRAM}"
@@ -153,23 +153,27 @@ class TpuBackend:
             f"{device.name}: there is no TPU at {device.pci_bus_id} any more", code="not_on_bus"
         )
 
-    def _ask(self) -> Report:
+    def _query_report(self) -> Report:
         """The command's report; the runtime's own words where that has none. Raises AccelwatchError."""
         report, error = None, None
         if self._program is not None:
             try:
-                is_whole = closed(parse, lambda told: told.listed or told.memory)
-                report = parse(output_of(self._program, timeout_s=TIMEOUT_S, is_whole=is_whole))
+                is_complete = closed(parse, lambda parsed: parsed.listed or parsed.memory)
+                report = parse(
+                    output_of(self._program, timeout_s=TIMEOUT_S, is_complete=is_complete)
+                )
             except AccelwatchError as failure:
                 error = failure
         if report is None or not report.is_alive:
-            told = runtime.told(self._port, timeout_s=_RUNTIME_S, clock=self._context.clock)
-            if told is not None:
-                return runtime.with_runtime(report, told)
-        elif told_besides := runtime.bandwidth(
+            reply = runtime.fetch_report(
+                self._port, timeout_s=_RUNTIME_S, clock=self._context.clock
+            )
+            if reply is not None:
+                return runtime.with_runtime(report, reply)
+        elif bandwidth := runtime.bandwidth(
             self._port, timeout_s=_RUNTIME_S, clock=self._context.clock
         ):
-            report = msgspec.structs.replace(report, bandwidth=told_besides)
+            report = msgspec.structs.replace(report, bandwidth=bandwidth)
         if error is not None:
             raise error
         return report or Report()
@@ -196,11 +200,11 @@ class TpuBackend:
 
 def _port_of(options: Mapping[str, object]) -> int:
     """The option `port`. Raises BackendUnavailable for what is none."""
-    told = options.get("port", runtime.PORT)
-    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < 1 << 16:
+    port = options.get("port", runtime.PORT)
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
         raise BackendUnavailable(
-            f"port: {told!r} is not a valid port",
+            f"port: {port!r} is not a valid port",
             reason="option",
             remedy="mend collect.options.tpu.port in the configuration",
         )
-    return told
+    return port

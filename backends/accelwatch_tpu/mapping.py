@@ -27,8 +27,8 @@ _KEYS = (
 
 def identified(device: Device, chip: Chip, report: Report | None) -> Device:
     """The device with what bus and report say of who it is."""
-    told = None if report is None else report.accelerator_type
-    name = chip.generation.name if chip.generation else told
+    reported = None if report is None else report.accelerator_type
+    name = chip.generation.name if chip.generation else reported
     return msgspec.structs.replace(
         device,
         kind=DeviceKind.NPU,
@@ -56,9 +56,9 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     if not report.is_alive:
         return _silent(device_id)
     out = Collected(device_id)
-    parts = _of_chip(report.memory, chip.number, count)
-    out.put_or_miss("memory_used_bytes", _sum([used for used, _ in parts]))
-    out.put_or_miss("memory_size_bytes", _sum([whole for _, whole in parts]))
+    rows = _of_chip(report.memory, chip.number, count)
+    out.put_or_miss("memory_used_bytes", _sum([used for used, _ in rows]))
+    out.put_or_miss("memory_size_bytes", _sum([total for _, total in rows]))
     if out.values.get(("memory_size_bytes",)) == 0:
         # A chip without memory: the runtime has not told its size yet.
         del out.values[("memory_size_bytes",)]
@@ -68,13 +68,13 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
         del out.values[("memory_used_bytes",)]
         out.miss("memory_used_bytes", Absence.ERROR)
     duties = [_ratio(duty) for duty in _of_chip(report.duty, chip.number, count)]
-    told = [ratio for ratio in duties if not isinstance(ratio, Absence)]
-    out.put_or_miss("utilization_ratio", told[0] if told else _first(duties))
+    reported = [ratio for ratio in duties if not isinstance(ratio, Absence)]
+    out.put_or_miss("utilization_ratio", reported[0] if reported else _first(duties))
     shares = [_ratio(share) for share in _of_chip(report.bandwidth, chip.number, count)]
     out.put_or_miss("memory_bandwidth_utilization_ratio", _mean(shares))
     cores = _of_chip(report.cores, chip.number, count)
-    for at, told_of_core in enumerate(cores):
-        out.put_or_miss("core_utilization_ratio", _ratio(told_of_core), str(at))
+    for at, utilization in enumerate(cores):
+        out.put_or_miss("core_utilization_ratio", _ratio(utilization), str(at))
     if not cores:
         out.miss("core_utilization_ratio", Absence.UNSUPPORTED)
     return out.reading(sources={"*": SOURCE})
@@ -110,23 +110,27 @@ def _ratio(ratio: float | Absence) -> float | Absence:
     return ratio if isinstance(ratio, Absence) or 0 <= ratio <= 1 else Absence.ERROR
 
 
-def _sum(parts: list[float | Absence]) -> int | Absence:
+def _sum(amounts: list[float | Absence]) -> int | Absence:
     """The sum; why the first part is missing, where one is."""
     total = 0.0
-    for part in parts:
-        if isinstance(part, Absence):
-            return part
-        if part < 0:
+    for amount in amounts:
+        if isinstance(amount, Absence):
+            return amount
+        if amount < 0:
             return Absence.ERROR
-        total += part
-    return round(total) if parts else Absence.UNSUPPORTED
+        total += amount
+    return round(total) if amounts else Absence.UNSUPPORTED
 
 
 def _mean(shares: list[float | Absence]) -> float | Absence:
     """Of the devices of a chip; why the first is missing, where one is."""
-    told = [share for share in shares if not isinstance(share, Absence)]
-    return sum(told) / len(told) if told and len(told) == len(shares) else _first(shares)
+    reported = [share for share in shares if not isinstance(share, Absence)]
+    return (
+        sum(reported) / len(reported)
+        if reported and len(reported) == len(shares)
+        else _first(shares)
+    )
 
 
 def _first(reasons: list[float | Absence]) -> Absence:
-    return next((one for one in reasons if isinstance(one, Absence)), Absence.UNSUPPORTED)
+    return next((reason for reason in reasons if isinstance(reason, Absence)), Absence.UNSUPPORTED)

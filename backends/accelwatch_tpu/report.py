@@ -13,7 +13,7 @@ from accelwatch.backend_kit.quantity_text import BYTES, PERCENT, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 
-Told = float | Absence
+MetricValue = float | Absence
 _BARS = re.compile(r"[|│┃║]")
 _VERSION = re.compile(r"(?:-\s*)?libtpu version:\s*(\S.*)", re.IGNORECASE)
 _TYPE = re.compile(r"(?:-\s*)?accelerator type:\s*(\S+)", re.IGNORECASE)
@@ -32,24 +32,24 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Device node to the processes that have opened it."""
     listed: Sequence[str] = ()
     """Device nodes of the chips."""
-    memory: Mapping[int, tuple[Told, Told]] = {}
+    memory: Mapping[int, tuple[MetricValue, MetricValue]] = {}
     """Bytes in use and in all, by device."""
-    duty: Mapping[int, Told] = {}
+    duty: Mapping[int, MetricValue] = {}
     """Duty cycle by device, or by chip, as a ratio."""
-    cores: Mapping[int, Told] = {}
+    cores: Mapping[int, MetricValue] = {}
     """Utilisation by TensorCore, as a ratio."""
-    bandwidth: Mapping[int, Told] = {}
+    bandwidth: Mapping[int, MetricValue] = {}
     """Share of the memory's bandwidth by device, as a ratio."""
 
     @property
     def is_alive(self) -> bool:
         """Whether libtpu of a workload has answered: something is told."""
-        parts = (
+        values = (
             *(used for used, _ in self.memory.values()),
             *self.duty.values(),
             *self.cores.values(),
         )
-        return any(not isinstance(part, Absence) for part in parts)
+        return any(not isinstance(value, Absence) for value in values)
 
 
 def parse(output: bytes) -> Report:
@@ -58,14 +58,14 @@ def parse(output: bytes) -> Report:
     lines = text.splitlines()
     pids: dict[str, Sequence[int]] = {}
     listed: list[str] = []
-    memory: dict[int, tuple[Told, Told]] = {}
-    duty: dict[int, Told] = {}
-    cores: dict[int, Told] = {}
-    known = False
+    memory: dict[int, tuple[MetricValue, MetricValue]] = {}
+    duty: dict[int, MetricValue] = {}
+    cores: dict[int, MetricValue] = {}
+    is_recognised = False
     for header, row in _rows(lines):
         node = row.get("chip", "")
         if "type" in header and node.startswith("/dev/"):
-            known = True
+            is_recognised = True
             listed.append(node)
             pids[node] = _pids(row.get("pid", ""))
             continue
@@ -73,19 +73,19 @@ def parse(output: bytes) -> Report:
             continue
         for name, cell in row.items():
             if name.startswith(("hbm usage", "memory usage")):
-                known = True
+                is_recognised = True
                 memory[number] = _halves(cell)
             elif name.startswith("duty cycle"):
-                known = True
+                is_recognised = True
                 duty[number] = quantity(cell, PERCENT)
             elif name.startswith("tensorcore utilization"):
-                known = True
+                is_recognised = True
                 cores[number] = quantity(cell, PERCENT)
-    if not known:
+    if not is_recognised:
         raise ReadError("tpu-info printed no table of chips", code="command_failed")
     return Report(
-        libtpu_version=_word(_VERSION, lines),
-        accelerator_type=_word(_TYPE, lines),
+        libtpu_version=_matched_text(_VERSION, lines),
+        accelerator_type=_matched_text(_TYPE, lines),
         pids=pids,
         listed=tuple(listed),
         memory=memory,
@@ -110,18 +110,20 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], dict[str, str]]
             yield header, dict(zip(header, cells, strict=True))
 
 
-def _halves(cell: str) -> tuple[Told, Told]:
+def _halves(cell: str) -> tuple[MetricValue, MetricValue]:
     """`18.45 GiB / 31.25 GiB`; a word such as `N/A` is said of both."""
-    used, slash, whole = cell.partition("/")
+    used, slash, total = cell.partition("/")
     is_pair = slash and cell.lower() not in _UNKNOWN
-    pair = (used, whole) if is_pair else (cell, cell)
+    pair = (used, total) if is_pair else (cell, cell)
     return quantity(pair[0], BYTES), quantity(pair[1], BYTES)
 
 
 def _pids(cell: str) -> Sequence[int]:
     """`41250`, or `41250, 41251` where the cores of a chip have several; none of another word."""
-    words = [word.strip() for word in cell.split(",")]
-    return [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
+    tokens = [token.strip() for token in cell.split(",")]
+    return [
+        int(token) for token in tokens if token.isascii() and token.isdecimal() and len(token) < 10
+    ]
 
 
 def _is_ruler(line: str) -> bool:
@@ -134,9 +136,9 @@ def _number(row: Mapping[str, str]) -> int | None:
     return int(match[1]) if match else None
 
 
-def _word(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
+def _matched_text(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
     for line in lines:
         if match := pattern.fullmatch(line.strip()):
-            word = match[1].strip()
-            return None if word.lower().startswith(("n/a", "none", "unknown")) else word[:64]
+            text = match[1].strip()
+            return None if text.lower().startswith(("n/a", "none", "unknown")) else text[:64]
     return None

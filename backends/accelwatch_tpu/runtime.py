@@ -15,7 +15,7 @@ from accelwatch.backend_kit.grpc.protobuf import fields, messages
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError
-from accelwatch_tpu.report import Report, Told
+from accelwatch_tpu.report import MetricValue, Report
 
 PORT = 8431
 """Of the first process of a workload, unless TPU_RUNTIME_METRICS_PORTS says otherwise."""
@@ -27,12 +27,12 @@ BANDWIDTH = "tpu.runtime.hbm.utilization.percent"
 _MAX_DEVICES = 4096
 
 
-def told(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
+def fetch_report(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
     """What it tells now; None where nothing is listening, as without a workload.
 
     A metric that this libtpu does not know is absent. Raises ReadError.
     """
-    every: dict[str, Mapping[int, Told]] = {}
+    every: dict[str, Mapping[int, MetricValue]] = {}
     for name in (TOTAL, USED, DUTY, BANDWIDTH):
         metric = _metric(name, port, timeout_s=timeout_s, clock=clock)
         if metric is None:
@@ -49,16 +49,18 @@ def told(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
     )
 
 
-def bandwidth(port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told]:
+def bandwidth(port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, MetricValue]:
     """What tpu-info does not print unless asked for it alone; empty where it is not to be had."""
     try:
-        told_ = _metric(BANDWIDTH, port, timeout_s=timeout_s, clock=clock)
+        percents = _metric(BANDWIDTH, port, timeout_s=timeout_s, clock=clock)
     except ReadError:
         return {}
-    return _ratios(told_ or {})
+    return _ratios(percents or {})
 
 
-def _metric(name: str, port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, Told] | None:
+def _metric(
+    name: str, port: int, *, timeout_s: float, clock: Clock
+) -> Mapping[int, MetricValue] | None:
     """By device; empty of one that is not known, None where nothing is listening. Raises ReadError."""
     try:
         return gauges(unary(port, METHOD, _request(name), timeout_s=timeout_s, clock=clock))
@@ -70,8 +72,10 @@ def _metric(name: str, port: int, *, timeout_s: float, clock: Clock) -> Mapping[
         raise ReadError(f"libtpu: {error}", code="grpc") from error
 
 
-def _ratios(percents: Mapping[int, Told]) -> Mapping[int, Told]:
-    return {at: part if isinstance(part, Absence) else part / 100 for at, part in percents.items()}
+def _ratios(percents: Mapping[int, MetricValue]) -> Mapping[int, MetricValue]:
+    return {
+        at: value if isinstance(value, Absence) else value / 100 for at, value in percents.items()
+    }
 
 
 def with_runtime(report: Report | None, runtime: Report) -> Report:
@@ -83,9 +87,9 @@ def with_runtime(report: Report | None, runtime: Report) -> Report:
     )
 
 
-def gauges(response: bytes) -> dict[int, Told]:
+def gauges(response: bytes) -> dict[int, MetricValue]:
     """Values of a MetricResponse by device. Raises SourceError for what is no message."""
-    values: dict[int, Told] = {}
+    values: dict[int, MetricValue] = {}
     for metric in messages(response, 1):
         for point in messages(metric, 3):
             device = _device(point)
@@ -104,15 +108,15 @@ def _device(point: bytes) -> int | None:
     """The attribute `device-id`."""
     for attribute in messages(point, 1):
         for value in messages(attribute, 2):
-            for number, told_ in fields(value):
-                if number == 3 and isinstance(told_, int) and told_ < _MAX_DEVICES:
-                    return told_
+            for number, device_id in fields(value):
+                if number == 3 and isinstance(device_id, int) and device_id < _MAX_DEVICES:
+                    return device_id
             # proto3 leaves a number out that is 0, unless it stands in a oneof; both are read.
             return 0 if not value else None
     return None
 
 
-def _value(point: bytes) -> Told:
+def _value(point: bytes) -> MetricValue:
     for gauge in messages(point, 3):
         for number, value in fields(gauge):
             if number == 1 and isinstance(value, bytes) and len(value) == 8:

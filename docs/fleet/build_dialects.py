@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accelwatch.fleet.dialects import PRECEDENCE, Dialect, Row
 from accelwatch.fleet.dialects.base.table import Combine
-from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.series import path_of
 
 TARGET = Path(__file__).with_name("dialects.md")

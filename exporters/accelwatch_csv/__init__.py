@@ -26,10 +26,10 @@ class CsvExporter:
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """Header and one row a device, lines ended by CR LF."""
-        asked = options.get("fields")
+        requested = options.get("fields")
         wide = DEFAULT_CSV
-        if isinstance(asked, list | tuple) and asked:
-            wide = columns(asked, snapshot.devices)
+        if isinstance(requested, list | tuple) and requested:
+            wide = columns(requested, snapshot.devices)
         buffer = io.StringIO(newline="")
         writer = csv.writer(buffer, lineterminator="\r\n")
         if options.get("header", True):

@@ -79,26 +79,26 @@ def value(field: QueryField, view: DeviceView, machine: Machine) -> str | None:
     if field.special:
         return _SPECIAL[field.special](view, machine)
     if field.identity:
-        known = getattr(view.device, field.identity)
-        return None if known is None else str(known)
+        identity = getattr(view.device, field.identity)
+        return None if identity is None else str(identity)
     number = view.reading.values.get(field.series) if field.series else None
     return None if number is None else field.write(number)
 
 
-def moment(time: float) -> str:
+def local_time(time: float) -> str:
     """Local time as nvidia-smi writes it in a table."""
     local = datetime.fromtimestamp(time).astimezone()
     return f"{local:%Y/%m/%d %H:%M:%S}.{local.microsecond // 1000:03d}"
 
 
-def _pci_part(position: int) -> Callable[[DeviceView, Machine], str | None]:
-    def part(view: DeviceView, _: Machine) -> str | None:
+def _pci_component(position: int) -> Callable[[DeviceView, Machine], str | None]:
+    def component(view: DeviceView, _: Machine) -> str | None:
         if view.device.pci_bus_id is None:
             return None
         domain, bus, rest = view.device.pci_bus_id.split(":")
         return "0x" + (domain, bus, rest.partition(".")[0])[position].upper()
 
-    return part
+    return component
 
 
 def _bus_id(view: DeviceView, _: Machine) -> str | None:
@@ -165,10 +165,10 @@ def _supported_mask(view: DeviceView, _: Machine) -> str | None:
 
 
 def _hw_slowdown(view: DeviceView, _: Machine) -> str | None:
-    known = [
+    states = [
         active for reason, active in _reasons(view).items() if _bits(view, (reason,)) & _HW_SLOWDOWN
     ]
-    return ("Active" if any(known) else "Not Active") if known else None
+    return ("Active" if any(states) else "Not Active") if states else None
 
 
 def _label(key: str, position: int = 0) -> Callable[[DeviceView, Machine], str | None]:
@@ -181,8 +181,8 @@ def _label(key: str, position: int = 0) -> Callable[[DeviceView, Machine], str |
     return text
 
 
-def _word(
-    key: str, words: Mapping[str, str], *, others: bool = False
+def _label_text(
+    key: str, texts: Mapping[str, str], *, others: bool = False
 ) -> Callable[[DeviceView, Machine], str | None]:
     """A label value in nvidia-smi's word for it; one without a word only with `others`."""
 
@@ -190,7 +190,7 @@ def _word(
         label = _label(key)(view, machine)
         if label is None:
             return None
-        return words.get(label, label.replace("_", " ").title() if others else None)
+        return texts.get(label, label.replace("_", " ").title() if others else None)
 
     return text
 
@@ -203,14 +203,14 @@ def _mig_mode(view: DeviceView, _: Machine) -> str | None:
 def _pending(key: str) -> Callable[[DeviceView, Machine], str | None]:
     """Whether a repair waits, of parts that repair in this way; one quantity tells it of both ways."""
 
-    def word(view: DeviceView, _: Machine) -> str | None:
+    def text(view: DeviceView, _: Machine) -> str | None:
         values = view.reading.values
         waits = values.get(("memory_repair_pending",))
         if waits is None or not any(series[0] == key for series in values):
             return None
         return "Yes" if waits else "No"
 
-    return word
+    return text
 
 
 def _other_pending(view: DeviceView, _: Machine) -> str | None:
@@ -241,13 +241,13 @@ def _device_memory_errors(severity: str) -> Callable[[DeviceView, Machine], str 
 
 
 _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
-    "timestamp": lambda _, machine: moment(machine.time),
+    "timestamp": lambda _, machine: local_time(machine.time),
     "count": lambda _, machine: str(machine.count),
     "index": _number,
     "pci.bus_id": _bus_id,
-    "pci.domain": _pci_part(0),
-    "pci.bus": _pci_part(1),
-    "pci.device": _pci_part(2),
+    "pci.domain": _pci_component(0),
+    "pci.bus": _pci_component(1),
+    "pci.device": _pci_component(2),
     "memory.free": _memory_free,
     "temperature.gpu": _temperature,
     "device_memory.corrected": _device_memory_errors("corrected"),
@@ -256,10 +256,12 @@ _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "clocks_event_reasons.active": _active_mask,
     "clocks_event_reasons.supported": _supported_mask,
     "clocks_event_reasons.hw_slowdown": _hw_slowdown,
-    "gpu_recovery_action": _word("recovery_action_info", recovery_action.WORDS, others=True),
-    "fabric.state": _word("fabric_state_info", _FABRIC, others=True),
-    "fabric.status": _word("fabric_state_info", _FABRIC_STATUS),
-    "fabric.health.summary": _word("fabric_state_info", _FABRIC_HEALTH),
+    "gpu_recovery_action": _label_text(
+        "recovery_action_info", recovery_action.PRINTED_TEXTS, others=True
+    ),
+    "fabric.state": _label_text("fabric_state_info", _FABRIC, others=True),
+    "fabric.status": _label_text("fabric_state_info", _FABRIC_STATUS),
+    "fabric.health.summary": _label_text("fabric_state_info", _FABRIC_HEALTH),
     "fabric.cliqueId": _label("fabric_clique_info"),
     "fabric.clusterUuid": _label("fabric_cluster_info"),
     "platform.chassis_serial_number": _label("platform_info", 0),

@@ -11,7 +11,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_nvidia_smi.answers import token, token_of, value
 from accelwatch_nvidia_smi.fields import MIB, QueryField, needed_groups, query_fields
 from accelwatch_nvidia_smi.leaves import document_fields, leaves
-from accelwatch_nvidia_smi.machine import Machine, parts_of
+from accelwatch_nvidia_smi.machine import Machine, partitions_of
 
 _HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
 _MINOR = re.compile(r"/dev/nvidia(\d+)")
@@ -36,9 +36,9 @@ def document(snapshot: Snapshot, machine: Machine) -> str:
         ("attached_gpus", str(machine.count)),
     ):
         if text is not None:
-            _put(root, (tag,), text)
+            _add_text(root, (tag,), text)
     for view in machine.in_order(snapshot):
-        root.append(_gpu(view, parts_of(snapshot, view), machine))
+        root.append(_gpu(view, partitions_of(snapshot, view), machine))
     ET.indent(root, "\t")
     return f"{_HEAD}{ET.tostring(root, encoding='unicode', short_empty_elements=False)}\n"
 
@@ -48,7 +48,7 @@ def _first_driver(snapshot: Snapshot) -> str | None:
     return next((driver for driver in drivers if driver), None)
 
 
-def _put(parent: ET.Element, path: tuple[str, ...], text: str) -> None:
+def _add_text(parent: ET.Element, path: tuple[str, ...], text: str) -> None:
     """Add the text at a path; elements that the last path shares are not begun again."""
     at = parent
     for tag in path[:-1]:
@@ -57,16 +57,16 @@ def _put(parent: ET.Element, path: tuple[str, ...], text: str) -> None:
     ET.SubElement(at, path[-1]).text = printable(text)
 
 
-def _gpu(view: DeviceView, parts: list[DeviceView], machine: Machine) -> ET.Element:
+def _gpu(view: DeviceView, partitions: list[DeviceView], machine: Machine) -> ET.Element:
     bus = value(query_fields()["pci.bus_id"], view, machine) or _NOTHING
     gpu = ET.Element("gpu", id=printable(bus))
     for leaf in leaves():
         if leaf.path == ("mig_devices",):
-            gpu.append(_instances(parts, machine))
+            gpu.append(_instances(partitions, machine))
         elif leaf.path == ("processes",):
-            gpu.append(_processes([view, *parts]))
+            gpu.append(_processes([view, *partitions]))
         else:
-            _put(gpu, leaf.path, _text(leaf.field, leaf.suffix, view, machine))
+            _add_text(gpu, leaf.path, _text(leaf.field, leaf.suffix, view, machine))
     return gpu
 
 
@@ -93,18 +93,18 @@ _OWN = {
 }
 
 
-def _instances(parts: list[DeviceView], machine: Machine) -> ET.Element:
+def _instances(partitions: list[DeviceView], machine: Machine) -> ET.Element:
     listed = ET.Element("mig_devices")
-    if not parts:
+    if not partitions:
         listed.text = "None"
     fields = document_fields()
-    for view in parts:
+    for view in partitions:
         device = ET.SubElement(listed, "mig_device")
-        _put(device, ("index",), str(view.device.index))
-        for tag, number in zip(("gpu", "compute"), _place(view.device), strict=True):
-            _put(device, (f"{tag}_instance_id",), number)
+        _add_text(device, ("index",), str(view.device.index))
+        for tag, number in zip(("gpu", "compute"), _instance_ids(view.device), strict=True):
+            _add_text(device, (f"{tag}_instance_id",), number)
         for path, name in _INSTANCE_LEAVES:
-            _put(device, path, _text(fields[name], "", view, machine))
+            _add_text(device, path, _text(fields[name], "", view, machine))
     return listed
 
 
@@ -118,7 +118,7 @@ _INSTANCE_LEAVES = (
 )
 
 
-def _place(device: Device) -> tuple[str, str]:
+def _instance_ids(device: Device) -> tuple[str, str]:
     """(GPU instance, compute instance) of a partition; `N/A` for what is no MIG instance."""
     match = _INSTANCE.fullmatch(device.partition or "")
     return (match[1], match[2]) if match else (_NOTHING, _NOTHING)
@@ -132,10 +132,10 @@ def _processes(views: list[DeviceView]) -> ET.Element:
     for view in views:
         for process in view.reading.processes or ():
             element = ET.SubElement(listed, "process_info")
-            for tag, number in zip(("gpu", "compute"), _place(view.device), strict=True):
-                _put(element, (f"{tag}_instance_id",), number)
+            for tag, number in zip(("gpu", "compute"), _instance_ids(view.device), strict=True):
+                _add_text(element, (f"{tag}_instance_id",), number)
             for tag, text in _process(process).items():
-                _put(element, (tag,), text)
+                _add_text(element, (tag,), text)
     return listed
 
 
@@ -144,7 +144,7 @@ def _process(process: Process) -> dict[str, str]:
     why = process.absent.get("gpu_memory_bytes")
     return {
         "pid": str(process.pid),
-        "type": "+".join(PROCESS_LETTERS.get(word, "C") for word in process.type.split("+")),
+        "type": "+".join(PROCESS_LETTERS.get(kind, "C") for kind in process.type.split("+")),
         "process_name": process.command or _NOTHING,
         "used_memory": token_of(why, _NOTHING).strip("[]")
         if memory is None

@@ -47,31 +47,33 @@ def query_fields() -> dict[str, QueryField]:
     return {name: field for field in FIELDS for name in field.names}
 
 
-def parse_names(text: str, known: Mapping[str, QueryField], option: str) -> tuple[QueryField, ...]:
+def parse_names(
+    text: str, by_name: Mapping[str, QueryField], option: str
+) -> tuple[QueryField, ...]:
     """The fields of a list after an option. Raises UsageError that names the wrong one."""
     fields: list[QueryField] = []
-    for name in (part.strip() for part in text.split(",")):
-        if name not in known:
-            close = nearest(name, list(known))
+    for name in (piece.strip() for piece in text.split(",")):
+        if name not in by_name:
+            close = nearest(name, list(by_name))
             hint = f"; did you mean {close}?" if close else ""
             raise UsageError(
                 f"{name!r} is not a field of {option}{hint} ({option}=help lists them)"
             )
-        fields.append(known[name])
+        fields.append(by_name[name])
     return tuple(fields)
 
 
 def parse_format(text: str, option: str) -> tuple[bool, bool]:
     """(header, units) of a `--format` value. Raises UsageError."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if word not in ("csv", "noheader", "nounits"):
+    keywords = [keyword.strip() for keyword in text.split(",")]
+    for keyword in keywords:
+        if keyword not in ("csv", "noheader", "nounits"):
             raise UsageError(
-                f"--format with {option} takes csv, noheader and nounits, not {word!r}"
+                f"--format with {option} takes csv, noheader and nounits, not {keyword!r}"
             )
-    if "csv" not in words:
+    if "csv" not in keywords:
         raise UsageError(f"{option} needs --format=csv[,noheader][,nounits]")
-    return "noheader" not in words, "nounits" not in words
+    return "noheader" not in keywords, "nounits" not in keywords
 
 
 def needed_groups(fields: Iterable[QueryField]) -> frozenset[str]:

@@ -40,8 +40,8 @@ _ONLY_HERE = (
     QueryField(("bar1.used",), "MiB", series=("memory_pool_used_bytes", "bar1"), write=MEBIBYTES),
     QueryField(("reset_required",), series=("reset_required",), write=YES),
     *(
-        _quantity(f"texture_shm.{word}", "ecc_location_errors_total", word, "texture_shm")
-        for word in ("corrected", "uncorrected")
+        _quantity(f"texture_shm.{error_kind}", "ecc_location_errors_total", error_kind, "texture_shm")
+        for error_kind in ("corrected", "uncorrected")
     ),
     QueryField(("compute.pending",), series=("compute_repair_pending",), write=YES),
     QueryField(("unrepairable",), series=("memory_unrepairable",), write=YES),

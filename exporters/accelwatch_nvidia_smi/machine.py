@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.base.errors import UnmetError
-from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+from accelwatch.schema.snapshot import DeviceView, Snapshot, physical_devices
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,37 +21,37 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     def in_order(self, snapshot: Snapshot) -> list[DeviceView]:
         """The snapshot's whole devices by their numbers."""
-        whole = whole_devices(snapshot.devices)
-        return sorted(whole, key=lambda view: self.numbers.get(view.device.id, self.count))
+        devices = physical_devices(snapshot.devices)
+        return sorted(devices, key=lambda view: self.numbers.get(view.device.id, self.count))
 
 
 def machine_of(snapshot: Snapshot) -> Machine:
     """The machine that a snapshot with all its devices shows."""
-    whole = whole_devices(snapshot.devices)
+    devices = physical_devices(snapshot.devices)
     stacks = [backend for backend in snapshot.backends if backend.name == "nvidia"]
     return Machine(
         time=snapshot.time,
-        numbers=_numbers(whole),
-        count=len(whole),
+        numbers=_numbers(devices),
+        count=len(devices),
         versions=stacks[0].versions if stacks else {},
     )
 
 
-def _numbers(whole: Sequence[DeviceView]) -> dict[str, int]:
+def _numbers(devices: Sequence[DeviceView]) -> dict[str, int]:
     """NVIDIA's devices keep their own index; each further vendor's are numbered on behind the last."""
-    vendors = dict.fromkeys(view.device.vendor for view in whole)
+    vendors = dict.fromkeys(view.device.vendor for view in devices)
     numbers: dict[str, int] = {}
     first = 0
     for vendor in sorted(vendors, key=lambda name: name != "nvidia"):
-        mine = [view.device for view in whole if view.device.vendor == vendor]
+        mine = [view.device for view in devices if view.device.vendor == vendor]
         numbers.update({device.id: first + device.index for device in mine})
         first += 1 + max(device.index for device in mine)
     return numbers
 
 
-def parts_of(snapshot: Snapshot, whole: DeviceView) -> list[DeviceView]:
+def partitions_of(snapshot: Snapshot, device: DeviceView) -> list[DeviceView]:
     """The partitions of a device."""
-    return [view for view in snapshot.devices if view.device.parent_id == whole.device.id]
+    return [view for view in snapshot.devices if view.device.parent_id == device.device.id]
 
 
 def numbered(selectors: Sequence[str], machine: Machine) -> tuple[str, ...]:

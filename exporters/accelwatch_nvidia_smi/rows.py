@@ -17,14 +17,14 @@ PERCENT, WATTS = scaled(100), scaled(1, 2)
 MEBIBYTES, MEGAHERTZ, MICROSECONDS = scaled(1 / MIB), scaled(1e-6), scaled(1e6)
 
 
-def words(zero: str, other: str) -> Write:
+def flag_text(zero: str, other: str) -> Write:
     """Writes a flag."""
     return lambda value: other if value else zero
 
 
-_ACTIVE = words("Not Active", "Active")
-_ENABLED = words("Disabled", "Enabled")
-YES = words("No", "Yes")
+_ACTIVE = flag_text("Not Active", "Active")
+_ENABLED = flag_text("Disabled", "Enabled")
+YES = flag_text("No", "Yes")
 
 
 def _quantity(name: str, unit: str, write: Write, *series: str, alias: str = "") -> QueryField:
@@ -59,7 +59,7 @@ def _module_limit(name: str, limit: str, alias: str = "") -> QueryField:
     return _quantity(f"module.{name}", "W", WATTS, key, "module", limit, alias=alias)
 
 
-def _place(name: str, key: str, missing: str = NOT_AVAILABLE) -> QueryField:
+def _location(name: str, key: str, missing: str = NOT_AVAILABLE) -> QueryField:
     return QueryField((name,), series=(key,), special=name, missing=missing)
 
 
@@ -73,7 +73,7 @@ def _max_clock(name: str, alias: str) -> QueryField:
     return _quantity(key, "MHz", MEGAHERTZ, "clock_limit_hertz", name, "max", alias=alias)
 
 
-_ECC_PLACES = (
+_ECC_LOCATIONS = (
     "dram",
     "register_file",
     "l1_cache",
@@ -86,25 +86,30 @@ _ECC_PLACES = (
 
 def _ecc() -> tuple[QueryField, ...]:
     rows: list[QueryField] = []
-    for word in ("corrected", "uncorrected"):
+    for error_kind in ("corrected", "uncorrected"):
         rows += [
             _quantity(
-                f"ecc.errors.{word}.volatile.{place}", "", str,
-                "ecc_location_errors_total", word, place,
+                f"ecc.errors.{error_kind}.volatile.{location}", "", str,
+                "ecc_location_errors_total", error_kind, location,
             )
-            for place in _ECC_PLACES
+            for location in _ECC_LOCATIONS
         ]  # fmt: skip
-        rows += [QueryField((f"ecc.errors.{word}.aggregate.{place}",)) for place in _ECC_PLACES]
+        rows += [
+            QueryField((f"ecc.errors.{error_kind}.aggregate.{location}",))
+            for location in _ECC_LOCATIONS
+        ]
         rows += [
             QueryField(
-                (f"ecc.errors.{word}.volatile.device_memory",),
-                series=("ecc_location_errors_total", word, "dram"),
-                special=f"device_memory.{word}",
+                (f"ecc.errors.{error_kind}.volatile.device_memory",),
+                series=("ecc_location_errors_total", error_kind, "dram"),
+                special=f"device_memory.{error_kind}",
             ),
-            QueryField((f"ecc.errors.{word}.aggregate.device_memory",)),
+            QueryField((f"ecc.errors.{error_kind}.aggregate.device_memory",)),
         ]
         for life, key in (("volatile", "ecc_errors_total"), ("aggregate", "ecc_lifetime_errors")):
-            rows.append(_quantity(f"ecc.errors.{word}.{life}.total", "", str, key, word))
+            rows.append(
+                _quantity(f"ecc.errors.{error_kind}.{life}.total", "", str, key, error_kind)
+            )
     return tuple(rows)
 
 
@@ -132,14 +137,14 @@ _READ: tuple[QueryField, ...] = (
     QueryField(
         ("fabric.status",), series=("fabric_state_info",), special="fabric.status", missing="N/A"
     ),
-    _place("fabric.cliqueId", "fabric_clique_info", "N/A"),
-    _place("fabric.clusterUuid", "fabric_cluster_info", "N/A"),
-    _place("fabric.health.summary", "fabric_state_info", "N/A"),
-    _place("platform.chassis_serial_number", "platform_info"),
-    _place("platform.slot_number", "platform_info"),
-    _place("platform.tray_index", "platform_info"),
-    _place("platform.host_id", "platform_info"),
-    _place("platform.module_id", "platform_module_info"),
+    _location("fabric.cliqueId", "fabric_clique_info", "N/A"),
+    _location("fabric.clusterUuid", "fabric_cluster_info", "N/A"),
+    _location("fabric.health.summary", "fabric_state_info", "N/A"),
+    _location("platform.chassis_serial_number", "platform_info"),
+    _location("platform.slot_number", "platform_info"),
+    _location("platform.tray_index", "platform_info"),
+    _location("platform.host_id", "platform_info"),
+    _location("platform.module_id", "platform_module_info"),
     _special("memory.free", "MiB", of="memory_used_bytes"),
     _special(
         "clocks_event_reasons.supported", of="throttle_active",

@@ -8,22 +8,22 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.untrusted_text import no_formula, printable
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch_nvidia_smi.answers import answer, moment, token_of
+from accelwatch_nvidia_smi.answers import answer, local_time, token_of
 from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
-from accelwatch_nvidia_smi.machine import Machine, parts_of
+from accelwatch_nvidia_smi.machine import Machine, partitions_of
 
 _NUMBER = re.compile(r"-?[0-9.]+( \w+)?")
 """What a spreadsheet takes as a number, and no formula: temperatures may be negative."""
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """The text without line breaks, which would begin another row, and without other controls."""
     return printable(" ".join(text.splitlines()))
 
 
 def _shown(text: str) -> str:
     """The text as a cell that no spreadsheet runs."""
-    line = one_line(text)
+    line = single_line(text)
     return line if _NUMBER.fullmatch(line) else no_formula(line)
 
 
@@ -74,21 +74,21 @@ def compute_apps(
 ) -> str:
     """A line a process that computes; one on a partition is told with the whole device, as by NVIDIA."""
     lines = [_header(fields)] if header else []
-    for whole in machine.in_order(snapshot):
-        for view in (whole, *parts_of(snapshot, whole)):
+    for device in machine.in_order(snapshot):
+        for view in (device, *partitions_of(snapshot, device)):
             for process in view.reading.processes or ():
                 if process.type != "graphics":
-                    cells = (_app_cell(field, process, whole, machine, units) for field in fields)
+                    cells = (_app_cell(field, process, device, machine, units) for field in fields)
                     lines.append(", ".join(map(_shown, cells)))
     return "".join(line + "\n" for line in lines)
 
 
 def _app_cell(
-    field: QueryField, process: Process, whole: DeviceView, machine: Machine, units: bool
+    field: QueryField, process: Process, device: DeviceView, machine: Machine, units: bool
 ) -> str:
     match field.special:
         case "timestamp":
-            return moment(machine.time)
+            return local_time(machine.time)
         case "pid":
             return str(process.pid)
         case "process_name":
@@ -101,7 +101,7 @@ def _app_cell(
                 return token_of(process.absent.get("gpu_memory_bytes"), NOT_AVAILABLE)
             return f"{memory / MIB:.0f}" + (" MiB" if units else "")
         case name:
-            return answer(query_fields()[name], whole, machine, units=units)
+            return answer(query_fields()[name], device, machine, units=units)
 
 
 def list_gpus(snapshot: Snapshot, machine: Machine) -> str:
@@ -111,8 +111,8 @@ def list_gpus(snapshot: Snapshot, machine: Machine) -> str:
         device = view.device
         number = machine.numbers.get(device.id, device.index)
         lines.append(f"GPU {number}: {device.model or 'N/A'} (UUID: {device.uuid or 'N/A'})")
-        lines += map(_partition, parts_of(snapshot, view))
-    return "".join(one_line(line) + "\n" for line in lines)
+        lines += map(_partition, partitions_of(snapshot, view))
+    return "".join(single_line(line) + "\n" for line in lines)
 
 
 def _partition(view: DeviceView) -> str:

@@ -23,12 +23,12 @@ class PrometheusExporter:
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """One exposition. Raises UsageError for an unknown profile or group."""
-        asked = cast(Mapping[str, Any], options)  # typed by the contract's names
-        chosen = selection(**{name: asked[name] for name in _CHOICES if name in asked})
+        requested = cast(Mapping[str, Any], options)  # typed by the contract's names
+        chosen = selection(**{name: requested[name] for name in _CHOICES if name in requested})
         text = self._renderer.render(
             snapshot,
             chosen,
-            own=asked.get("own"),
-            own_histograms=asked.get("own_histograms"),
+            own=requested.get("own"),
+            own_histograms=requested.get("own_histograms"),
         )
         return text.encode()  # whatever could not be is escaped in it

@@ -42,26 +42,26 @@ class Renderer:
             rows.pop("device_inventory_info", None)
         lines: Lines = {key: [] for key in rows}
 
-        def keep(device: Device) -> bool:
+        def is_selected(device: Device) -> bool:
             return not chosen.backends or device.backend in chosen.backends
 
         total = 0
-        for samples in device_samples(snapshot, keep):
+        for samples in device_samples(snapshot, is_selected):
             total += self._add(rows, lines, self._capped(samples, rows, total))
         self._add(rows, lines, node_samples(snapshot))
         self._add(rows, lines, (("", series, value) for series, value in (own or {}).items()))
-        self._add_histograms(rows, lines, _device_histograms(snapshot, keep))
+        self._add_histograms(rows, lines, _device_histograms(snapshot, is_selected))
         self._add_histograms(rows, lines, [("", own_histograms or {})])
         self._add(rows, lines, self._ourselves(snapshot, lines))
         return self._write(rows, lines, chosen.openmetrics)
 
     def _add(self, rows: Mapping[str, Metric], lines: Lines, samples: Iterable[Sample]) -> int:
         added = 0
-        known = self._prefixes.known
+        cached = self._prefixes.cached
         for owner, series, value in samples:
             family = lines.get(series[0])
             if family is not None:
-                prefix = known.get((owner, series))
+                prefix = cached.get((owner, series))
                 if prefix is None:
                     prefix = self._prefixes.make(rows[series[0]], owner, series)
                 family.append(f"{prefix}{value!r}\n")
@@ -74,9 +74,9 @@ class Renderer:
         """The samples that may stay. Minimal families always fit: a cap must not hide a dead device."""
         if len(samples) <= MAX_SERIES_PER_DEVICE and total + len(samples) <= MAX_SERIES_PER_NODE:
             return samples
-        asked = [sample for sample in samples if sample[1][0] in rows]
+        requested = [sample for sample in samples if sample[1][0] in rows]
         kept: list[Sample] = []
-        for sample in asked:
+        for sample in requested:
             if rows[sample[1][0]].tier is Tier.MINIMAL:
                 kept.append(sample)
             elif len(kept) >= MAX_SERIES_PER_DEVICE:
@@ -108,14 +108,14 @@ class Renderer:
         return [*samples, ("", ("exporter_series",), count)]
 
     def _write(self, rows: Mapping[str, Metric], lines: Lines, openmetrics: bool) -> str:
-        parts: list[str] = []
+        chunks: list[str] = []
         for key, row in rows.items():
             if lines[key]:
-                parts.append(self._header(row, openmetrics))
-                parts += lines[key]
+                chunks.append(self._header(row, openmetrics))
+                chunks += lines[key]
         if openmetrics:
-            parts.append("# EOF\n")
-        return "".join(parts)
+            chunks.append("# EOF\n")
+        return "".join(chunks)
 
     def _header(self, row: Metric, openmetrics: bool) -> str:
         key = (row.key, openmetrics)

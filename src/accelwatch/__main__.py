@@ -21,36 +21,36 @@ def main() -> None:
     from accelwatch.cli.startup.standard_files import open_missing
 
     open_missing()
-    words = with_command(sys.argv[1:])
-    if words in (["--version"], ["-V"], ["version"]):
+    argv = with_command(sys.argv[1:])
+    if argv in (["--version"], ["-V"], ["version"]):
         sys.exit(_version())
-    if _reads_once(words):
+    if _reads_once(argv):
         from accelwatch.node.sampler import early
 
-        early.begin()
-    elif _watches(words):
+        early.start()
+    elif _watches(argv):
         from accelwatch.node.sampler import early
 
-        early.begin(lasting=True)
-    elif _serves(words):
+        early.start(lasting=True)
+    elif _serves(argv):
         from accelwatch.daemon.deferred import defer
-        from accelwatch.daemon.memory import one_arena
+        from accelwatch.daemon.memory import use_single_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
         from accelwatch.node.sampler import early
 
         new_files_for_ourselves()
-        one_arena()
+        use_single_arena()
         defer()
         early.load_more_shared()
-        early.begin(lasting=True)
-    elif _follows(words):
+        early.start(lasting=True)
+    elif _follows(argv):
         from accelwatch.cli.terminal import on_terminal
         from accelwatch.fleet.hub_client import early as early_hub
 
-        early_hub.begin(printed=not on_terminal())
+        early_hub.fork_hub(printed=not on_terminal())
     from accelwatch.cli.startup.entry import dispatch, leave
 
-    leave(dispatch(words))
+    leave(dispatch(argv))
 
 
 def _version() -> int:
@@ -74,34 +74,42 @@ _NOT_SERVED = ("-h", "--help", "--install", "--show")
 _NOT_LIVE = ("--replay", "-h", "--help", "--install", "--show")
 
 
-def _reads_once(words: list[str]) -> bool:
+def _reads_once(argv: list[str]) -> bool:
     """Whether the words look like a single reading, so that its collector may be begun at once."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_ONCE) for word in words):
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(
+        argument.startswith(_NOT_ONCE) for argument in argv
+    ):
         return False
-    return words[:1] == ["snapshot"] or (words != [] and words[0].startswith("-"))
+    return argv[:1] == ["snapshot"] or (argv != [] and argv[0].startswith("-"))
 
 
-def _watches(words: list[str]) -> bool:
+def _watches(argv: list[str]) -> bool:
     """Whether the words look like the dashboard of this machine, whose collector may begin as well."""
     from accelwatch.cli.terminal import on_terminal
 
-    if words and (words[0] != "dashboard" or any(word.startswith(_NOT_LIVE) for word in words)):
+    if argv and (
+        argv[0] != "dashboard" or any(argument.startswith(_NOT_LIVE) for argument in argv)
+    ):
         return False
     return on_terminal()
 
 
-def _serves(words: list[str]) -> bool:
+def _serves(argv: list[str]) -> bool:
     """Whether the words look like the agent, whose collector has less memory of its own begun early."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_SERVED) for word in words):
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(
+        argument.startswith(_NOT_SERVED) for argument in argv
+    ):
         return False
-    return words[:1] == ["agent"]
+    return argv[:1] == ["agent"]
 
 
-def _follows(words: list[str]) -> bool:
+def _follows(argv: list[str]) -> bool:
     """Whether the words look like a fleet that is followed by a hub of its own, which may begin too."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_OWN) for word in words):
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(
+        argument.startswith(_NOT_OWN) for argument in argv
+    ):
         return False
-    return words[:1] == ["fleet"] and len(words) > 1
+    return argv[:1] == ["fleet"] and len(argv) > 1
 
 
 if __name__ == "__main__":

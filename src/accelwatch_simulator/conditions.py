@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.scenario.effects import DeviceCondition, condition_of
-from accelwatch.scenario.faults import NODE_KINDS, Fault, FaultKind, Spell
+from accelwatch.scenario.faults import NODE_KINDS, Fault, FaultKind, FaultState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_simulator.nodes import Unit
 from accelwatch_simulator.scenario import NodeFault, Scenario
@@ -52,15 +52,15 @@ class Conditions:
         faults = self._by_node.get(node)
         if faults is None:
             return USUAL
-        standing = [(fault, now) for fault in faults if (now := fault.spell(time_s))]
-        if not standing:
+        started = [(fault, now) for fault in faults if (now := fault.state_at(time_s))]
+        if not started:
             return USUAL
-        kinds = {fault.spec.kind for fault, now in standing if now.active}
+        kinds = {fault.spec.kind for fault, now in started if now.active}
         if FaultKind.REBOOT in kinds:
             kinds.add(FaultKind.NODE_DOWN)
         skew = sum(
             fault.by_s
-            for fault, now in standing
+            for fault, now in started
             if now.active and fault.spec.kind is FaultKind.CLOCK_SKEW
         )
         return NodeCondition(
@@ -69,7 +69,7 @@ class Conditions:
             booted_s=max(
                 (
                     now.since_s + (fault.lasts_s or 0.0)
-                    for fault, now in standing
+                    for fault, now in started
                     if fault.spec.kind is FaultKind.REBOOT and not now.active
                 ),
                 default=None,
@@ -77,15 +77,15 @@ class Conditions:
             blocked=_BLOCKED if FaultKind.NFS_STALL in kinds else 0,
             events=tuple(
                 event
-                for fault, now in standing
+                for fault, now in started
                 if fault.spec.kind is FaultKind.NFS_STALL
                 for event in _stall_events(fault, now)
             ),
-            devices=_of_devices(units, standing),
+            devices=_of_devices(units, started),
         )
 
 
-def _stall_events(fault: Fault, now: Spell) -> list[ErrorEvent]:
+def _stall_events(fault: Fault, now: FaultState) -> list[ErrorEvent]:
     """What the kernel says of a file server that falls silent and answers again."""
     silent = f"nfs: server {_SERVER} not responding, still trying"
     events = [_kernel("nfs_not_responding", now.since_s, silent)]
@@ -107,13 +107,13 @@ def _kernel(code: str, time_s: float, text: str) -> ErrorEvent:
 
 
 def _of_devices(
-    units: tuple[Unit, ...], standing: Sequence[tuple[Fault, Spell]]
+    units: tuple[Unit, ...], started: Sequence[tuple[Fault, FaultState]]
 ) -> dict[int, DeviceCondition]:
     by_device: dict[int, DeviceCondition] = {}
     for at, unit in enumerate(units):
         suffered = [
             (fault, now)
-            for fault, now in standing
+            for fault, now in started
             if fault.spec.kind not in NODE_KINDS and fault.spec.device in ("*", at)
         ]
         if suffered:

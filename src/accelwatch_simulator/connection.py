@@ -41,7 +41,7 @@ class Owner(Protocol):
         """Answer a request through the connection, now or never."""
         ...
 
-    def ended(self, connection: "Connection") -> None:
+    def connection_closed(self, connection: "Connection") -> None:
         """The connection is over."""
         ...
 
@@ -49,9 +49,9 @@ class Owner(Protocol):
 class Connection(asyncio.Protocol):
     """Reads requests, hands them to the owner in turn, and writes what it answers."""
 
-    def __init__(self, owner: Owner, place: str) -> None:
+    def __init__(self, owner: Owner, node_name: str) -> None:
         self._owner = owner
-        self.place = place
+        self.node_name = node_name
         """What the listening socket stands for: a node's name, or empty for the whole fleet."""
         self.transport: asyncio.Transport | None = None
         self._received = b""
@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         """The client has gone."""
         self.transport = None
-        self._owner.ended(self)
+        self._owner.connection_closed(self)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request."""
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
             if self.transport is not None:
                 self.transport.close()
 
-    def begin(self, media: str) -> None:
+    def start(self, media: str) -> None:
         """The head of an answer that comes in chunks and does not end."""
         self.mute = True
         headers = {
@@ -154,11 +154,11 @@ def head_of(code: int, headers: Mapping[str, str]) -> bytes:
 
 def _parse(head: bytes) -> Request | None:
     first, *rest = head.decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+    tokens = first.split(" ")
+    if len(tokens) != 3 or not tokens[2].startswith("HTTP/1."):
         return None
     headers = {}
     for line in rest:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    return Request(words[0], urlsplit(words[1]).path, headers)
+    return Request(tokens[0], urlsplit(tokens[1]).path, headers)

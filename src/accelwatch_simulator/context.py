@@ -16,13 +16,13 @@ from accelwatch.schema.context import (
     owners_message,
     processes_message,
 )
-from accelwatch.schema.context_encoder import LOOK_EVERY_S, EventNumbers
+from accelwatch.schema.context_encoder import CHECK_EVERY_S, EventNumbers
 from accelwatch_simulator.conditions import NodeCondition
-from accelwatch_simulator.fleet import Fleet, Moment, backends, events_of
+from accelwatch_simulator.fleet import Fleet, Instant, backends, events_of
 from accelwatch_simulator.nodes import Node
 
 _MEMORY_STEPS = 10
-_JUDGED_ANEW_S = 60.0
+_REEVALUATE_EVERY_S = 60.0
 """How often it is looked whether a fault of before still counts."""
 
 
@@ -47,22 +47,24 @@ class ContextWriter:
         self._fleet = fleet
         self._numbers: dict[str, EventNumbers] = {}
 
-    def news(
-        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
+    def pending_messages(
+        self, node: Node, instant: Instant, condition: NodeCondition, sent: SentContext
     ) -> list[Context]:
         """What a stream has not been told yet."""
         messages: list[Context] = []
-        load = self._fleet.load(node, moment)
-        usage = (self._fleet.running(node, moment), int(load.memory * _MEMORY_STEPS))
+        load = self._fleet.load(node, instant)
+        usage = (self._fleet.running(node, instant), int(load.memory * _MEMORY_STEPS))
         if sent.usage is None:
             messages.append(Backends(backends=backends(node)))
-        if usage != sent.usage and (sent.usage is None or moment.time_s - sent.at >= LOOK_EVERY_S):
+        if usage != sent.usage and (
+            sent.usage is None or instant.time_s - sent.at >= CHECK_EVERY_S
+        ):
             fresh = sent.usage is None
-            sent.usage, sent.at = usage, moment.time_s
-            messages += self._usage(node, moment, fresh)
+            sent.usage, sent.at = usage, instant.time_s
+            messages += self._usage(node, instant, fresh)
         if condition.devices or condition.events:
             faults = (
-                moment.time_s // _JUDGED_ANEW_S,
+                instant.time_s // _REEVALUATE_EVERY_S,
                 condition.events,
                 *(
                     (at, device.state, device.values, device.counts)
@@ -71,21 +73,21 @@ class ContextWriter:
             )
             if faults != sent.faults:
                 sent.faults = faults
-                messages += self._faults(node, moment, condition, sent)
+                messages += self._faults(node, instant, condition, sent)
         return messages
 
-    def _usage(self, node: Node, moment: Moment, fresh: bool) -> Iterator[Context]:
-        owners = self._fleet.owners(node, moment)
+    def _usage(self, node: Node, instant: Instant, fresh: bool) -> Iterator[Context]:
+        owners = self._fleet.owners(node, instant)
         for slot, unit in enumerate(node.units):
             if owners or not fresh:
                 yield owners_message(slot, owners)
-            yield processes_message(slot, self._fleet.processes(node, unit, moment))
+            yield processes_message(slot, self._fleet.processes(node, unit, instant))
 
     def _faults(
-        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
+        self, node: Node, instant: Instant, condition: NodeCondition, sent: SentContext
     ) -> Iterator[Context]:
         for slot in condition.devices:
-            view = self._fleet.view(node, slot, moment, condition)
+            view = self._fleet.view(node, slot, instant, condition)
             findings = Findings(
                 slot=slot, health_reasons=view.health_reasons, event_counts=view.event_counts
             )

@@ -4,17 +4,17 @@ Names, types, units and labels as in the exporter's default counters and its 4.9
 """
 
 from accelwatch.schema.reading import Number
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.foreign import (
+    DeviceSample,
     Family,
-    Sight,
     Value,
+    device_samples,
     exposition,
     label_text,
     rate,
+    rounded,
     scaled,
-    sights,
-    whole,
 )
 from accelwatch_simulator.nodes import Node
 
@@ -26,17 +26,17 @@ _MIB = 1 / (1 << 20)
 _DEV, _PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 
 
-def _last_code(sight: Sight) -> Number | None:
-    codes = [count for count in sight.condition.counts if count.code.startswith("xid_")]
+def _last_code(sample: DeviceSample) -> Number | None:
+    codes = [count for count in sample.condition.counts if count.code.startswith("xid_")]
     if not codes:
         return 0
     return int(max(codes, key=lambda count: count.last_time).code.removeprefix("xid_"))
 
 
 def _free(scale: float) -> Value:
-    def value(sight: Sight) -> Number | None:
+    def value(sample: DeviceSample) -> Number | None:
         size, used, kept = (
-            sight.values.get((key,), 0)
+            sample.values.get((key,), 0)
             for key in ("memory_size_bytes", "memory_used_bytes", "memory_reserved_bytes")
         )
         return round((size - used - kept) * scale)
@@ -44,7 +44,7 @@ def _free(scale: float) -> Value:
     return value
 
 
-def _none(_sight: Sight) -> Number | None:
+def _none(_sample: DeviceSample) -> Number | None:
     return 0
 
 
@@ -59,42 +59,44 @@ def _counter(name: str, text: str, value: Value) -> Family:
 _NVLINK = ("interconnect_bytes_total", "nvlink", "transmit")
 
 LEGACY = (
-    _gauge(_DEV + "SM_CLOCK", "SM clock, MHz.", whole(1e-6, "clock_hertz", "sm")),
-    _gauge(_DEV + "MEM_CLOCK", "Memory clock, MHz.", whole(1e-6, "clock_hertz", "memory")),
-    _gauge(_DEV + "MEMORY_TEMP", "Memory, C.", whole(1, "temperature_celsius", "memory")),
-    _gauge(_DEV + "GPU_TEMP", "GPU, C.", whole(1, "temperature_celsius", "gpu")),
+    _gauge(_DEV + "SM_CLOCK", "SM clock, MHz.", rounded(1e-6, "clock_hertz", "sm")),
+    _gauge(_DEV + "MEM_CLOCK", "Memory clock, MHz.", rounded(1e-6, "clock_hertz", "memory")),
+    _gauge(_DEV + "MEMORY_TEMP", "Memory, C.", rounded(1, "temperature_celsius", "memory")),
+    _gauge(_DEV + "GPU_TEMP", "GPU, C.", rounded(1, "temperature_celsius", "gpu")),
     _gauge(_DEV + "POWER_USAGE", "Power, W.", scaled(1.0, "power_watts")),
     _counter(
         _DEV + "TOTAL_ENERGY_CONSUMPTION",
         "Energy, mJ.",
-        whole(1000, "energy_joules_total", "hardware"),
+        rounded(1000, "energy_joules_total", "hardware"),
     ),
     _counter(
-        _DEV + "PCIE_REPLAY_COUNTER", "PCIe replays.", whole(1, "pcie_errors_total", "replay")
+        _DEV + "PCIE_REPLAY_COUNTER", "PCIe replays.", rounded(1, "pcie_errors_total", "replay")
     ),
-    _gauge(_DEV + "GPU_UTIL", "Utilization, %.", whole(100, "utilization_ratio")),
+    _gauge(_DEV + "GPU_UTIL", "Utilization, %.", rounded(100, "utilization_ratio")),
     _gauge(
-        _DEV + "MEM_COPY_UTIL", "Memory use, %.", whole(100, "memory_controller_utilization_ratio")
+        _DEV + "MEM_COPY_UTIL",
+        "Memory use, %.",
+        rounded(100, "memory_controller_utilization_ratio"),
     ),
-    _gauge(_DEV + "ENC_UTIL", "Encoder, %.", whole(100, "engine_utilization_ratio", "encoder")),
-    _gauge(_DEV + "DEC_UTIL", "Decoder, %.", whole(100, "engine_utilization_ratio", "decoder")),
+    _gauge(_DEV + "ENC_UTIL", "Encoder, %.", rounded(100, "engine_utilization_ratio", "encoder")),
+    _gauge(_DEV + "DEC_UTIL", "Decoder, %.", rounded(100, "engine_utilization_ratio", "decoder")),
     _gauge(_DEV + "XID_ERRORS", "Last XID.", _last_code),
     _gauge(_DEV + "FB_FREE", "Free memory, MiB.", _free(_MIB)),
-    _gauge(_DEV + "FB_USED", "Used memory, MiB.", whole(_MIB, "memory_used_bytes")),
-    _gauge(_DEV + "FB_RESERVED", "Reserved memory, MiB.", whole(_MIB, "memory_reserved_bytes")),
+    _gauge(_DEV + "FB_USED", "Used memory, MiB.", rounded(_MIB, "memory_used_bytes")),
+    _gauge(_DEV + "FB_RESERVED", "Reserved memory, MiB.", rounded(_MIB, "memory_reserved_bytes")),
     _counter(_DEV + "NVLINK_BANDWIDTH_TOTAL", "NVLink, MB/s.", rate(1e-6, *_NVLINK)),
     _gauge(_DEV + "VGPU_LICENSE_STATUS", "vGPU licence.", _none),
     _counter(
         _DEV + "UNCORRECTABLE_REMAPPED_ROWS",
         "Rows remapped for uncorrectable errors.",
-        whole(1, "memory_remapped_rows", "uncorrected"),
+        rounded(1, "memory_remapped_rows", "uncorrected"),
     ),
     _counter(
         _DEV + "CORRECTABLE_REMAPPED_ROWS",
         "Rows remapped for correctable errors.",
-        whole(1, "memory_remapped_rows", "corrected"),
+        rounded(1, "memory_remapped_rows", "corrected"),
     ),
-    _gauge(_DEV + "ROW_REMAP_FAILURE", "Row remap failed.", whole(1, "memory_repair_failed")),
+    _gauge(_DEV + "ROW_REMAP_FAILURE", "Row remap failed.", rounded(1, "memory_repair_failed")),
     _gauge(_PROF + "GR_ENGINE_ACTIVE", "Engine active, ratio.", scaled(1.0, "utilization_ratio")),
     _gauge(
         _PROF + "PIPE_TENSOR_ACTIVE", "Tensor active, ratio.", scaled(1.0, "matrix_active_ratio")
@@ -109,19 +111,19 @@ LEGACY = (
 )
 
 SINCE_49 = (
-    _gauge(_DEV + "SM_CLOCK_HERTZ", "SM clock.", whole(1, "clock_hertz", "sm")),
-    _gauge(_DEV + "MEMORY_CLOCK_HERTZ", "Memory clock.", whole(1, "clock_hertz", "memory")),
+    _gauge(_DEV + "SM_CLOCK_HERTZ", "SM clock.", rounded(1, "clock_hertz", "sm")),
+    _gauge(_DEV + "MEMORY_CLOCK_HERTZ", "Memory clock.", rounded(1, "clock_hertz", "memory")),
     _gauge(
         _DEV + "MEMORY_TEMP_CELSIUS",
         "Memory temperature.",
-        whole(1, "temperature_celsius", "memory"),
+        rounded(1, "temperature_celsius", "memory"),
     ),
-    _gauge(_DEV + "GPU_TEMP_CELSIUS", "GPU temperature.", whole(1, "temperature_celsius", "gpu")),
+    _gauge(_DEV + "GPU_TEMP_CELSIUS", "GPU temperature.", rounded(1, "temperature_celsius", "gpu")),
     _gauge(_DEV + "BOARD_POWER_WATTS", "Power.", scaled(1.0, "power_watts")),
     _counter(
         _DEV + "GPU_ENERGY_JOULES_TOTAL", "Energy.", scaled(1.0, "energy_joules_total", "hardware")
     ),
-    _counter(_DEV + "PCIE_REPLAY_TOTAL", "Replays.", whole(1, "pcie_errors_total", "replay")),
+    _counter(_DEV + "PCIE_REPLAY_TOTAL", "Replays.", rounded(1, "pcie_errors_total", "replay")),
     _gauge(_DEV + "GPU_UTIL_RATIO", "Utilization.", scaled(1.0, "utilization_ratio")),
     _gauge(
         _DEV + "MEMORY_UTIL_RATIO",
@@ -132,34 +134,36 @@ SINCE_49 = (
     _gauge(_DEV + "DEC_UTIL_RATIO", "Decoder.", scaled(1.0, "engine_utilization_ratio", "decoder")),
     _gauge(_DEV + "XID_ERROR", "Last XID.", _last_code),
     _gauge(_DEV + "FB_FREE_BYTES", "Free memory.", _free(1)),
-    _gauge(_DEV + "FB_USED_BYTES", "Used memory.", whole(1, "memory_used_bytes")),
-    _gauge(_DEV + "FB_RESERVED_BYTES", "Reserved memory.", whole(1, "memory_reserved_bytes")),
-    _gauge(_DEV + "FB_CAPACITY_BYTES", "Memory.", whole(1, "memory_size_bytes")),
+    _gauge(_DEV + "FB_USED_BYTES", "Used memory.", rounded(1, "memory_used_bytes")),
+    _gauge(_DEV + "FB_RESERVED_BYTES", "Reserved memory.", rounded(1, "memory_reserved_bytes")),
+    _gauge(_DEV + "FB_CAPACITY_BYTES", "Memory.", rounded(1, "memory_size_bytes")),
     _gauge(_DEV + "NVLINK_THROUGHPUT_BYTES_PER_SECOND", "NVLink.", rate(1, *_NVLINK)),
     _gauge(_DEV + "VGPU_LICENSE_STATUS", "vGPU licence.", _none),
     _counter(
         _DEV + "ROW_REMAP_UNCORRECTABLE_TOTAL",
         "Rows remapped for uncorrectable errors.",
-        whole(1, "memory_remapped_rows", "uncorrected"),
+        rounded(1, "memory_remapped_rows", "uncorrected"),
     ),
     _counter(
         _DEV + "ROW_REMAP_CORRECTABLE_TOTAL",
         "Rows remapped for correctable errors.",
-        whole(1, "memory_remapped_rows", "corrected"),
+        rounded(1, "memory_remapped_rows", "corrected"),
     ),
-    _gauge(_DEV + "ROW_REMAP_FAILED", "Row remap failed.", whole(1, "memory_repair_failed")),
+    _gauge(_DEV + "ROW_REMAP_FAILED", "Row remap failed.", rounded(1, "memory_repair_failed")),
     _gauge(_PROF + "GR_ENGINE_UTIL_RATIO", "Engine.", scaled(1.0, "utilization_ratio")),
     _gauge(_PROF + "TENSOR_UTIL_RATIO", "Tensor.", scaled(1.0, "matrix_active_ratio")),
     _gauge(_PROF + "DRAM_UTIL_RATIO", "Memory.", scaled(1.0, "memory_bandwidth_utilization_ratio")),
-    _counter(_PROF + "PCIE_TX_BYTES_TOTAL", "PCIe sent.", whole(1, "pcie_bytes_total", "transmit")),
     _counter(
-        _PROF + "PCIE_RX_BYTES_TOTAL", "PCIe received.", whole(1, "pcie_bytes_total", "receive")
+        _PROF + "PCIE_TX_BYTES_TOTAL", "PCIe sent.", rounded(1, "pcie_bytes_total", "transmit")
+    ),
+    _counter(
+        _PROF + "PCIE_RX_BYTES_TOTAL", "PCIe received.", rounded(1, "pcie_bytes_total", "receive")
     ),
 )
 
 
-def _labels(sight: Sight, *, legacy: bool) -> str:
-    device = sight.unit.device
+def _labels(sample: DeviceSample, *, legacy: bool) -> str:
+    device = sample.unit.device
     return label_text(
         {
             "gpu": str(device.index),
@@ -167,32 +171,32 @@ def _labels(sight: Sight, *, legacy: bool) -> str:
             "pci_bus_id": f"0000{(device.pci_bus_id or '').upper()}",
             "device": device.name,
             "modelName": device.model or "",
-            "Hostname" if legacy else "hostname": sight.node.name,
+            "Hostname" if legacy else "hostname": sample.node.name,
             f"DCGM_FI_{'' if legacy else 'SYSTEM_'}DRIVER_VERSION": device.driver_version or "",
-            "hpc_job": sight.job,
+            "hpc_job": sample.job,
         }
     )
 
 
-def _legacy_number(sight: Sight, value: Number) -> str | None:
-    if sight.condition.absence is not None:
+def _legacy_number(sample: DeviceSample, value: Number) -> str | None:
+    if sample.condition.absence is not None:
         return BLANK
     return str(value) if isinstance(value, int) else f"{value:.6f}"
 
 
-def _number(sight: Sight, value: Number) -> str | None:
-    if sight.condition.absence is not None:
+def _number(sample: DeviceSample, value: Number) -> str | None:
+    if sample.condition.absence is not None:
         return None
     return str(value) if isinstance(value, int) else f"{value:.6f}"
 
 
-def text(fleet: Fleet, node: Node, moment: Moment, *, legacy: bool) -> str:
+def text(fleet: Fleet, node: Node, instant: Instant, *, legacy: bool) -> str:
     """The exposition of a node; devices of other vendors are not seen."""
-    seen = [
-        (sight, _labels(sight, legacy=legacy))
-        for sight in sights(fleet, node, moment)
-        if sight.unit.device.vendor == "nvidia"
+    samples = [
+        (sample, _labels(sample, legacy=legacy))
+        for sample in device_samples(fleet, node, instant)
+        if sample.unit.device.vendor == "nvidia"
     ]
     if legacy:
-        return exposition(LEGACY, seen, _legacy_number)
-    return exposition(SINCE_49, seen, _number)
+        return exposition(LEGACY, samples, _legacy_number)
+    return exposition(SINCE_49, samples, _number)

@@ -14,7 +14,7 @@ from accelwatch.base.version import __version__
 from accelwatch.scenario.effects import DeviceCondition, apply
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.health import judge
+from accelwatch.schema.health import evaluate_health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading, complete, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
@@ -28,7 +28,7 @@ _SOURCE = "simulator"
 _PID = 4000
 
 
-class Moment(msgspec.Struct, frozen=True):
+class Instant(msgspec.Struct, frozen=True):
     """A moment of the scenario and the load of every job at it."""
 
     time_s: float
@@ -65,26 +65,26 @@ class Fleet:
         """The first job whose node it is, whether it has begun or not."""
         return next(iter(self._jobs.get(node.name, ())), None)
 
-    def moment(self, time_s: float) -> Moment:
+    def instant_at(self, time_s: float) -> Instant:
         """The moment `time_s` seconds into the scenario."""
-        return Moment(time_s, {job.name: load(job, time_s) for job in self.scenario.jobs})
+        return Instant(time_s, {job.name: load(job, time_s) for job in self.scenario.jobs})
 
-    def condition(self, node: Node, moment: Moment) -> NodeCondition:
+    def condition(self, node: Node, instant: Instant) -> NodeCondition:
         """What the faults have made of a node."""
-        return self._conditions.of(node.name, node.units, moment.time_s)
+        return self._conditions.of(node.name, node.units, instant.time_s)
 
-    def wall(self, moment: Moment, condition: NodeCondition) -> float:
+    def wall(self, instant: Instant, condition: NodeCondition) -> float:
         """Unix time as the node's clock tells it."""
-        return self.start + moment.time_s + condition.skew_s
+        return self.start + instant.time_s + condition.skew_s
 
     def origin(self, condition: NodeCondition) -> float:
         """Unix time of the scenario's beginning as the node's clock tells it."""
         return self.start + condition.skew_s
 
-    def load(self, node: Node, moment: Moment) -> Load:
+    def load(self, node: Node, instant: Instant) -> Load:
         """What is asked of the devices of a node."""
         jobs = self._jobs.get(node.name)
-        return IDLE if jobs is None else together([moment.loads[job.name] for job in jobs])
+        return IDLE if jobs is None else together([instant.loads[job.name] for job in jobs])
 
     def moving(self, unit: Unit, load_: Load, time_s: float) -> tuple[list[float], list[int]]:
         """The moving values of a device without faults, in the order of its plan."""
@@ -97,16 +97,16 @@ class Fleet:
         plan = unit.plan
         return dict(zip(plan.series, (*fractions, *wholes, *plan.constants), strict=True))
 
-    def view(self, node: Node, at: int, moment: Moment, condition: NodeCondition) -> DeviceView:
+    def view(self, node: Node, at: int, instant: Instant, condition: NodeCondition) -> DeviceView:
         """Device `at` of a node as it stands."""
         unit = node.units[at]
-        wall = self.wall(moment, condition)
+        wall = self.wall(instant, condition)
         origin = self.origin(condition)
         suffered = condition.devices.get(at)
         state = DeviceState.OK if suffered is None else suffered.state
         events = () if suffered is None else _on_wall(suffered.events, origin)
-        reading = self._reading(node, unit, moment, suffered, condition.booted_s)
-        judged = judge(state, reading, events, wall)
+        reading = self._reading(node, unit, instant, suffered, condition.booted_s)
+        verdict = evaluate_health(state, reading, events, wall)
         readable = suffered is None or suffered.absence is None
         return DeviceView(
             device=unit.device,
@@ -114,10 +114,10 @@ class Fleet:
             state_since=origin if suffered is None else origin + suffered.since_s,
             reading=reading,
             sample_time=wall if readable or suffered is None else origin + suffered.since_s,
-            sample_age_s=0.0 if readable or suffered is None else moment.time_s - suffered.since_s,
-            health=judged.health,
-            health_reasons=judged.reasons,
-            owners=self.owners(node, moment),
+            sample_age_s=0.0 if readable or suffered is None else instant.time_s - suffered.since_s,
+            health=verdict.health,
+            health_reasons=verdict.reasons,
+            owners=self.owners(node, instant),
             event_counts=()
             if suffered is None
             else tuple(
@@ -130,31 +130,31 @@ class Fleet:
         self,
         node: Node,
         unit: Unit,
-        moment: Moment,
+        instant: Instant,
         suffered: DeviceCondition | None,
         booted_s: float | None,
     ) -> Reading:
         if suffered is not None and suffered.absence is not None:
             return wholly_absent(unit.device.id, suffered.absence)
-        values = self.values(unit, self.load(node, moment), moment.time_s)
+        values = self.values(unit, self.load(node, instant), instant.time_s)
         if booted_s is not None:
-            self.begin_anew(values, node, unit, booted_s)
+            self.restart_counters(values, node, unit, booted_s)
         if suffered is not None:
             apply(values, suffered)
         reading = Reading(
             device_id=unit.device.id,
             values=values,
-            processes=self.processes(node, unit, moment),
+            processes=self.processes(node, unit, instant),
             absent={} if suffered is None else dict(suffered.withheld),
             sources={"*": _SOURCE},
         )
         return complete(reading, frozenset())
 
-    def begin_anew(
+    def restart_counters(
         self, values: dict[Series, Number], node: Node, unit: Unit, booted_s: float
     ) -> None:
         """Count from the start of the machine, as drivers do."""
-        then = self.values(unit, self.load(node, self.moment(booted_s)), booted_s)
+        then = self.values(unit, self.load(node, self.instant_at(booted_s)), booted_s)
         for series in values:
             if series[0].endswith("_total"):
                 values[series] -= then[series]
@@ -165,17 +165,17 @@ class Fleet:
             return node.boot_id
         return str(uuid.uuid5(uuid.UUID(node.boot_id), str(condition.booted_s)))
 
-    def running(self, node: Node, moment: Moment) -> Job | None:
+    def running(self, node: Node, instant: Instant) -> Job | None:
         """The job that holds the devices of a node now."""
         jobs = self._jobs.get(node.name, ())
-        return next((job for job in jobs if moment.loads[job.name].memory), None)
+        return next((job for job in jobs if instant.loads[job.name].memory), None)
 
-    def processes(self, node: Node, unit: Unit, moment: Moment) -> tuple[Process, ...]:
+    def processes(self, node: Node, unit: Unit, instant: Instant) -> tuple[Process, ...]:
         """The processes on a device."""
-        job = self.running(node, moment)
+        job = self.running(node, instant)
         if job is None:
             return ()
-        share, size = moment.loads[job.name].memory, unit.model.memory_bytes
+        share, size = instant.loads[job.name].memory, unit.model.memory_bytes
         return (
             Process(
                 device_id=unit.device.id,
@@ -191,9 +191,9 @@ class Fleet:
             ),
         )
 
-    def owners(self, node: Node, moment: Moment) -> tuple[Owner, ...]:
+    def owners(self, node: Node, instant: Instant) -> tuple[Owner, ...]:
         """To whom the devices of a node are allocated."""
-        job = self.running(node, moment)
+        job = self.running(node, instant)
         if job is None:
             return ()
         if job.namespace:
@@ -210,14 +210,14 @@ class Fleet:
             ),
         )
 
-    def host_view(self, node: Node, moment: Moment, condition: NodeCondition) -> DeviceView:
+    def host_view(self, node: Node, instant: Instant, condition: NodeCondition) -> DeviceView:
         """The machine itself as it stands."""
-        wall = self.wall(moment, condition)
-        values = self.values(node.host, self.load(node, moment), moment.time_s)
+        wall = self.wall(instant, condition)
+        values = self.values(node.host, self.load(node, instant), instant.time_s)
         values["host_blocked_processes",] = condition.blocked
         device = node.host.device
         if condition.booted_s is not None:
-            self.begin_anew(values, node, node.host, condition.booted_s)
+            self.restart_counters(values, node, node.host, condition.booted_s)
             device = msgspec.structs.replace(device, boot_id=self.boot_id(node, condition))
         reading = Reading(device_id=device.id, values=values, sources={"*": _SOURCE})
         return DeviceView(
@@ -227,21 +227,21 @@ class Fleet:
             reading=complete(reading, frozenset({"host"}), host=True),
             sample_time=wall,
             sample_age_s=0.0,
-            health=judge(DeviceState.OK, reading, (), wall).health,
+            health=evaluate_health(DeviceState.OK, reading, (), wall).health,
         )
 
-    def snapshot(self, node: Node, moment: Moment) -> Snapshot:
+    def snapshot(self, node: Node, instant: Instant) -> Snapshot:
         """A node as its agent would tell of it."""
-        condition = self.condition(node, moment)
-        wall = self.wall(moment, condition)
+        condition = self.condition(node, instant)
+        wall = self.wall(instant, condition)
         return Snapshot(
             time=wall,
             host=node.name,
             version=__version__,
             boot_id=self.boot_id(node, condition),
             interval_s=self.interval_s,
-            devices=tuple(self.view(node, at, moment, condition) for at in range(len(node.units))),
-            node=self.host_view(node, moment, condition),
+            devices=tuple(self.view(node, at, instant, condition) for at in range(len(node.units))),
+            node=self.host_view(node, instant, condition),
             backends=backends(node),
             events=tuple(
                 sorted(
@@ -264,8 +264,8 @@ def _by_node(scenario: Scenario) -> dict[str, list[Job]]:
 def events_of(condition: NodeCondition) -> list[ErrorEvent]:
     """What happened on a node since it was started; times in seconds of the scenario."""
     events = [event for device in condition.devices.values() for event in device.events]
-    began = -math.inf if condition.booted_s is None else condition.booted_s
-    return [event for event in (*events, *condition.events) if event.time >= began]
+    since_s = -math.inf if condition.booted_s is None else condition.booted_s
+    return [event for event in (*events, *condition.events) if event.time >= since_s]
 
 
 def _on_wall(

@@ -8,11 +8,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.scenario.effects import DeviceCondition, apply
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import Node, Unit
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
     """What an exporter sees of one device."""
 
     node: Node
@@ -25,7 +25,7 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the job on it; empty without one."""
 
 
-Value = Callable[[Sight], Number | None]
+Value = Callable[[DeviceSample], Number | None]
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -40,18 +40,18 @@ class Family(msgspec.Struct, frozen=True):
 def scaled(scale: float, *series: str) -> Value:
     """A value of ours times a factor."""
 
-    def value(sight: Sight) -> Number | None:
-        number = sight.values.get(series)
+    def value(sample: DeviceSample) -> Number | None:
+        number = sample.values.get(series)
         return None if number is None else number * scale
 
     return value
 
 
-def whole(scale: float, *series: str) -> Value:
+def rounded(scale: float, *series: str) -> Value:
     """The same as a whole number."""
 
-    def value(sight: Sight) -> Number | None:
-        number = sight.values.get(series)
+    def value(sample: DeviceSample) -> Number | None:
+        number = sample.values.get(series)
         return None if number is None else round(number * scale)
 
     return value
@@ -59,20 +59,20 @@ def whole(scale: float, *series: str) -> Value:
 
 def rate(scale: float, *series: str) -> Value:
     """The growth of a counter in a second, as a whole number."""
-    return lambda sight: round(sight.rates[series] * scale) if series in sight.rates else None
+    return lambda sample: round(sample.rates[series] * scale) if series in sample.rates else None
 
 
-def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
+def device_samples(fleet: Fleet, node: Node, instant: Instant) -> list[DeviceSample]:
     """Every device of a node that an exporter finds; a lost one is not found."""
-    before = fleet.moment(max(0.0, moment.time_s - 1.0))
-    condition = fleet.condition(node, moment)
-    job, load = fleet.running(node, moment), fleet.load(node, moment)
-    sights: list[Sight] = []
+    before = fleet.instant_at(max(0.0, instant.time_s - 1.0))
+    condition = fleet.condition(node, instant)
+    job, load = fleet.running(node, instant), fleet.load(node, instant)
+    samples: list[DeviceSample] = []
     for at, unit in enumerate(node.units):
         suffered = condition.devices.get(at, DeviceCondition())
         if suffered.absence is Absence.LOST:
             continue
-        values = fleet.values(unit, load, moment.time_s)
+        values = fleet.values(unit, load, instant.time_s)
         earlier = fleet.values(unit, fleet.load(node, before), before.time_s)
         growth = {
             series: float(value - earlier[series])
@@ -80,10 +80,10 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
             if series[0].endswith("_total")
         }
         if condition.booted_s is not None:
-            fleet.begin_anew(values, node, unit, condition.booted_s)
+            fleet.restart_counters(values, node, unit, condition.booted_s)
         apply(values, suffered)
-        sights.append(
-            Sight(
+        samples.append(
+            DeviceSample(
                 node=node,
                 unit=unit,
                 values=values,
@@ -92,7 +92,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
                 job=job.id if job is not None else "",
             )
         )
-    return sights
+    return samples
 
 
 def label_text(labels: Mapping[str, str]) -> str:
@@ -103,20 +103,20 @@ def label_text(labels: Mapping[str, str]) -> str:
 
 def exposition(
     families: Iterable[Family],
-    seen: list[tuple[Sight, str]],
-    number: Callable[[Sight, Number], str | None],
+    samples: list[tuple[DeviceSample, str]],
+    number: Callable[[DeviceSample, Number], str | None],
 ) -> str:
     """Families with a line for each device; `number` writes a value, None leaves the line out."""
-    parts: list[str] = []
+    chunks: list[str] = []
     for family in families:
         lines: list[str] = []
-        for sight, labels in seen:
-            value = family.value(sight)
-            text = None if value is None else number(sight, value)
+        for sample, labels in samples:
+            value = family.value(sample)
+            text = None if value is None else number(sample, value)
             if text is not None:
                 lines.append(f"{family.name}{labels} {text}\n")
         if lines:
-            parts.append(f"# HELP {family.name} {family.help}\n")
-            parts.append(f"# TYPE {family.name} {family.kind}\n")
-            parts += lines
-    return "".join(parts)
+            chunks.append(f"# HELP {family.name} {family.help}\n")
+            chunks.append(f"# TYPE {family.name} {family.kind}\n")
+            chunks += lines
+    return "".join(chunks)

@@ -25,7 +25,7 @@ class Phase(StrEnum):
     STEPS = "steps"
     CHECKPOINT = "checkpoint"
     STALL = "stall"
-    ENDED = "ended"
+    FINISHED = "ended"
 
 
 class StallKind(StrEnum):
@@ -116,21 +116,21 @@ def _checkpointed(job: Job, running_s: float) -> tuple[float, int, bool]:
     if not job.checkpoint_every_s:
         return 0.0, 0, False
     cycle = job.checkpoint_every_s + job.checkpoint_lasts_s
-    whole = math.floor(running_s / cycle)
-    rest = running_s - whole * cycle
+    completed = math.floor(running_s / cycle)
+    rest = running_s - completed * cycle
     writing = rest >= job.checkpoint_every_s
-    spent = whole * job.checkpoint_lasts_s + max(0.0, rest - job.checkpoint_every_s)
-    return spent, whole, writing
+    spent = completed * job.checkpoint_lasts_s + max(0.0, rest - job.checkpoint_every_s)
+    return spent, completed, writing
 
 
-def _end(job: Job, time_s: float) -> float:
+def _elapsed_s(job: Job, time_s: float) -> float:
     since = time_s - job.at_s
     return since if job.lasts_s is None else min(since, job.lasts_s)
 
 
 def load(job: Job, time_s: float) -> Load:
     """The load `time_s` seconds into the scenario; `busy_s` and `work_s` never fall."""
-    since = _end(job, time_s)
+    since = _elapsed_s(job, time_s)
     if since < 0:
         return IDLE
     own, stall, _, spun = _own_time(job, since)
@@ -165,8 +165,10 @@ def load(job: Job, time_s: float) -> Load:
 
 def overlap(first: Job, second: Job) -> bool:
     """Whether there is a moment at which both hold their nodes."""
-    ends = (math.inf if job.lasts_s is None else job.at_s + job.lasts_s for job in (first, second))
-    return max(first.at_s, second.at_s) < min(ends)
+    end_times = (
+        math.inf if job.lasts_s is None else job.at_s + job.lasts_s for job in (first, second)
+    )
+    return max(first.at_s, second.at_s) < min(end_times)
 
 
 def together(loads: list[Load]) -> Load:
@@ -183,7 +185,7 @@ def together(loads: list[Load]) -> Load:
 
 def progress(job: Job, time_s: float) -> Progress:
     """Phase, step number and number of the last checkpoint."""
-    since = _end(job, time_s)
+    since = _elapsed_s(job, time_s)
     if since < 0:
         return Progress(phase=Phase.WAITING)
     own, stall, _, _ = _own_time(job, since)
@@ -191,7 +193,7 @@ def progress(job: Job, time_s: float) -> Progress:
     writing_s, complete, writing = _checkpointed(job, running)
     step = int((running - writing_s) / job.step_s)
     if job.lasts_s is not None and time_s >= job.at_s + job.lasts_s:
-        phase = Phase.ENDED
+        phase = Phase.FINISHED
     elif stall is not None:
         phase = Phase.STALL
     elif own < job.loading_s:

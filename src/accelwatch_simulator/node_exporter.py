@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import Node
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -34,12 +34,12 @@ _CARRIED: tuple[tuple[str, str, str, Series], ...] = (
 """Family, kind, labels, and our own series of the same value."""
 
 
-def text(fleet: Fleet, node: Node, moment: Moment) -> str:
+def text(fleet: Fleet, node: Node, instant: Instant) -> str:
     """The exposition of a node."""
-    condition = fleet.condition(node, moment)
-    wall = fleet.wall(moment, condition)
+    condition = fleet.condition(node, instant)
+    wall = fleet.wall(instant, condition)
     booted_s = -_UP_S if condition.booted_s is None else condition.booted_s
-    values = fleet.host_view(node, moment, condition).reading.values
+    values = fleet.host_view(node, instant, condition).reading.values
     boot_time = fleet.origin(condition) + booted_s
     up_s = wall - boot_time
     lines = [

@@ -142,8 +142,8 @@ def _dialect(dialect: str, vendor: str, index: int) -> Dialect:
     return spoken[(index + index // len(_MIX)) % len(spoken)]
 
 
-def _digest(*parts: object) -> str:
-    text = "/".join(map(str, parts))
+def _digest(*components: object) -> str:
+    text = "/".join(map(str, components))
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 

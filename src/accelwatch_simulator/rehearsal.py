@@ -17,7 +17,7 @@ from accelwatch_simulator.scenario import NodeFault, NodeFaultSpec, Scenario
 RACK_SIZE = 8
 _MANY = 8
 """From so many nodes on whole nodes fail too."""
-_BEGUN_S = -1800.0
+_JOBS_STARTED_S = -1800.0
 """The jobs have been running for half an hour, so that nothing warms up."""
 ALL_THERE_S = 62.0
 """From then on every fault has appeared."""
@@ -52,16 +52,16 @@ def scenes(node_count: int) -> tuple[Scene, ...]:
     return tuple(scene for scene in SCENES if node_count >= _MANY or not scene.of_nodes)
 
 
-class _Part:
+class _FaultBuilder:
     """Faults on nodes by their place in the list."""
 
-    def __init__(self, nodes: Sequence[Node], begun_s: float) -> None:
+    def __init__(self, nodes: Sequence[Node], elapsed_s: float) -> None:
         self._nodes = nodes
-        self._begun_s = begun_s
+        self._elapsed_s = elapsed_s
 
     def fault(
         self,
-        place: int,
+        position: int,
         at_s: float,
         lasts_s: float | None,
         *,
@@ -69,46 +69,48 @@ class _Part:
         **spec: object,
     ) -> Iterator[NodeFault]:
         """A fault that comes again, or with no end one that stays."""
-        node = self._nodes[place % len(self._nodes)]
-        wanted: dict[str, object] = {**spec, "nodes": "*"}
+        node = self._nodes[position % len(self._nodes)]
+        fields: dict[str, object] = {**spec, "nodes": "*"}
         if device is not None:
-            wanted["device"] = device % len(node.units)
+            fields["device"] = device % len(node.units)
         yield NodeFault(
-            spec=NodeFaultSpec(**wanted),  # type: ignore[arg-type]  # rows of the table below
+            spec=NodeFaultSpec(**fields),  # type: ignore[arg-type]  # rows of the table below
             nodes=(node.name,),
-            at_s=at_s - self._begun_s,
+            at_s=at_s - self._elapsed_s,
             lasts_s=lasts_s,
             every_s=None if lasts_s is None else _ROUND_S,
         )
 
     def xid(
-        self, place: int, at_s: float, lasts_s: float | None, *, device: int, **spec: object
+        self, position: int, at_s: float, lasts_s: float | None, *, device: int, **spec: object
     ) -> Iterator[NodeFault]:
         """What the driver of NVIDIA says of a device; others say nothing of the kind."""
-        if self._nodes[place % len(self._nodes)].vendor == "nvidia":
-            yield from self.fault(place, at_s, lasts_s, device=device, kind=FaultKind.EVENT, **spec)
+        if self._nodes[position % len(self._nodes)].vendor == "nvidia":
+            yield from self.fault(
+                position, at_s, lasts_s, device=device, kind=FaultKind.EVENT, **spec
+            )
 
 
-def rehearsal(nodes: Sequence[Node], begun_s: float = 0.0) -> Scenario:
+def rehearsal(nodes: Sequence[Node], elapsed_s: float = 0.0) -> Scenario:
     """The scenario for a fleet of these nodes, `begun_s` ago."""
-    part = _Part(nodes, begun_s)
+    builder = _FaultBuilder(nodes, elapsed_s)
     kind = FaultKind
     faults = (
-        *part.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
-        *part.xid(
+        *builder.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
+        *builder.xid(
             15, 8, None, device=6, code="xid_79", category=Category.BUS,
             text="GPU has fallen off the bus",
         ),
-        *part.fault(15, 9, None, device=6, kind=kind.LOST),
-        *part.xid(
+        *builder.fault(15, 9, None, device=6, kind=kind.LOST),
+        *builder.xid(
             5, 14, 180, device=1, code="xid_31", category=Category.APPLICATION, text="MMU fault",
         ),
-        *part.fault(10, 18, 120, device=3, kind=kind.HANG),
-        *part.fault(1, 22, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
-        *part.fault(4, 28, 60, kind=kind.NODE_HUNG),
-        *part.fault(7, 35, None, device=2, kind=kind.STRAGGLER, factor=0.5),
-        *part.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
-        *part.fault(19, 52, 120, kind=kind.NODE_DOWN),
+        *builder.fault(10, 18, 120, device=3, kind=kind.HANG),
+        *builder.fault(1, 22, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
+        *builder.fault(4, 28, 60, kind=kind.NODE_HUNG),
+        *builder.fault(7, 35, None, device=2, kind=kind.STRAGGLER, factor=0.5),
+        *builder.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
+        *builder.fault(19, 52, 120, kind=kind.NODE_DOWN),
     )  # fmt: skip
     played = tuple(
         fault for fault in faults if len(nodes) >= _MANY or fault.spec.kind not in NODE_KINDS
@@ -126,14 +128,14 @@ def _jobs(names: Sequence[str]) -> tuple[Job, ...]:
     )
     total = len(names)
     jobs: list[Job] = []
-    begin = 0
+    start = 0
     for name, id_, queue, user, eighths, load, memory in shares:
         count = max(1, total * eighths // 8) if eighths else max(1, total // 16)
-        nodes = tuple(names[begin : begin + count])
-        begin += count
+        nodes = tuple(names[start : start + count])
+        start += count
         if nodes:
             job = Job(
-                name=name, id=id_, nodes=nodes, user=user, queue=queue, at_s=_BEGUN_S, load=load,
+                name=name, id=id_, nodes=nodes, user=user, queue=queue, at_s=_JOBS_STARTED_S, load=load,
                 memory=memory, account=user, command=f"python3 {name}.py",
             )  # fmt: skip
             jobs.append(job)

@@ -8,16 +8,16 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand
 from accelwatch.located_yaml.document import Document, read
-from accelwatch.located_yaml.nodes import Place
+from accelwatch.located_yaml.nodes import Location
 from accelwatch.scenario.faults import (
     CALL_KINDS,
     NODE_KINDS,
     Duration,
     Fault,
     FaultSpec,
-    in_todays_words,
     read_fault,
     read_seconds,
+    with_current_names,
     within,
 )
 from accelwatch_simulator.jobs import Job, Stall, StallKind, overlap
@@ -128,14 +128,14 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
     within(document, spec.noise, 0, 5, ("noise",))
     reader = _Reader(document, names, devices, order)
     jobs = [
-        (place, reader.job(job, place))
-        for place, job in document.structs(spec.jobs, JobSpec, ("jobs",))
+        (location, reader.job(job, location))
+        for location, job in document.structs(spec.jobs, JobSpec, ("jobs",))
     ]
     _check_owners(document, jobs)
     faults = tuple(
-        reader.fault(fault, place)
-        for place, fault in document.structs(
-            [in_todays_words(fault) for fault in spec.faults], NodeFaultSpec, ("faults",)
+        reader.fault(fault, location)
+        for location, fault in document.structs(
+            [with_current_names(fault) for fault in spec.faults], NodeFaultSpec, ("faults",)
         )
     )
     document.refuse()
@@ -147,22 +147,22 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
     )
 
 
-def _check_owners(document: Document, jobs: list[tuple[Place, Job]]) -> None:
+def _check_owners(document: Document, jobs: list[tuple[Location, Job]]) -> None:
     """A node has one job at a time."""
     names: set[str] = set()
     owners: dict[str, list[Job]] = {}
-    for place, job in jobs:
+    for location, job in jobs:
         if job.name in names:
-            document.complain((*place, "name"), f"there is a job {job.name!r} already")
+            document.complain((*location, "name"), f"there is a job {job.name!r} already")
         names.add(job.name)
         for node in job.nodes:
-            held = owners.setdefault(node, [])
-            other = next((one for one in held if overlap(one, job)), None)
+            allocated = owners.setdefault(node, [])
+            other = next((earlier for earlier in allocated if overlap(earlier, job)), None)
             if other is not None:
                 text = f"{node} belongs to {other.name} already"
-                document.complain((*place, "nodes"), text)
+                document.complain((*location, "nodes"), text)
                 break
-            held.append(job)
+            allocated.append(job)
 
 
 class _Reader:
@@ -171,120 +171,120 @@ class _Reader:
     ) -> None:
         self._document = document
         self._names = names
-        self._known = frozenset(names)
+        self._valid_names = frozenset(names)
         self._devices = devices
         self._order = order
         self._dealt = 0
 
-    def job(self, spec: JobSpec, place: Place) -> Job:
+    def job(self, spec: JobSpec, location: Location) -> Job:
         saving = spec.checkpoint
-        within(self._document, spec.load, 0, 1, (*place, "load"))
-        within(self._document, spec.memory, 0, 0.95, (*place, "memory"))
-        step_s = self._seconds(spec.step, (*place, "step"))
+        within(self._document, spec.load, 0, 1, (*location, "load"))
+        within(self._document, spec.memory, 0, 0.95, (*location, "memory"))
+        step_s = self._seconds(spec.step, (*location, "step"))
         if step_s <= 0:
-            self._document.complain((*place, "step"), "a step takes time")
+            self._document.complain((*location, "step"), "a step takes time")
         return Job(
             name=spec.name,
             id=str(spec.id) or spec.name,
-            nodes=self._nodes(spec.nodes, (*place, "nodes")),
+            nodes=self._nodes(spec.nodes, (*location, "nodes")),
             user=spec.user,
             account=spec.account,
             queue=spec.queue,
             namespace=spec.namespace,
             command=spec.command,
-            at_s=self._seconds(spec.at, (*place, "at")),
-            lasts_s=self._optional(spec.lasts, (*place, "lasts")),
-            loading_s=self._seconds(spec.loading, (*place, "loading")),
-            warm_up_s=self._seconds(spec.warm_up, (*place, "warm_up")),
+            at_s=self._seconds(spec.at, (*location, "at")),
+            lasts_s=self._optional(spec.lasts, (*location, "lasts")),
+            loading_s=self._seconds(spec.loading, (*location, "loading")),
+            warm_up_s=self._seconds(spec.warm_up, (*location, "warm_up")),
             step_s=step_s,
             load=spec.load,
             memory=spec.memory,
-            checkpoint_every_s=self._seconds(saving.every, (*place, "checkpoint", "every")),
-            checkpoint_lasts_s=self._seconds(saving.lasts, (*place, "checkpoint", "lasts")),
-            stalls=self._stalls(spec, (*place, "stalls")),
+            checkpoint_every_s=self._seconds(saving.every, (*location, "checkpoint", "every")),
+            checkpoint_lasts_s=self._seconds(saving.lasts, (*location, "checkpoint", "lasts")),
+            stalls=self._stalls(spec, (*location, "stalls")),
         )
 
-    def _stalls(self, spec: JobSpec, place: Place) -> tuple[Stall, ...]:
+    def _stalls(self, spec: JobSpec, location: Location) -> tuple[Stall, ...]:
         stalls = tuple(
             Stall(
-                self._seconds(stall.at, (*place, at, "at")),
-                self._seconds(stall.lasts, (*place, at, "lasts")),
+                self._seconds(stall.at, (*location, at, "at")),
+                self._seconds(stall.lasts, (*location, at, "lasts")),
                 stall.kind,
             )
             for at, stall in enumerate(spec.stalls)
         )
         for before, after in pairwise(stalls):
-            if after.at_s < before.at_s + before.lasts_s and not self._document.is_wrong(place):
+            if after.at_s < before.at_s + before.lasts_s and not self._document.is_wrong(location):
                 text = "stalls must be in order of time, each after the end of the one before"
-                self._document.complain(place, text)
+                self._document.complain(location, text)
         return stalls
 
-    def fault(self, spec: NodeFaultSpec, place: Place) -> NodeFault:
-        self._check_device(spec, place)
-        fault = read_fault(self._document, spec, place)
-        nodes = self._nodes(spec.nodes, (*place, "nodes"))
+    def fault(self, spec: NodeFaultSpec, location: Location) -> NodeFault:
+        self._check_device(spec, location)
+        fault = read_fault(self._document, spec, location)
+        nodes = self._nodes(spec.nodes, (*location, "nodes"))
         return NodeFault(**msgspec.structs.asdict(fault), nodes=nodes)
 
-    def _check_device(self, spec: NodeFaultSpec, place: Place) -> None:
+    def _check_device(self, spec: NodeFaultSpec, location: Location) -> None:
         device = spec.device
         if spec.kind in CALL_KINDS:
             text = f"{spec.kind.value} befalls a call of a backend; a replay plays it"
-            self._document.complain((*place, "kind"), text)
+            self._document.complain((*location, "kind"), text)
         if isinstance(device, int) and not 0 <= device < self._devices:
             text = f"no device {device}; there are 0 to {self._devices - 1}"
-            self._document.complain((*place, "device"), text)
+            self._document.complain((*location, "device"), text)
         if isinstance(device, str) and device != "*":
-            self._document.complain((*place, "device"), "an index or * is expected")
+            self._document.complain((*location, "device"), "an index or * is expected")
         if spec.kind in NODE_KINDS and device != "*":
             text = f"{spec.kind.value} befalls the whole node"
-            self._document.complain((*place, "device"), text)
+            self._document.complain((*location, "device"), text)
 
-    def _nodes(self, text: str, place: Place) -> tuple[str, ...]:
+    def _nodes(self, text: str, location: Location) -> tuple[str, ...]:
         if text == "*":
             return self._names
         if text.endswith("%"):
-            return self._share(text, place)
+            return self._share(text, location)
         nodes: list[str] = []
         for piece in _split(text):
             try:
-                wanted = expand(piece)
+                expanded = expand(piece)
             except UsageError as error:
-                self._document.complain(place, str(error))
+                self._document.complain(location, str(error))
                 continue
-            for name in wanted:
-                if name not in self._known:
+            for name in expanded:
+                if name not in self._valid_names:
                     complaint = f"no node {name!r}; there are {self._names[0]} to {self._names[-1]}"
-                    self._document.complain(place, complaint)
-            nodes += wanted
+                    self._document.complain(location, complaint)
+            nodes += expanded
         return tuple(dict.fromkeys(nodes))
 
-    def _share(self, text: str, place: Place) -> tuple[str, ...]:
+    def _share(self, text: str, location: Location) -> tuple[str, ...]:
         try:
             share = float(text[:-1]) / 100
         except ValueError:
             share = -1.0
         if not 0 < share <= 1:
-            self._document.complain(place, f"{text!r} is not a valid share of the fleet")
+            self._document.complain(location, f"{text!r} is not a valid share of the fleet")
             return ()
         count = max(1, round(share * len(self._order)))
         dealt = [self._order[(self._dealt + at) % len(self._order)] for at in range(count)]
         self._dealt += count
         return tuple(sorted(dealt))
 
-    def _seconds(self, given: Duration, place: Place) -> float:
-        return read_seconds(self._document, given, place)
+    def _seconds(self, duration: Duration, location: Location) -> float:
+        return read_seconds(self._document, duration, location)
 
-    def _optional(self, given: Duration | None, place: Place) -> float | None:
-        return None if given is None else self._seconds(given, place)
+    def _optional(self, duration: Duration | None, location: Location) -> float | None:
+        return None if duration is None else self._seconds(duration, location)
 
 
 def _split(text: str) -> list[str]:
     """Parts between commas that are outside brackets."""
-    parts, depth = [""], 0
+    pieces, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
         if letter == "," and depth == 0:
-            parts.append("")
+            pieces.append("")
         else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
+            pieces[-1] += letter
+    return [piece.strip() for piece in pieces if piece.strip()]

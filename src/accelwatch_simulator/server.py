@@ -20,7 +20,7 @@ from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.connection import Connection, Request, chunked, head_of
 from accelwatch_simulator.context import SentContext
 from accelwatch_simulator.exposition import Render
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import Dialect, Node
 from accelwatch_simulator.pages import Page, Pages, encoded, garbage
 from accelwatch_simulator.ticks import TickWriter, tick_message
@@ -56,7 +56,7 @@ class SimulatorServer:
         """The scenario plays since `passed_s`."""
         self._fleet = fleet
         self._clock = clock
-        self._began = clock.monotonic() - passed_s
+        self._started_at = clock.monotonic() - passed_s
         self._pages = Pages(fleet, render)
         self._writer = TickWriter(fleet)
         self._nodes = {node.name: node for node in fleet.nodes}
@@ -69,9 +69,9 @@ class SimulatorServer:
         self.late_s = 0.0
         """By how much the latest slice of ticks was late."""
 
-    def now(self) -> Moment:
+    def now(self) -> Instant:
         """This moment of the scenario."""
-        return self._fleet.moment(self._clock.monotonic() - self._began)
+        return self._fleet.instant_at(self._clock.monotonic() - self._started_at)
 
     @property
     def streams(self) -> int:
@@ -81,9 +81,9 @@ class SimulatorServer:
     async def listen(self, sockets: dict[str, list[socket.socket]]) -> None:
         """Serve on sockets by the node they stand for; the empty name stands for the whole fleet."""
         loop = asyncio.get_running_loop()
-        for place, listening in sockets.items():
+        for node_name, listening in sockets.items():
             for open_socket in listening:
-                new = partial(Connection, self, place)
+                new = partial(Connection, self, node_name)
                 self._servers.append(
                     await loop.create_server(new, sock=open_socket, backlog=_BACKLOG)
                 )
@@ -117,19 +117,19 @@ class SimulatorServer:
             self.tick(turn % _SLICES, _SLICES)
             turn += 1
 
-    def tick(self, part: int = 0, parts: int = 1) -> None:
+    def tick(self, slice_index: int = 0, slice_count: int = 1) -> None:
         """Send the ticks of this moment to those who follow a node of one part of the fleet."""
-        moment = self.now()
+        instant = self.now()
         for name, streams in tuple(self._streams.items()):
             node = self._nodes[name]
-            if node.index % parts == part:
-                self._tick(node, streams, moment)
+            if node.index % slice_count == slice_index:
+                self._tick(node, streams, instant)
 
-    def _tick(self, node: Node, streams: list[_Stream], moment: Moment) -> None:
-        condition = self._fleet.condition(node, moment)
+    def _tick(self, node: Node, streams: list[_Stream], instant: Instant) -> None:
+        condition = self._fleet.condition(node, instant)
         if condition.refusal is not None:
             for stream in tuple(streams):
-                self._spoil(node, stream, condition, moment)
+                self._spoil(node, stream, condition, instant)
             return
         made: dict[bool, tuple[float, bytes]] = {}
         for stream in streams:
@@ -137,60 +137,62 @@ class SimulatorServer:
             if stream.connection.backlog() or stream.connection in self._drips:
                 continue  # a tick is missed, or one still drips and must not be torn
             if stream.media not in (MSGPACK, PACKED):
-                self._slow_tick(node, stream, moment)
+                self._slow_tick(node, stream, instant)
                 continue
             if not stream.opened:
                 stream.opened = True
                 stream.connection.chunk(
-                    self._writer.opening(node, moment, as_bytes=stream.as_bytes)
+                    self._writer.opening(node, instant, as_bytes=stream.as_bytes)
                 )
             if stream.as_bytes not in made:
                 made[stream.as_bytes] = self._writer.devices(
-                    node, moment, condition, as_bytes=stream.as_bytes
+                    node, instant, condition, as_bytes=stream.as_bytes
                 )
-            news = self._writer.context(node, moment, condition, stream.sent_context)
-            stream.connection.chunk(news + tick_message(stream.sequence, *made[stream.as_bytes]))
+            pending = self._writer.context(node, instant, condition, stream.sent_context)
+            stream.connection.chunk(pending + tick_message(stream.sequence, *made[stream.as_bytes]))
 
-    def _slow_tick(self, node: Node, stream: _Stream, moment: Moment) -> None:
-        for message in stream.encoder.messages(self._fleet.snapshot(node, moment)):
+    def _slow_tick(self, node: Node, stream: _Stream, instant: Instant) -> None:
+        for message in stream.encoder.messages(self._fleet.snapshot(node, instant)):
             if isinstance(message, Tick):
                 numbered = msgspec.structs.replace(message, sequence=stream.sequence)
                 stream.connection.chunk(framed(numbered, stream.media))
             else:
                 stream.connection.chunk(framed(message, stream.media))
 
-    def _spoil(self, node: Node, stream: _Stream, condition: NodeCondition, moment: Moment) -> None:
+    def _spoil(
+        self, node: Node, stream: _Stream, condition: NodeCondition, instant: Instant
+    ) -> None:
         connection, refusal = stream.connection, condition.refusal
         if refusal is FaultKind.NODE_DOWN:
             connection.abort()
         elif refusal is FaultKind.GARBAGE:
-            connection.chunk(garbage(node, moment))
+            connection.chunk(garbage(node, instant))
         elif refusal is FaultKind.SLOW_LORIS and connection not in self._drips:
-            devices = self._writer.devices(node, moment, condition, as_bytes=stream.as_bytes)
+            devices = self._writer.devices(node, instant, condition, as_bytes=stream.as_bytes)
             body = tick_message(stream.sequence, *devices)
             self._drip(connection, chunked(body))
 
     def answer(self, connection: Connection, request: Request) -> None:
         """Answer a request, as the node's condition lets it."""
         self._connections[connection] = None
-        moment = self.now()
-        node, path = self._place(connection, request.path)
+        instant = self.now()
+        node, path = self._resolve_node(connection, request.path)
         if node is None:
-            page = None if connection.place else self._pages.fleet_page(request.path, moment)
+            page = None if connection.node_name else self._pages.fleet_page(request.path, instant)
             self._send(connection, request, page)
             return
-        refusal = self._fleet.condition(node, moment).refusal
+        refusal = self._fleet.condition(node, instant).refusal
         if refusal is not None:
-            self._fail(connection, node, refusal, moment)
+            self._fail(connection, node, refusal, instant)
         elif path == _STREAM and node.dialect is Dialect.OWN:
-            self._open_stream(connection, node, request, moment)
+            self._open_stream(connection, node, request, instant)
         else:
-            self._send(connection, request, self._pages.page(node, path, moment, request))
+            self._send(connection, request, self._pages.page(node, path, instant, request))
 
-    def _place(self, connection: Connection, path: str) -> tuple[Node | None, str]:
+    def _resolve_node(self, connection: Connection, path: str) -> tuple[Node | None, str]:
         """The node and its path: by the socket, or by `/node/NAME/...`."""
-        if connection.place:
-            return self._nodes[connection.place], path
+        if connection.node_name:
+            return self._nodes[connection.node_name], path
         _, lead, name, *rest = (*path.split("/", 3), "", "", "")[:5]
         if lead != "node" or name not in self._nodes:
             return None, path
@@ -203,25 +205,27 @@ class SimulatorServer:
             connection.send(*encoded(page, request))
 
     def _open_stream(
-        self, connection: Connection, node: Node, request: Request, moment: Moment
+        self, connection: Connection, node: Node, request: Request, instant: Instant
     ) -> None:
         media = choose(request.headers.get("accept", ""), (*OFFERED, PACKED))
         if media is None:
             connection.refuse(406, f"there are {', '.join(OFFERED)}")
             return
-        connection.begin(media)
+        connection.start(media)
         stream = _Stream(connection, media)
         self._streams.setdefault(node.name, []).append(stream)
         self._following[connection] = node.name
-        self._tick(node, [stream], moment)
+        self._tick(node, [stream], instant)
 
-    def _fail(self, connection: Connection, node: Node, refusal: FaultKind, moment: Moment) -> None:
+    def _fail(
+        self, connection: Connection, node: Node, refusal: FaultKind, instant: Instant
+    ) -> None:
         if refusal is FaultKind.NODE_DOWN:
             connection.abort()
         elif refusal is FaultKind.NODE_HUNG:
             connection.mute = True
         elif refusal is FaultKind.GARBAGE:
-            connection.send({"Content-Type": "text/plain"}, garbage(node, moment))
+            connection.send({"Content-Type": "text/plain"}, garbage(node, instant))
         else:
             connection.mute = True
             length = {"Content-Type": "text/plain", "Content-Length": "1000000"}
@@ -231,7 +235,7 @@ class SimulatorServer:
         task = asyncio.get_running_loop().create_task(_drop_by_drop(connection, data))
         self._drips[connection] = task
 
-    def ended(self, connection: Connection) -> None:
+    def connection_closed(self, connection: Connection) -> None:
         """A client has gone."""
         self._connections.pop(connection, None)
         if (task := self._drips.pop(connection, None)) is not None:

@@ -10,13 +10,13 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.hub_client.embedded import serve
-from accelwatch.fleet.hub_client.keeping import InventoryPlace
+from accelwatch.fleet.hub_client.inventory_folder import InventoryFolder
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.web.sockets.listeners import open_tcp
 from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.heard_before import write_inventory
 from accelwatch_simulator.nodes import FleetSize, build
+from accelwatch_simulator.prior_inventory import write_inventory
 from accelwatch_simulator.rehearsal import rehearsal
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import targets, write_targets
@@ -33,7 +33,7 @@ def run_stage(
     life: Lifetime,
     *,
     start: float,
-    begun_s: float = 0.0,
+    elapsed_s: float = 0.0,
     rules: RuleSettings,
 ) -> None:
     """Simulate and follow until the parent ends, and judge by `rules`, which act on nothing.
@@ -42,12 +42,12 @@ def run_stage(
     Raises UsageError for a fleet that cannot be.
     """
     nodes = build(size)
-    scenario = rehearsal(nodes, begun_s)
+    scenario = rehearsal(nodes, elapsed_s)
     fleet = Fleet(nodes, scenario, seed=size.seed, start=start, interval_s=1.0)
-    if begun_s:
+    if elapsed_s:
         write_inventory(fleet, folder)
     # Incidents are written down as by any hub, where all goes with the child.
-    kept = InventoryPlace(folder=folder if rules.any or begun_s else None)
+    kept = InventoryFolder(folder=folder if rules.any or elapsed_s else None)
     asyncio.run(_run(fleet, exposition, rules, folder, life, kept=kept))
 
 
@@ -58,7 +58,7 @@ async def _run(
     folder: Path,
     life: Lifetime,
     *,
-    kept: InventoryPlace,
+    kept: InventoryFolder,
 ) -> None:
     sockets = {"": open_tcp("127.0.0.1:0")}
     clock = SystemClock()

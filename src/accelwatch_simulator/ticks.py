@@ -19,7 +19,7 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.context import ContextWriter, SentContext
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import Node, Unit
 
 _FLOAT, _INT, _ARRAY16, _ARRAY32 = 0xCB, 0xD3, 0xDC, 0xDD
@@ -88,13 +88,13 @@ class TickWriter:
         """`[slot, "ok", start, "ok"` of a device without faults on a node whose clock is right."""
         head = self._heads.get(slot)
         if head is None:
-            parts = (slot, "ok", self._fleet.start, "ok")
-            head = self._heads[slot] = b"\x97" + b"".join(map(_pack, parts))
+            fields = (slot, "ok", self._fleet.start, "ok")
+            head = self._heads[slot] = b"\x97" + b"".join(map(_pack, fields))
         return head
 
-    def opening(self, node: Node, moment: Moment, *, as_bytes: bool = False) -> bytes:
+    def opening(self, node: Node, instant: Instant, *, as_bytes: bool = False) -> bytes:
         """Hello and the layouts of every device, then of the host."""
-        booted_s = self._fleet.condition(node, moment).booted_s
+        booted_s = self._fleet.condition(node, instant).booted_s
         condition = NodeCondition(booted_s=booted_s)
         hello = Hello(
             version=__version__,
@@ -102,15 +102,15 @@ class TickWriter:
             boot_id=self._fleet.boot_id(node, condition),
             interval_s=self._fleet.interval_s,
         )
-        views = [self._fleet.view(node, at, moment, condition) for at in range(len(node.units))]
-        views.append(self._fleet.host_view(node, moment, condition))
+        views = [self._fleet.view(node, at, instant, condition) for at in range(len(node.units))]
+        views.append(self._fleet.host_view(node, instant, condition))
         units = (*node.units, node.host)
         layouts = [
             Layout(
                 slot=slot,
                 device=view.device,
                 series=unit.plan.series,
-                absent=_standing(view),
+                absent=_layout_absences(view),
             )
             for slot, (unit, view) in enumerate(zip(units, views, strict=True))
         ]
@@ -118,39 +118,39 @@ class TickWriter:
         return b"".join(framed(_pack(message)) for message in (greeting, *layouts))
 
     def context(
-        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
+        self, node: Node, instant: Instant, condition: NodeCondition, sent: SentContext
     ) -> bytes:
         """What a stream has not been told yet beside its ticks."""
-        news = self._context.news(node, moment, condition, sent)
-        return b"".join(framed(_pack(message)) for message in news)
+        messages = self._context.pending_messages(node, instant, condition, sent)
+        return b"".join(framed(_pack(message)) for message in messages)
 
     def devices(
-        self, node: Node, moment: Moment, condition: NodeCondition, *, as_bytes: bool = False
+        self, node: Node, instant: Instant, condition: NodeCondition, *, as_bytes: bool = False
     ) -> tuple[float, bytes]:
         """Time of a tick by the node's clock, and its devices as one array in MessagePack."""
         fleet = self._fleet
-        time = fleet.wall(moment, condition)
+        time = fleet.wall(instant, condition)
         units = (*node.units, node.host)
-        parts = [struct.pack(">BI", _ARRAY32, len(units))]
-        load, time_s = fleet.load(node, moment), moment.time_s
+        chunks = [struct.pack(">BI", _ARRAY32, len(units))]
+        load, time_s = fleet.load(node, instant), instant.time_s
         usual = not condition.skew_s and condition.booted_s is None
         suffering = condition.devices
         for slot, unit in enumerate(units):
             waits = condition.blocked and slot == len(node.units)
             if slot in suffering or waits or not usual:
                 view = (
-                    fleet.view(node, slot, moment, condition)
+                    fleet.view(node, slot, instant, condition)
                     if slot < len(node.units)
-                    else fleet.host_view(node, moment, condition)
+                    else fleet.host_view(node, instant, condition)
                 )
                 tick = _device_tick(slot, unit, view)
-                parts.append(_pack(packed_device(tick) if as_bytes else tick))
+                chunks.append(_pack(packed_device(tick) if as_bytes else tick))
                 continue
             form = self._form(unit, as_bytes)
-            parts.append(self._head(slot))
-            parts.append(form.moving(time, *fleet.moving(unit, load, time_s)))
-            parts.append(form.tail)
-        return time, b"".join(parts)
+            chunks.append(self._head(slot))
+            chunks.append(form.moving(time, *fleet.moving(unit, load, time_s)))
+            chunks.append(form.tail)
+        return time, b"".join(chunks)
 
 
 _HEAD = b"\x84" + b"".join(map(_pack, ("type", "tick", "sequence")))
@@ -170,7 +170,7 @@ def framed(body: bytes) -> bytes:
     return frame(body)
 
 
-def _standing(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _layout_absences(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:
     letters = {Absence.UNSUPPORTED: "u", Absence.NOT_COLLECTED: "n"}
     absent = view.reading.absent
     return tuple((series, letters[why]) for series, why in absent.items() if why in letters)
@@ -178,13 +178,13 @@ def _standing(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 def _device_tick(slot: int, unit: Unit, view: DeviceView) -> DeviceTick:
     values, absent = view.reading.values, view.reading.absent
-    whole = absent.get(("*",))
-    letter = "" if whole is None else LETTERS[whole]
+    device_absence = absent.get(("*",))
+    letter = "" if device_absence is None else LETTERS[device_absence]
 
-    def told(series: Series) -> Number | str:
+    def value_or_letter(series: Series) -> Number | str:
         """The value, or the letter of its own reason."""
-        found = values.get(series)
-        return letter or LETTERS[absent.get(series, Absence.ERROR)] if found is None else found
+        value = values.get(series)
+        return letter or LETTERS[absent.get(series, Absence.ERROR)] if value is None else value
 
     return DeviceTick(
         slot,
@@ -192,6 +192,6 @@ def _device_tick(slot: int, unit: Unit, view: DeviceView) -> DeviceTick:
         view.state_since,
         view.health.value,
         view.sample_time,
-        tuple(map(told, unit.plan.series)),
+        tuple(map(value_or_letter, unit.plan.series)),
         letter,
     )

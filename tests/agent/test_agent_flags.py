@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from accelwatch.base.errors import UsageError
-from accelwatch.cli.options import Given
+from accelwatch.cli.options import FlagValue
 from accelwatch.cli.servers import agent_command
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Settings
@@ -20,12 +20,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of the agents that were started, without starting them."""
     given: list[Settings] = []
 
-    def run(file: Path | None, flags: Mapping[str, Given]) -> int:
+    def run(file: Path | None, flags: Mapping[str, FlagValue]) -> int:
         given.append(effective(file, {}, flags).settings)
         return 0
 
     monkeypatch.setattr(agent_command, "run_agent", run)
-    monkeypatch.setattr("accelwatch.daemon.privacy.keep_to_ourselves", lambda: None)
+    monkeypatch.setattr("accelwatch.daemon.privacy.protect_process", lambda: None)
     return given
 
 

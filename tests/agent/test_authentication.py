@@ -8,7 +8,7 @@ import bcrypt
 import pytest
 
 from accelwatch.web.protection import passwords
-from accelwatch.web.protection.authentication import Verdict, challenges, judge
+from accelwatch.web.protection.authentication import Verdict, authenticate, challenges
 from accelwatch.web.protection.passwords import Busy, PasswordChecker
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
@@ -156,7 +156,7 @@ def verdict_on(authorization: str, protection: Protection) -> Verdict:
     async def scenario() -> Verdict:
         checker = PasswordChecker()
         try:
-            return (await judge(protection, checker, authorization, None)).verdict
+            return (await authenticate(protection, checker, authorization, None)).verdict
         finally:
             checker.close()
 
@@ -218,13 +218,15 @@ def test_a_certificate_needs_one_of_the_allowed_names(
     allowed: frozenset[str], certificate: object, expected: Verdict
 ) -> None:
     protection = Protection(allowed_sans=allowed)
-    judged = judge(protection, PasswordChecker(), "", certificate)
+    judged = authenticate(protection, PasswordChecker(), "", certificate)
     assert asyncio.run(judged).verdict is expected
 
 
 def test_the_right_certificate_does_not_replace_a_token() -> None:
     protection = Protection(allowed_sans=frozenset({"prometheus"}), tokens=(TOKEN,))
-    asked = [judge(protection, PasswordChecker(), text, CERTIFICATE) for text in ("", RIGHT_TOKEN)]
+    asked = [
+        authenticate(protection, PasswordChecker(), text, CERTIFICATE) for text in ("", RIGHT_TOKEN)
+    ]
     verdicts = [asyncio.run(one).verdict for one in asked]
     assert verdicts == [Verdict.CHALLENGE, Verdict.ADMIT]
 
@@ -253,7 +255,7 @@ def test_who_has_proved_to_be_somebody_is_known(
     async def scenario() -> str:
         checker = PasswordChecker()
         try:
-            judged = await judge(protection, checker, given[authorization], certificate)
+            judged = await authenticate(protection, checker, given[authorization], certificate)
         finally:
             checker.close()
         return judged.user if judged.verdict is Verdict.ADMIT else ""

@@ -12,7 +12,7 @@ import pytest
 
 import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
-from accelwatch.agent.rules.judge import NodeJudge
+from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.opening import LOCK
@@ -154,7 +154,7 @@ def test_a_counter_that_resets_wraps_or_jumps_back_fires_nothing(
     )
     lines = "".join(f"- {{id: {id_}, title: t, when: '{when}'}}\n" for id_, when in rules)
     file.write_text(f"version: 1\nrules:\n{lines}")
-    judge = NodeJudge(load([file]).rules, 1.0)
+    judge = NodeRuleEvaluator(load([file]).rules, 1.0)
     fired: dict[int, list[str]] = {}
     for at, count in enumerate(counts):
         view = machines.view(0) if count is None else counted(count)
@@ -172,7 +172,7 @@ def test_a_device_that_was_exchanged_has_no_past(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     when = 'delta(energy_joules_total, "20s") > 500'
     file.write_text(f"version: 1\nrules: [{{id: delta, title: t, when: '{when}'}}]\n")
-    judge = NodeJudge(load([file]).rules, 1.0)
+    judge = NodeRuleEvaluator(load([file]).rules, 1.0)
     for at in range(60):
         view = counted(10 * at if at < 30 else 1_000_000 + 10 * at)
         if at >= 30:

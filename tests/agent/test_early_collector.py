@@ -76,16 +76,16 @@ def test_it_is_begun_before_the_command_line_is_read(
     monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
     monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
     monkeypatch.setattr("accelwatch.daemon.privacy.new_files_for_ourselves", lambda: None)
-    monkeypatch.setattr("accelwatch.daemon.memory.one_arena", lambda: None)
+    monkeypatch.setattr("accelwatch.daemon.memory.use_single_arena", lambda: None)
     monkeypatch.setattr("accelwatch.daemon.deferred.defer", lambda: None)
-    monkeypatch.setattr(early, "begin", lambda *, lasting=False: kinds.append(lasting))
+    monkeypatch.setattr(early, "start", lambda *, lasting=False: kinds.append(lasting))
     main()
     assert kinds == [True] * begun
 
 
 def test_a_shell_that_asks_for_completion_begins_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ACCELWATCH_COMPLETE", "complete_bash")
-    monkeypatch.setattr(early, "begin", pytest.fail)
+    monkeypatch.setattr(early, "start", pytest.fail)
     monkeypatch.setattr(sys, "argv", ["accelwatch", "agent"])
     monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
     monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
@@ -186,7 +186,7 @@ def test_nothing_is_collected_that_was_loaded_before_the_fork() -> None:
     program = (
         "import gc\n"
         "from accelwatch.node.sampler import early\n"
-        "early.begin(lasting=True)\n"
+        "early.start(lasting=True)\n"
         "frozen = gc.get_freeze_count()\n"
         "print(frozen > 1000, gc.isenabled())\n"
         "import os; os.close(early.hand_over(lasting=True)[2])\n"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.daemon.memory import give_back, one_arena
+from accelwatch.daemon.memory import give_back, use_single_arena
 
 
 class Library:
@@ -26,12 +26,12 @@ class Library:
 def test_glibc_is_asked_for_one_arena_and_for_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
-    one_arena()
+    use_single_arena()
     give_back()
     assert library.asked == [(-8, 1), (0,)]
 
 
-@pytest.mark.parametrize("ask", [one_arena, give_back])
+@pytest.mark.parametrize("ask", [use_single_arena, give_back])
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError, None])
 def test_any_other_library_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, ask: Callable[[], None], error: type[Exception] | None

@@ -12,12 +12,12 @@ import pytest
 
 import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
-from accelwatch.agent.rules.judge import NodeJudge
 from accelwatch.agent.rules.node_note import node_note
-from accelwatch.alerting.evaluation.news import MAX_AGE_S
+from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
+from accelwatch.alerting.evaluation.event_deduplicator import MAX_AGE_S
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.loading import load
 from accelwatch.alerting.rules.timing import Transition
@@ -73,7 +73,9 @@ class Node:
     """A judge that is shown one snapshot a second."""
 
     def __init__(self, folder: Path, *rules: str, listened: bool = True) -> None:
-        self.judge = NodeJudge(load([rules_file(folder, *rules)]).rules, 1.0, listened=listened)
+        self.judge = NodeRuleEvaluator(
+            load([rules_file(folder, *rules)]).rules, 1.0, listened=listened
+        )
         self.at = 100.0
 
     def see(self, *views: DeviceView, **changes: object) -> list[VerdictChange]:
@@ -94,7 +96,7 @@ def test_what_was_read_goes_with_its_tick(tmp_path: Path) -> None:
     gc.disable()
     try:
         node.see(*views)
-        before = weakref.ref(node.judge.seen[Scope.DEVICE][0].environment)
+        before = weakref.ref(node.judge.evaluated[Scope.DEVICE][0].environment)
         assert before() is not None
         node.see(*views[1:], power(0, 250))
         assert before() is None
@@ -307,7 +309,7 @@ def test_an_incident_outlives_the_agent(site: Site) -> None:
             (incident,) = runner.open
             await runner.stop()
         assert incident.id == "i1"
-        assert [one.kind for one in incident.timeline] == [MomentKind.OPENED]
+        assert [one.kind for one in incident.timeline] == [TimelineKind.OPENED]
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.view(0), machines.view(1))
@@ -350,21 +352,21 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
         before = site.file.read_text("utf-8")
         site.file.write_text("version: 1\nrules: [{id: BAD, title: t, when: 'x'}]", "utf-8")
         for _ in range(2):
-            await runner.look_again()
+            await runner.reload_changed_files()
         assert list(runner.rules.rules) == ["gpu.lost"]
         assert caplog.text.count("rules refused") == 1
         assert any("rules refused" in one for one in runner.problems)
         site.file.write_text(before, "utf-8")
         with caplog.at_level("INFO"):
-            await runner.look_again()
+            await runner.reload_changed_files()
         assert caplog.text.count("rule files are well again") == 1
         assert not any("refused" in one for one in runner.problems)
         rules_file(site.folder, 'id: other, title: t, when: "power_watts < 0"')
-        await runner.look_again()
+        await runner.reload_changed_files()
         assert list(runner.rules.rules) == ["other"]
         assert not any("refused" in one for one in runner.problems)
         (incident,) = runner.open
-        assert incident.timeline[-1].kind is MomentKind.ORPHANED
+        assert incident.timeline[-1].kind is TimelineKind.ORPHANED
         await runner.stop()
 
     play(story)
@@ -377,7 +379,7 @@ def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         more = '- id: more\n  title: t\n  when: "power_watts < 0"\n'
         site.file.write_text(LOST + more, encoding="utf-8")
-        await runner.look_again()
+        await runner.reload_changed_files()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         assert len(site.heard) == 1
         await runner.stop()
@@ -498,7 +500,7 @@ def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: 
             await site.tick(runner, events=())
             assert [one.id for one in runner.open] == ["i1"]
             rules_file(site.folder, f'id: xid, title: t{at}, when: "{when}"')
-            await runner.look_again()
+            await runner.reload_changed_files()
         site.clock.advance(600.0)
         await site.tick(runner, events=())
         assert runner.open == []

@@ -46,7 +46,11 @@ def test_the_hello_says_so_and_the_values_are_the_same() -> None:
     assert hello.values == FORM
     for raw, before in zip(tick.devices, plain.devices, strict=True):
         assert decoded(raw.values, len(before.values)) == before.values
-        assert (raw.slot, raw.state, raw.whole) == (before.slot, before.state, before.whole)
+        assert (raw.slot, raw.state, raw.device_absence) == (
+            before.slot,
+            before.state,
+            before.device_absence,
+        )
 
 
 def test_a_hub_reads_an_agent_in_the_packed_form_and_an_older_one_in_the_other() -> None:

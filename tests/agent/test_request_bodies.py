@@ -139,11 +139,11 @@ def test_a_fault_of_ours_is_told_once_and_then_counted(caplog: pytest.LogCapture
     clock = ManualClock()
     failures = FailureLog(logging.getLogger("test"), clock)
     for _ in range(1000):
-        failures.tell("a page failed", ValueError("x"), "path=/metrics")
+        failures.log_failure("a page failed", ValueError("x"), "path=/metrics")
     assert [record.exc_info is not None for record in caplog.records] == [True]
     clock.advance(61)
     for _ in range(1000):
-        failures.tell("a page failed", ValueError("x"), "path=/metrics")
+        failures.log_failure("a page failed", ValueError("x"), "path=/metrics")
     assert caplog.records[1].getMessage() == "a page failed again error=ValueError times=1000"
     assert len(caplog.records) == 2
 
@@ -151,5 +151,5 @@ def test_a_fault_of_ours_is_told_once_and_then_counted(caplog: pytest.LogCapture
 def test_kinds_of_faults_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog(logging.getLogger("test"), ManualClock())
     for number in range(1000):
-        failures.tell("a page failed", ValueError("x"), f"path=/{number}")
+        failures.log_failure("a page failed", ValueError("x"), f"path=/{number}")
     assert len(caplog.records) == 65

@@ -8,7 +8,7 @@ import pytest
 from accelwatch.base.errors import ConfigError
 from accelwatch.web.pages.changing import refusal_of_change
 from accelwatch.web.pages.page import Change
-from accelwatch.web.protection.authentication import judge
+from accelwatch.web.protection.authentication import authenticate
 from accelwatch.web.protection.exposure import check_kept
 from accelwatch.web.protection.passwords import PasswordChecker
 from accelwatch.web.protection.roles import Role
@@ -33,7 +33,9 @@ def role(given: Protection, headers: dict[str, str], certificate: object = None)
     async def ask() -> Role:
         checker = PasswordChecker()
         try:
-            return (await judge(given, checker, headers.get("Authorization", ""), certificate)).role
+            return (
+                await authenticate(given, checker, headers.get("Authorization", ""), certificate)
+            ).role
         finally:
             checker.close()
 

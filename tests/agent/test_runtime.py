@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.agent.runtime import (
     collect_settings,
-    standing_selection,
+    default_selection,
     state_folder,
     workload_settings,
 )
@@ -89,7 +89,7 @@ workloads: {sources: [slurm], job_dirs: [jobs], gpu_order: {0: nvidia7}}
     connections = limits.connections
     assert (connections.connections, connections.header_timeout_s) == (4, 5.0)
     assert (connections.request_timeout_s, connections.keepalive_timeout_s) == (6.0, 7.0)
-    selection = standing_selection(settings)
+    selection = default_selection(settings)
     assert (selection.profile, selection.groups, selection.inventory) == (
         "minimal",
         frozenset({"pipes"}),

@@ -15,13 +15,13 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.web.pages.negotiation import choose, takes_gzip
+from accelwatch.web.pages.negotiation import accepts_gzip, choose
 
 
 @given(st.text(max_size=300))
 def test_no_header_breaks_negotiation(header: str) -> None:
     assert choose(header, (TEXT, OPENMETRICS)) in (TEXT, OPENMETRICS, None)
-    assert takes_gzip(header) in (True, False)
+    assert accepts_gzip(header) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_no_header_breaks_negotiation(header: str) -> None:
     ],
 )
 def test_compression_is_negotiated(header: str, takes: bool) -> None:
-    assert takes_gzip(header) is takes
+    assert accepts_gzip(header) is takes
 
 
 def _record(message: str, *, fault: bool = False) -> logging.LogRecord:

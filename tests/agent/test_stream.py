@@ -213,7 +213,7 @@ def test_a_slow_client_sees_a_gap_and_then_the_present() -> None:
         kinds = [type(message) for message in outlet.written]
         assert kinds[:6] == [Hello, Layout, Backends, Processes, Event, Tick]
         assert set(kinds[6:]) == {Tick}
-        pulse.end()
+        pulse.close()
         await sending
 
     asyncio.run(scenario())
@@ -244,7 +244,7 @@ def test_a_pulse_beats_without_changes() -> None:
         beating = asyncio.ensure_future(pulse.run())
         assert await pulse.next(0) == 1
         assert await pulse.next(1) == 2
-        pulse.end()
+        pulse.close()
         assert await pulse.next(2) is None
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)

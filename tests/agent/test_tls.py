@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.web.protection.authentication import Verdict, judge
+from accelwatch.web.protection.authentication import Verdict, authenticate
 from accelwatch.web.protection.passwords import PasswordChecker
 from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, Serve
@@ -23,7 +23,7 @@ def test_names_in_a_certificate_are_judged() -> None:
     wrong = {"subjectAltName": (("DNS", "other.example.org"),)}
 
     async def verdict(certificate: object) -> Verdict:
-        return (await judge(protection, PasswordChecker(), "", certificate)).verdict
+        return (await authenticate(protection, PasswordChecker(), "", certificate)).verdict
 
     assert asyncio.run(verdict(right)) is Verdict.ADMIT
     assert asyncio.run(verdict(wrong)) is Verdict.FORBID
@@ -107,7 +107,7 @@ def test_without_a_certificate_its_names_are_not_judged_but_the_rest_is() -> Non
     sans = frozenset({"prometheus.example.org"})
 
     async def verdict(protection: Protection) -> Verdict:
-        return (await judge(protection, PasswordChecker(), "", None)).verdict
+        return (await authenticate(protection, PasswordChecker(), "", None)).verdict
 
     assert asyncio.run(verdict(Protection(allowed_sans=sans))) is Verdict.ADMIT
     asked = Protection(allowed_sans=sans, tokens=("t" * 32,))

@@ -12,7 +12,7 @@ def test_it_is_over_when_its_moment_has_come() -> None:
         now = asyncio.get_running_loop().time()
         wake = Wake(now)
         assert await wake.over() is False
-        wake.bring(now)
+        wake.wake_at(now)
         assert await wake.over() is False, "it is over"
 
     asyncio.run(waited())
@@ -22,8 +22,8 @@ def test_the_first_that_is_brought_ends_it() -> None:
     async def waited() -> bool:
         now = asyncio.get_running_loop().time()
         wake = Wake(now + _LONG_S)
-        wake.bring(now)
-        wake.bring(now + _LONG_S)
+        wake.wake_at(now)
+        wake.wake_at(now + _LONG_S)
         return await wake.over()
 
     assert asyncio.run(waited()) is True
@@ -37,7 +37,7 @@ def test_who_is_cancelled_waits_no_more() -> None:
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        wake.bring(loop.time())
+        wake.wake_at(loop.time())
         return waiting.cancelled()
 
     assert asyncio.run(waited()) is True

@@ -129,7 +129,7 @@ def test_no_reload_takes_a_protection_away(
 
     async def main() -> None:
         server = Idle(before)
-        front = Front(server, Web(config_file=str(path)), outcomes.append, look_every_s=0.02)
+        front = Front(server, Web(config_file=str(path)), outcomes.append, check_every_s=0.02)
         front.start(())
         replace(path, text)
         while outcomes[-1:] != [False]:
@@ -164,7 +164,7 @@ def test_a_refused_file_stays_refused_when_it_is_touched(
 
     async def main() -> None:
         server = Idle(before)
-        front = Front(server, Web(config_file=str(path)), outcomes.append, look_every_s=0.02)
+        front = Front(server, Web(config_file=str(path)), outcomes.append, check_every_s=0.02)
         front.start(())
         await until(1, True)
         refused_from = len(outcomes)

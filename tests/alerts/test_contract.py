@@ -17,7 +17,7 @@ _ALLOWED = (
     "accelwatch.base.errors",
     "accelwatch.plugins.options",
     "accelwatch.alerting.rules.document",
-    "accelwatch.schema.moments",
+    "accelwatch.schema.timestamps",
     "accelwatch.base.standard_webhooks",
     "accelwatch.base.untrusted_text",
 )

@@ -109,7 +109,7 @@ def test_names_mention_nobody_and_link_nowhere() -> None:
 
 
 def test_who_has_to_decide_gets_an_answer_that_rings_and_the_message_has_the_plan() -> None:
-    outcomes, there = by_token(notice(kind=NoticeKind.ASKED, asks=(ASKED,)), reference="C9:12.0")
+    outcomes, there = by_token(notice(kind=NoticeKind.APPROVAL, asks=(ASKED,)), reference="C9:12.0")
     edited, answer = there.requests
     assert (edited.path, edited.json()["ts"]) == ("/chat.update", "12.0")
     assert any("waits for a yes" in text for text in texts(edited.json()))
@@ -123,7 +123,7 @@ def test_who_has_to_decide_gets_an_answer_that_rings_and_the_message_has_the_pla
 
 def test_an_answer_that_fails_is_sent_again() -> None:
     answers = [code(200, OK), code(500)]
-    asked = notice(kind=NoticeKind.ASKED, asks=(ASKED,))
+    asked = notice(kind=NoticeKind.APPROVAL, asks=(ASKED,))
     outcomes, _ = by_token(asked, answers=answers, reference="C9:12.0")
     assert outcomes[0].status is Status.RETRY
 

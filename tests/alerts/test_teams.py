@@ -63,7 +63,7 @@ def test_names_are_no_markdown() -> None:
 
 
 def test_a_card_has_a_button_to_decide() -> None:
-    card = content(sent(notice(kind=NoticeKind.ASKED, asks=(ASKED,))))
+    card = content(sent(notice(kind=NoticeKind.APPROVAL, asks=(ASKED,))))
     assert card["actions"][0] == {
         "type": "Action.OpenUrl",
         "title": "Decide on n12",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from accelwatch.alerting.sink import Asked, NoticeKind, Planned
+from accelwatch.alerting.sink import ApprovalRequest, NoticeKind, Planned
 from notices import LONG, NOTICE, notice
 from receivers import Request, code, receiver
 from sink_tests import delivered, sink
@@ -69,7 +69,7 @@ def test_connections_are_used_again_and_answers_are_not_read() -> None:
 
 
 def test_every_moment_is_rfc_3339_in_utc() -> None:
-    asks = (Asked(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
+    asks = (ApprovalRequest(node="n1", plan="p", steps=("reset",), at=1.0, until=2.5),)
     plans = (Planned(node="n1", steps=("reset",), at=None),)
     (request,) = sent(notice(since=60.0, time=90.25, closed=None, asks=asks, plans=plans))
     body = request.json()

@@ -38,7 +38,7 @@ BAD = ("ERR W", "ERR!", "Unknown Error", "N/A", "?? C")
 
 def _of_gaudi(card: Card) -> Reading:
     out = Collected("d")
-    gaudi.put_card(out, card)
+    gaudi.collect_card(out, card)
     return out.reading()
 
 

@@ -70,10 +70,10 @@ def test_a_card_of_cambricon() -> None:
 def test_an_npu_of_ascend_with_two_chips() -> None:
     text = (FIXTURES / "ascend/310p3-duo.txt").read_text()
     (row,) = (line for line in text.splitlines() if "4711" in line)
-    assert ascend.parse_table(text.encode()).told_jobs == frozenset({4})
+    assert ascend.parse_table(text.encode()).npus_reporting_jobs == frozenset({4})
     other = row.replace("| 4       0 ", "| 4       1 ").replace("4711", "N/A ")
     damaged = ascend.parse_table(text.replace(row, f"{row}\n{other}").encode())
-    assert damaged.told_jobs == frozenset(), "chip 1 is in use by it"
+    assert damaged.npus_reporting_jobs == frozenset(), "chip 1 is in use by it"
 
 
 def test_a_list_of_hygon() -> None:

@@ -26,7 +26,7 @@ from accelwatch_metax.mapping import collect
 from accelwatch_metax.table import parse_table as parse_mx_table
 from accelwatch_mthreads import MthreadsBackend
 from accelwatch_thead import TheadBackend
-from accelwatch_thead.icn import Links, parse_states, put_links
+from accelwatch_thead.icn import Links, parse_states, record_links
 from samples import sample
 
 pytestmark = pytest.mark.oracle
@@ -153,7 +153,7 @@ def test_recorded_links_as_ppu_smi_would_print_them() -> None:
     states = parse_states("".join(lines).encode())
     assert sorted(states) == list(range(16))
     out = Collected("d")
-    put_links(out, 15, Links(states=states))
+    record_links(out, 15, Links(states=states))
     assert out.values["interconnect_links", "icn", "up"] == 0
     assert out.values["interconnect_links", "icn", "down"] == 7
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import machines
-from accelwatch.archive.blackbox import places
+from accelwatch.archive.blackbox import locations
 from accelwatch.archive.blackbox.files import Frozen, frozen_files
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recording
@@ -17,7 +17,7 @@ from blackbox.test_writer import LOST, SHORT, play
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """This machine's own black boxes are none of the tests'."""
-    monkeypatch.setattr(places, "state_places", lambda _: (tmp_path / "state",))
+    monkeypatch.setattr(locations, "state_folders", lambda _: (tmp_path / "state",))
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
 
 
@@ -126,7 +126,7 @@ def test_a_folder_that_may_not_be_read_is_a_matter_of_permission(
     def refused(_: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(places, "frozen_files", refused)
+    monkeypatch.setattr(locations, "frozen_files", refused)
     code, _, err = run(capfdbinary, "list")
     assert code == 5
     assert f"{box}: Permission denied" in err
@@ -149,8 +149,8 @@ def test_one_that_may_not_be_read_is_told_beside_one_that_may(
             raise PermissionError(13, "Permission denied")
         return frozen_files(folder)
 
-    monkeypatch.setattr(places, "state_places", lambda _: (other, box.parent))
-    monkeypatch.setattr(places, "frozen_files", refused)
+    monkeypatch.setattr(locations, "state_folders", lambda _: (other, box.parent))
+    monkeypatch.setattr(locations, "frozen_files", refused)
     code, out, err = run(capfdbinary, "list")
     assert (code, "ring since" in out) == (0, True)
     assert f"{other / 'blackbox'}: Permission denied" in err

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.agent.taking import Taking
-from accelwatch.archive.blackbox.keeping import BlackBox
+from accelwatch.agent.black_box_feeder import BlackBoxFeeder
+from accelwatch.archive.blackbox.black_box import BlackBox
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recording
 from accelwatch.schema.snapshot import Snapshot
@@ -58,7 +58,7 @@ def test_the_agent_offers_what_it_knows_until_it_ends(tmp_path: Path) -> None:
     feed = FakeFeed(shot(0))
 
     async def scenario() -> None:
-        taking = Taking(BlackBox(lambda: Writer(tmp_path)), feed)
+        taking = BlackBoxFeeder(BlackBox(lambda: Writer(tmp_path)), feed)
         taking.step_s = 0.0
         taking.start()
         while feed.taken < 3:
@@ -74,7 +74,7 @@ def test_without_a_black_box_nothing_is_taken() -> None:
     feed = FakeFeed(shot(0))
 
     async def scenario() -> None:
-        taking = Taking(None, feed)
+        taking = BlackBoxFeeder(None, feed)
         taking.start()
         await asyncio.sleep(0)
         await taking.stop()

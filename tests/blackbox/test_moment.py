@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.archive.blackbox.moment import Moment, read_moment
+from accelwatch.archive.blackbox.excerpt import Excerpt, read_excerpt
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.absence import Absence
 from accelwatch.kernel.xid import category_of
@@ -70,17 +70,17 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def moment(file: Path) -> Moment:
-    return read_moment(file, before_s=600, after_s=600)
+def moment(file: Path) -> Excerpt:
+    return read_excerpt(file, before_s=600, after_s=600)
 
 
-def test_the_device_that_it_is_about_is_first(moment: Moment) -> None:
+def test_the_device_that_it_is_about_is_first(moment: Excerpt) -> None:
     assert [track.name for track in moment.tracks] == ["nvidia1", "nvidia0"]
     assert moment.at == NOW + 60
     assert len(moment.times) == 120
 
 
-def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Moment:
+def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Excerpt:
     with Recorder(path) as recorder:
         for second, (state, why) in enumerate(states):
             first = view(0, second)
@@ -89,14 +89,14 @@ def first_seconds(path: Path, *states: tuple[DeviceState, Absence | None]) -> Mo
                     first, state=state, reading=wholly_absent(first.device.id, why)
                 )
             recorder.write(machines.snapshot(first, time=NOW + second))
-    return read_moment(path, before_s=600, after_s=600)
+    return read_excerpt(path, before_s=600, after_s=600)
 
 
 def test_a_device_that_was_not_read_yet_has_no_state_at_the_beginning(tmp_path: Path) -> None:
     awaited = DeviceState.UNRESPONSIVE, Absence.NOT_COLLECTED
     moment = first_seconds(tmp_path / "a.ndjson", awaited, awaited, (DeviceState.OK, None))
     assert moment.tracks[0].states == ["", "", "ok"]
-    assert moment.marks == ()
+    assert moment.markers == ()
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_a_device_that_hangs_or_is_left_alone_at_the_beginning_has_a_state(
 ) -> None:
     moment = first_seconds(tmp_path / "a.ndjson", (state, why), (DeviceState.OK, None))
     assert moment.tracks[0].states == [state.value, "ok"]
-    assert [mark.code for mark in moment.marks] == ["ok"]
+    assert [mark.code for mark in moment.markers] == ["ok"]
 
 
-def test_a_broken_device_has_no_values(moment: Moment) -> None:
+def test_a_broken_device_has_no_values(moment: Excerpt) -> None:
     lost, beside = moment.tracks
     assert lost.states[59:61] == ["ok", "lost"]
     assert math.isnan(lost.values["power_watts"][60])
@@ -124,31 +124,31 @@ def test_a_broken_device_has_no_values(moment: Moment) -> None:
     assert beside.values["temperature_celsius"][0] == 61.0
 
 
-def test_what_happened_is_in_the_order_of_time(moment: Moment) -> None:
-    assert [(mark.time - NOW, mark.kind, mark.devices) for mark in moment.marks] == [
+def test_what_happened_is_in_the_order_of_time(moment: Excerpt) -> None:
+    assert [(mark.time - NOW, mark.kind, mark.devices) for mark in moment.markers] == [
         (20, "start", ("nvidia0", "nvidia1")),
         (30, "end", ("nvidia0",)),
         (59.5, "kernel", ("nvidia1",)),
         (60, "state", ("nvidia1",)),
         (90, "state", ("nvidia1",)),
     ]
-    texts = [mark.text for mark in moment.marks]
+    texts = [mark.text for mark in moment.markers]
     assert texts[0] == "python3 (pid 7, anna)"
     assert texts[3:] == ["lost, was ok", "ok again, lost for 30 s"]
-    assert moment.marks[2].severity == "critical"
+    assert moment.markers[2].severity == "critical"
 
 
 def test_only_what_is_asked_for_is_read(file: Path) -> None:
-    near = read_moment(file, before_s=5, after_s=10)
+    near = read_excerpt(file, before_s=5, after_s=10)
     assert [round(time - NOW) for time in near.times] == list(range(55, 71))
-    other = read_moment(file, before_s=5, after_s=0, at=NOW + 25)
+    other = read_excerpt(file, before_s=5, after_s=0, at=NOW + 25)
     assert [round(time - NOW) for time in other.times] == list(range(20, 26))
 
 
 def test_a_recording_of_any_name_is_about_the_worst_in_it(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "night.zst"
     copy.write_bytes(file.read_bytes())
-    moment = read_moment(copy, before_s=5, after_s=5)
+    moment = read_excerpt(copy, before_s=5, after_s=5)
     assert (moment.at, moment.device_id) == (XID.time, XID.device_id)
     assert len(moment.times) == 120
 
@@ -164,7 +164,7 @@ def test_processes_of_a_device_that_tells_none_have_not_ended(tmp_path: Path) ->
                 )
                 whole = msgspec.structs.replace(whole, reading=reading)
             recorder.write(machines.snapshot(whole, time=NOW + second))
-    assert read_moment(path, before_s=9, after_s=9).marks == ()
+    assert read_excerpt(path, before_s=9, after_s=9).markers == ()
 
 
 def test_a_device_that_comes_later_has_nothing_before(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_device_that_comes_later_has_nothing_before(tmp_path: Path) -> None:
         recorder.write(machines.snapshot(view(0, 0), time=NOW))
         recorder.write(machines.snapshot(view(0, 1), view(1, 1), time=NOW + 1))
         recorder.write(machines.snapshot(view(1, 2), time=NOW + 2))
-    first, second = read_moment(path, before_s=9, after_s=9).tracks
+    first, second = read_excerpt(path, before_s=9, after_s=9).tracks
     assert first.states == ["ok", "ok", ""]
     assert second.states == ["", "ok", "ok"]
     assert math.isnan(second.values["power_watts"][0])
@@ -186,5 +186,5 @@ def test_a_device_that_hangs_is_told_too(tmp_path: Path) -> None:
         recorder.write(machines.snapshot(view(0, 0), time=NOW))
         hung = msgspec.structs.replace(view(0, 1), state=DeviceState.UNRESPONSIVE)
         recorder.write(machines.snapshot(hung, time=NOW + 1))
-    (mark,) = read_moment(path, before_s=9, after_s=9).marks
+    (mark,) = read_excerpt(path, before_s=9, after_s=9).markers
     assert (mark.text, mark.severity) == ("hung, was ok", "critical")

@@ -10,7 +10,7 @@ import pytest
 import machines
 from accelwatch.archive.blackbox import freezer as freezing
 from accelwatch.archive.blackbox.bounds import Bounds
-from accelwatch.archive.blackbox.files import Frozen, frozen_files, part_of, segments
+from accelwatch.archive.blackbox.files import Frozen, frozen_files, partial_path, segments
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recording
 from accelwatch.kernel.xid import category_of
@@ -73,7 +73,7 @@ LOST = {1: DeviceState.LOST}
 def test_the_ring_keeps_the_last_minutes_and_no_more(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     play(writer, range(300))
-    begun = [segment.begun - NOW for segment in segments(tmp_path)]
+    begun = [segment.started - NOW for segment in segments(tmp_path)]
     assert begun == [220, 240, 260, 280]
     writer.close()
     assert span(tmp_path) == (220, 299)
@@ -281,7 +281,7 @@ def test_what_a_machine_left_that_went_down_is_frozen(
     killed = Writer(tmp_path, SHORT)
     play(killed, range(10))
     _abandon(killed)
-    writer = Writer(tmp_path, SHORT, judge_restart=judge)
+    writer = Writer(tmp_path, SHORT, detect_restart=judge)
     play(writer, range(600, 602), boot=boot)
     assert [one.reason for one in frozen_of(tmp_path)] == frozen
 
@@ -358,14 +358,14 @@ def test_a_freeze_that_finds_the_disk_full_is_tried_again(
     (frozen,) = frozen_of(tmp_path)
     assert len(joins) == 2
     assert span(frozen.path)[0] == 0
-    assert not part_of(frozen.path).exists()
+    assert not partial_path(frozen.path).exists()
 
 
 def test_a_clock_that_is_set_back_neither_stops_nor_fills_it(tmp_path: Path) -> None:
     writer = Writer(tmp_path, SHORT)
     play(writer, range(5000, 5100))
     play(writer, range(200))
-    begun = [segment.begun - NOW for segment in segments(tmp_path)]
+    begun = [segment.started - NOW for segment in segments(tmp_path)]
     assert begun == sorted(begun)
     assert begun[-1] >= 180
     writer.close()

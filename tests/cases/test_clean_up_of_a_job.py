@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.loading import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.recording import Recorder
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from accelwatch.schema.event import ErrorEvent
 from backends.kernel_log.memory_log import Log, start
 from installed_command import accelwatch
@@ -98,7 +98,7 @@ def test_the_job_is_one_incident(case: Case, tmp_path: Path) -> None:
     fleet = archive(tmp_path / "archive", plan)
     found = Archive(tmp_path / "archive")
     packs = load([pack_file(name) for name in pack_names()]).rules
-    [line] = told(found, Backtest(found, packs))
+    [line] = final_lines(found, Backtest(found, packs))
     assert (line.level, line.node) == ("alert", fleet.names[5])
     assert line.rule.startswith("nvidia.xid.nvlink")
 
@@ -112,5 +112,5 @@ def test_a_job_that_its_user_ended_is_no_warning(case: Case, tmp_path: Path) -> 
     archive(tmp_path / "archive", plan)
     found = Archive(tmp_path / "archive")
     packs = load([pack_file(name) for name in pack_names()]).rules
-    lines = list(told(found, Backtest(found, packs)))
+    lines = list(final_lines(found, Backtest(found, packs)))
     assert [(line.level, line.rule) for line in lines] == [("info", "nvidia.xid.follow_up")]

@@ -58,7 +58,7 @@ def test_a_step_is_tried_dry(file: Path, capfd: pytest.CaptureFixture[str]) -> N
     words = ["actions", "try", "-c", str(file), "site", "quarantine", "n3"]
     assert invoke(words) == 0
     seen, step, told = capfd.readouterr().out.splitlines()
-    assert '"standing":"open"' in seen
+    assert '"hold_state":"open"' in seen
     assert step.startswith('step: {"kind":"quarantine"')
     assert '"status":"done","text":"would drain"' in told
     assert (file.parent / "ran").read_text() == "1\n"

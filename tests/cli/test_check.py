@@ -12,7 +12,7 @@ import pytest
 import backends.cambricon.machines
 import machines
 from accelwatch.agent.rules.counts import DeviceCounts
-from accelwatch.agent.rules.glance import Finding
+from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
 from accelwatch.archive.recording import Recorder

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from accelwatch.archive.blackbox.files import Frozen
-from accelwatch.archive.blackbox.places import Box
+from accelwatch.archive.blackbox.locations import Box
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.fleet_groups import group_table
 from accelwatch.cli.node.process_table import processes_table

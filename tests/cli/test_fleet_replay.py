@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.cli.fleet.fleet_replay import Replaying, judging_words
+from accelwatch.cli.fleet.fleet_replay import Replaying, backtest_argv
 from accelwatch.cli.past import history_command
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.replay.archive import ReplayedArchive
@@ -119,7 +119,7 @@ def test_what_makes_no_sense_is_refused(folder: Path, words: tuple[str, ...], sa
 
 
 def words_of(folder: Path, **asked: Any) -> list[str]:
-    return judging_words(Replaying(replay=folder, **asked), ReplayedArchive(folder))
+    return backtest_argv(Replaying(replay=folder, **asked), ReplayedArchive(folder))
 
 
 def test_incidents_are_looked_for_unless_they_are_given_or_not_wanted(folder: Path) -> None:

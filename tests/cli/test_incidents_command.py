@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.cli import hub_asking
+from accelwatch.cli import hub_requests
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
@@ -208,8 +208,8 @@ def test_a_hub_or_an_agent_is_asked_but_not_both() -> None:
 
 
 def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_asking, "DEFAULT_AGENT", "127.0.0.1:2")
-    flags = hub_asking.HubFlags(hub="127.0.0.1:1")
-    monkeypatch.setattr(hub_asking, "DEFAULT_HUB", "127.0.0.1:1")
+    monkeypatch.setattr(hub_requests, "DEFAULT_AGENT", "127.0.0.1:2")
+    flags = hub_requests.HubFlags(hub="127.0.0.1:1")
+    monkeypatch.setattr(hub_requests, "DEFAULT_HUB", "127.0.0.1:1")
     with pytest.raises(AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"):
-        hub_asking.asked(flags, "/v1/incidents", {})
+        hub_requests.fetch_page(flags, "/v1/incidents", {})

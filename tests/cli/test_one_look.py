@@ -24,10 +24,10 @@ from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
-from accelwatch.schema.standing import standing
 from accelwatch.schema.wire import decode
 from samples import FIXTURES
 from shell_scripts import script
@@ -65,8 +65,12 @@ def test_check_why_and_the_row_agree_about_each_device(path: Path) -> None:
     snapshot = decode(path.read_bytes())
     scene = scene_of_machine(snapshot)
     for report in (looked_at(snapshot), of_agent(snapshot)):
-        whole = [view for view in snapshot.devices if standing(view.state, view.health) in WORST]
-        expected = max((WORST[standing(v.state, v.health)] for v in whole), default=Status.OK)
+        whole = [
+            view for view in snapshot.devices if effective_state(view.state, view.health) in WORST
+        ]
+        expected = max(
+            (WORST[effective_state(v.state, v.health)] for v in whole), default=Status.OK
+        )
         assert report.status >= expected, (report.source, report.findings)
         for view in whole:
             assert answer(scene, subject_of(scene, view.device.name)).wrong
@@ -77,7 +81,7 @@ def test_one_look_names_each_device_that_is_not_well(path: Path) -> None:
     snapshot = decode(path.read_bytes())
     report = looked_at(snapshot)
     for view in snapshot.devices:
-        word = standing(view.state, view.health)
+        word = effective_state(view.state, view.health)
         if word not in WORST:
             continue
         said = [one.severity for one in report.findings if one.device == view.device.name]

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from accelwatch.archive.recording import Recording
-from accelwatch.cli.servers.serve import ServeOptions, dashboard_words
+from accelwatch.cli.servers.serve import ServeOptions, dashboard_argv
 from accelwatch.cli.startup.dashboard_command import dashboard_command
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
@@ -118,10 +118,10 @@ def test_a_visitor_s_dashboard(machine: Machine) -> None:
     from accelwatch.cli.collect_flags import MachineOptions
 
     flags = MachineOptions(root=machine[1], backend=["amd,host", "intel"], collect=["links"])
-    words = dashboard_words(ServeOptions(machine=flags, replay="demo", condition="index == 0"))
+    words = dashboard_argv(ServeOptions(machine=flags, replay="demo", condition="index == 0"))
     assert words[words.index("dashboard") :] == [
         *("dashboard", "--readonly", "--served", "--replay", "demo", "--filter", "index == 0"),
         *("--root", machine[1], "--backend", "amd,host", "--backend", "intel"),
         *("--collect", "links"),
     ]
-    assert dashboard_words(ServeOptions())[-3:] == ["dashboard", "--readonly", "--served"]
+    assert dashboard_argv(ServeOptions())[-3:] == ["dashboard", "--readonly", "--served"]

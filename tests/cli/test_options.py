@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from accelwatch.cli.fleet.fleet_plan import Asking, Keeping, Look, Targeting
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, StateOptions, Targeting
 from accelwatch.cli.node.pick import PickOptions
-from accelwatch.cli.options import Given, Setting, command, given, row, settings_named
+from accelwatch.cli.options import FlagValue, Setting, command, row, settings_named, settings_of
 from accelwatch.cli.servers.agent_command import AgentOptions
 from accelwatch.cli.servers.hub import HubOptions
 from accelwatch.cli.servers.serve import ServeOptions
@@ -97,15 +97,15 @@ def test_what_is_given_arrives_in_its_struct() -> None:
         ),
     ],
 )
-def test_options_stand_for_settings(options: Outer, settings: dict[str, Given]) -> None:
-    assert given(options) == settings
+def test_options_stand_for_settings(options: Outer, settings: dict[str, FlagValue]) -> None:
+    assert settings_of(options) == settings
 
 
 def test_options_of_inner_tables_stand_for_settings_too() -> None:
     assert settings_named(Marked) == {"needed": "needed", "depth": "a.depth"}
-    assert given(Marked(needed="n")) == {"needed": "n", "a.depth": None}
+    assert settings_of(Marked(needed="n")) == {"needed": "n", "a.depth": None}
     deep = Marked(needed="n", inmost=Inmost(depth="3"))
-    assert given(deep) == {"needed": "n", "a.depth": "3"}
+    assert settings_of(deep) == {"needed": "n", "a.depth": "3"}
 
 
 def test_a_field_without_a_default_must_be_given() -> None:
@@ -151,7 +151,7 @@ def test_no_setting_has_two_options(table: type[msgspec.Struct]) -> None:
         (AgentOptions,),
         (HubOptions,),
         (SimPlan,),
-        (Targeting, Asking, Keeping, Look),
+        (Targeting, PrintOptions, StateOptions, DisplayOptions),
         (DashboardOptions, DemoOptions, PickOptions, ServeOptions),
     ],
 )

@@ -12,7 +12,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.remedy.remedy_outcome import code_of
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.remedies.documents import RemediesPage
-from accelwatch.fleet.remedies.standing_documents import SpareDocument, SparesPage
+from accelwatch.fleet.remedies.quarantine_documents import SpareDocument, SparesPage
 from canned_answers import answering
 from seen_remedies import answered, asking, draining, page, unknown
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli.hub_asking import HubFlags, NobodyAnswersError, changed
+from accelwatch.cli.hub_requests import HubFlags, NobodyAnswersError, changed
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from hub_peers import agent, hub
@@ -172,7 +172,7 @@ def test_a_change_is_for_who_was_meant_and_says_how_to_mean_the_agent(
     def nobody(*_: object, **__: object) -> bytes:
         raise NobodyAnswersError("127.0.0.1:9878: cannot connect")
 
-    monkeypatch.setattr("accelwatch.cli.hub_asking._over", nobody)
+    monkeypatch.setattr("accelwatch.cli.hub_requests._over", nobody)
     with pytest.raises(NobodyAnswersError) as raised:
         changed(hub, "POST", "/v1/silences", document={})
     assert ("--agent 127.0.0.1:9877" in str(raised.value)) is hinted

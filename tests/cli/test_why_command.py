@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import machines
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.cli import hub_asking
+from accelwatch.cli import hub_requests
 from accelwatch.cli.incidents import why_command
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.entry import dispatch
@@ -102,16 +102,16 @@ def test_a_hub_that_is_named_and_not_there_is_told() -> None:
 
 def test_nobody_is_there_only_where_nobody_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(*_: object, **__: object) -> bytes:
-        raise hub_asking.NobodyAnswersError("nobody")
+        raise hub_requests.NobodyAnswersError("nobody")
 
-    monkeypatch.setattr(hub_asking, "_over", nobody)
+    monkeypatch.setattr(hub_requests, "_over", nobody)
 
     async def ask(_session: object) -> str:
         return ""
 
-    assert hub_asking.reached(hub_asking.HubFlags(), ask) is None
+    assert hub_requests.reached(hub_requests.HubFlags(), ask) is None
     with pytest.raises(AccelwatchError):
-        hub_asking.reached(hub_asking.HubFlags(agent="127.0.0.1:1"), ask)
+        hub_requests.reached(hub_requests.HubFlags(agent="127.0.0.1:1"), ask)
 
 
 def test_a_recording_is_asked_and_nobody_else(

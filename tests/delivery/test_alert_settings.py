@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.config.alerts import Alerts, Quiet
+from accelwatch.config.alerts import Alerts, QuietHours
 from accelwatch.fleet.hub.model import load_settings
 
 # Of the standard library's modules that apprise still imports.
@@ -57,7 +57,7 @@ alerts:
       quiet: {from: 22:00, to: 7:30, zone: Asia/Seoul}
 """
     (route,) = loaded(tmp_path, text).routes
-    assert route.quiet == Quiet(begins="22:00", ends="07:30", zone="Asia/Seoul")
+    assert route.quiet == QuietHours(start="22:00", end="07:30", zone="Asia/Seoul")
     assert route.after_s == 1800.0
 
 

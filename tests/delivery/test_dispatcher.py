@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.alerting.delivery.asking import NobodyAsks
+from accelwatch.alerting.delivery.approval_requests import NoApprovalRequests
 from accelwatch.alerting.delivery.dispatcher import Dispatcher
 from accelwatch.alerting.delivery.message import Key
 from accelwatch.alerting.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
@@ -19,7 +19,7 @@ from accelwatch.alerting.delivery.sinks import sinks_of
 from accelwatch.alerting.incidents.incident import Facts, Incident
 from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
-from accelwatch.alerting.sink import Asked, Notice, Outcome, Sink, Status
+from accelwatch.alerting.sink import ApprovalRequest, Notice, Outcome, Sink, Status
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, DeadMan, Route, SinkSettings
 from incident_samples import incident, over, storm
@@ -388,10 +388,10 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
     asyncio.run(scenario())
 
 
-ASKED = Asked(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
+ASKED = ApprovalRequest(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
 
 
-class OneAsks(NobodyAsks):
+class OneAsks(NoApprovalRequests):
     """Asks about every incident while it wants to."""
 
     page = "/incidents/"
@@ -399,13 +399,15 @@ class OneAsks(NobodyAsks):
     def __init__(self) -> None:
         self.wants = True
 
-    def asks(self, _incident: Incident, /) -> tuple[Asked, ...]:
+    def requests_for(self, _incident: Incident, /) -> tuple[ApprovalRequest, ...]:
         return (ASKED,)
 
     def soon(self, _incident: Incident, /) -> float:
         return 0.0
 
-    def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
+    def linked(
+        self, sink: str, incident: str, asks: tuple[ApprovalRequest, ...], /
+    ) -> tuple[ApprovalRequest, ...]:
         link = f"https://hub/{incident}?link=secret-{sink}"
         made = (msgspec.structs.replace(one, link=link) for one in asks)
         return tuple(made) if self.wants else ()
@@ -428,7 +430,7 @@ def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
         asking = OneAsks()
         async with receiver() as one, receiver() as two:
             alerts = settings(("a", one), ("b", two), external_url="https://hub")
-            async with running(alerts, outbox, asking=asking) as dispatcher:
+            async with running(alerts, outbox, approval_requests=asking) as dispatcher:
                 dispatcher.changed(incident())
                 await one.wait_for(1)
                 await two.wait_for(1)
@@ -448,7 +450,7 @@ def test_what_was_decided_meanwhile_is_not_asked() -> None:
         asking.wants = False
         async with (
             receiver() as there,
-            running(settings(("a", there)), asking=asking) as dispatcher,
+            running(settings(("a", there)), approval_requests=asking) as dispatcher,
         ):
             dispatcher.changed(incident())
             await there.wait_for(1)

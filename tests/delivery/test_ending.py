@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.ending import MOST_WORK_S, WORK_AGAIN_S, end_wait_s
-from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.delivery.resolve_wait import MOST_WORK_S, WORK_AGAIN_S, resolve_wait_s
+from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.config.alerts import Alerts
 from incident_samples import START, incident, over
 
@@ -16,7 +16,7 @@ def ended(**fields: object) -> Incident:
 def wait_s(
     one: Incident, after_s: float, *, working: bool = False, cooldown_s: float = 1800.0
 ) -> float:
-    return end_wait_s(
+    return resolve_wait_s(
         one, START + after_s, resolve_after_s=300.0, cooldown_s=cooldown_s, working=working
     )
 
@@ -34,7 +34,7 @@ def test_what_cannot_come_back_any_more_is_told_at_once() -> None:
 def test_where_nothing_else_is_set_it_waits_until_it_cannot_come_back() -> None:
     cooldown_s, one = 1800.0, ended()
     for after_s, left_s in ((0.0, 1800.0), (301.0, 1499.0), (1800.0, 0.0)):
-        wait = end_wait_s(
+        wait = resolve_wait_s(
             one,
             START + after_s,
             resolve_after_s=Alerts().resolve_after_s,
@@ -50,9 +50,9 @@ def test_what_has_come_back_stays_over_for_its_whole_cool_down() -> None:
 
 
 def test_what_a_person_has_closed_is_told_at_once() -> None:
-    by_hand = Moment(START, MomentKind.CLOSED, "seen", "ann")
+    by_hand = TimelineEntry(START, TimelineKind.CLOSED, "seen", "ann")
     assert wait_s(ended(timeline=(by_hand,)), 0.0) == 0.0
-    by_itself = Moment(START, MomentKind.CLOSED, "cleared after 9 s")
+    by_itself = TimelineEntry(START, TimelineKind.CLOSED, "cleared after 9 s")
     assert wait_s(ended(timeline=(by_hand, by_itself)), 0.0) == 300.0
 
 

@@ -10,15 +10,15 @@ from accelwatch.alerting.delivery.text import body, fitted, headline, lasting
 from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
-    Moment,
-    MomentKind,
+    TimelineEntry,
+    TimelineKind,
 )
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import (
     Entity,
     Evidence,
 )
-from accelwatch.alerting.sink import Asked, Notice, NoticeKind, Planned
+from accelwatch.alerting.sink import ApprovalRequest, Notice, NoticeKind, Planned
 
 START = 1_795_317_247.0
 LOST = Incident(
@@ -54,7 +54,7 @@ LOST = Incident(
     what_to_do="reboot the node; a second time within 30 days: reseat or replace the board",
     runbook="https://example.org/xid79",
     source="NVIDIA Xid catalog",
-    timeline=(Moment(START + 10, MomentKind.OPENED, "GPU has fallen off the bus"),),
+    timeline=(TimelineEntry(START + 10, TimelineKind.OPENED, "GPU has fallen off the bus"),),
 )
 
 
@@ -173,7 +173,7 @@ def test_a_text_that_fits_stays() -> None:
     assert fitted("가나다라", 11) == "가나…"
 
 
-ASKED = Asked(
+ASKED = ApprovalRequest(
     node="n12",
     plan="554dd877c172041b",
     steps=("take n12 out of the pool", "reboot n12"),
@@ -183,7 +183,7 @@ ASKED = Asked(
 
 
 def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
-    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(ASKED,))
+    notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(ASKED,))
     assert headline(notice).startswith("CRITICAL needs your yes or no: GPU has fallen off the bus")
     lines = body(notice).split("\n")
     assert lines[1] == (
@@ -193,10 +193,10 @@ def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
         "decide: accelwatch remedy approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
     )
     dated = msgspec.structs.replace(ASKED, as_of=START - 4.0)
-    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(dated,))
+    notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(dated,))
     assert body(notice).split("\n")[2].startswith("as of 2026-11-22 03:14:03 UTC; ")
     linked = msgspec.structs.replace(ASKED, link="https://hub/incidents/i42?link=x")
-    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(linked,))
+    notice = notice_of(LOST, NoticeKind.APPROVAL, sequence=2, requests=(linked,))
     assert "decide: https://hub/incidents/i42?link=x" in body(notice).split("\n")
 
 
@@ -240,8 +240,10 @@ def test_how_often_it_came_back_is_said(returns: int, text: str) -> None:
 
 
 def test_the_latest_of_what_was_done_is_said_with_whose_word_it_was() -> None:
-    noted = [Moment(START + at, MomentKind.NOTE, f"note {at}\x1b[2J", "kim") for at in range(5)]
-    opened = Moment(START, MomentKind.OPENED, "it begins")
+    noted = [
+        TimelineEntry(START + at, TimelineKind.NOTE, f"note {at}\x1b[2J", "kim") for at in range(5)
+    ]
+    opened = TimelineEntry(START, TimelineKind.OPENED, "it begins")
     done = msgspec.structs.replace(LOST, timeline=(opened, *noted))
     said = notice_of(done, NoticeKind.UPDATED, sequence=2)
     assert said.done == tuple(f"03:14:{7 + at:02} UTC note {at}?[2J" for at in (2, 3, 4))

@@ -10,7 +10,7 @@ from accelwatch.alerting.delivery.message import NEVER, Message
 from accelwatch.alerting.delivery.notice import notice_of
 from accelwatch.alerting.delivery.queue import (
     EDIT_EVERY_S,
-    GIVEN_UP_S,
+    GIVE_UP_AFTER_S,
     KEPT_S,
     MOST_MESSAGES,
     Lost,
@@ -23,13 +23,13 @@ from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     IncidentState,
-    Moment,
-    MomentKind,
+    TimelineEntry,
+    TimelineKind,
 )
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
-from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from incident_samples import START, incident, later, over, storm
 
 TAKEN = Outcome(status=Status.DELIVERED, reference="m1")
@@ -58,7 +58,7 @@ class Scene:
             self.traits,
             _described,
             storm_wait_s=10.0,
-            asked=lambda _: self.asks,
+            request_names=lambda _: self.asks,
             soon=lambda _: self.soon_s,
             decided=lambda _: self.decided,
             end_wait=lambda _: self.end_wait_s,
@@ -342,7 +342,7 @@ def test_a_receiver_that_forgets_is_told_again() -> None:
     assert scene.after(120).send() == []
 
 
-QUIET = Quiet(begins="22:00", ends="07:00", zone="Asia/Seoul")
+QUIET = QuietHours(start="22:00", end="07:00", zone="Asia/Seoul")
 
 
 def test_at_night_what_is_not_urgent_waits_for_the_morning() -> None:
@@ -470,7 +470,7 @@ def test_after_a_day_it_is_given_up() -> None:
     scene.outcome = NOT_NOW
     scene.send()
     assert scene.lost == []
-    scene.after(GIVEN_UP_S).send()
+    scene.after(GIVE_UP_AFTER_S).send()
     ((sink, notice, reason),) = scene.lost
     assert (sink, notice.key, reason) == ("a", "i1", "not taken for a day")
     assert scene.queue.due_at("a", scene.now) == NEVER
@@ -498,7 +498,7 @@ def test_newer_news_are_sent_though_the_older_were_refused() -> None:
 def test_a_restart_goes_on_where_it_was() -> None:
     scene = Scene(edits=True).tell(incident(1), incident(2))
     scene.send()
-    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
     anew = Scene(edits=True)
     anew.queue.restore([*rows, b"\xc1 no row"], anew.now)
     anew.tell(incident(1), incident(2))
@@ -510,7 +510,7 @@ def test_a_restart_goes_on_where_it_was() -> None:
 
 def test_rows_of_a_sink_that_is_gone_are_dropped() -> None:
     scene = Scene(names=("old",)).tell(incident())
-    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
     anew = Scene()
     anew.queue.restore(rows, anew.now)
     assert anew.send() == []
@@ -521,17 +521,17 @@ def test_what_is_over_and_told_is_forgotten_after_a_day() -> None:
     scene.send()
     scene.tell(over(incident(), START + 1))
     scene.send()
-    scene.queue.take_changes()
+    scene.queue.drain_changes()
     assert scene.after(KEPT_S).send() == []
-    assert scene.queue.take_changes() == {("i1", "a"): None}
+    assert scene.queue.drain_changes() == {("i1", "a"): None}
 
 
 def test_changes_that_could_not_be_written_are_written_with_the_next() -> None:
     scene = Scene().tell(incident())
-    changes = scene.queue.take_changes()
-    assert scene.queue.take_changes() == {}
-    scene.queue.keep_changes(changes)
-    assert scene.queue.take_changes() == changes
+    changes = scene.queue.drain_changes()
+    assert scene.queue.drain_changes() == {}
+    scene.queue.restore_changes(changes)
+    assert scene.queue.drain_changes() == changes
 
 
 def test_a_clock_that_is_set_back_does_not_hold_anything_back() -> None:
@@ -563,7 +563,7 @@ def test_a_clock_that_is_set_back_holds_no_reminder_back_behind_what_is_repeated
 def test_a_process_that_begins_on_a_clock_that_was_set_back_reminds_in_time() -> None:
     scene = Scene(Route(remind_s=3600.0)).tell(incident())
     scene.send()
-    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
     after = Scene(Route(remind_s=3600.0)).after(-86400)
     after.queue.restore(rows, after.now)
     assert after.after(3599).send() == []
@@ -602,7 +602,7 @@ def spoken(text: str = "the spare n4 failed quick", node: str = "n4") -> Inciden
 
 
 def test_a_call_without_an_incident_goes_the_way_of_incidents() -> None:
-    night = Quiet(begins="00:00", ends="23:59")
+    night = QuietHours(start="00:00", end="23:59")
     scene = Scene(
         Route(match=("node=n4",), sinks=("a",)),
         Route(min_severity="critical", sinks=("b",)),
@@ -643,9 +643,9 @@ def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> N
     scene.queue.post("a", "undelivered:b", said, scene.now)
     assert len(scene.send()) == 1
     assert scene.after(3600).send() == []
-    scene.queue.take_changes()
+    scene.queue.drain_changes()
     assert scene.after(KEPT_S).send() == []
-    assert scene.queue.take_changes() == {("undelivered:b", "a"): None}
+    assert scene.queue.drain_changes() == {("undelivered:b", "a"): None}
 
 
 @pytest.mark.parametrize("edits", [True, False])
@@ -712,7 +712,7 @@ def test_a_question_that_nobody_answers_is_told_of_with_the_end() -> None:
     scene.tell(later(called(START + 0.1), START + 0.1))
     assert scene.send() == ["opened i1"], "the first message is the question"
     scene.asks = ""
-    line = Moment(START + 1800.0, MomentKind.NOTE, "nobody approved in time")
+    line = TimelineEntry(START + 1800.0, TimelineKind.NOTE, "nobody approved in time")
     known = called(START + 0.1)
     known = later(known, START + 1800.0, timeline=(*known.timeline, line))
     assert scene.after(1800.0).tell(known).send() == []
@@ -733,7 +733,7 @@ def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
     scene.asks = "p1@1.0"
     scene.tell(incident())
     scene.send()
-    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
     after = Scene()
     after.asks = "p1@1.0"
     after.queue.restore(rows, START + 5.0)
@@ -743,7 +743,7 @@ def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
 def called(at: float) -> Incident:
     """The incident, after a person was called at a moment."""
     known = incident()
-    line = Moment(at, MomentKind.CALL, "no spare stands in for n1")
+    line = TimelineEntry(at, TimelineKind.CALL, "no spare stands in for n1")
     return later(known, at, timeline=(*known.timeline, line))
 
 
@@ -808,7 +808,7 @@ def test_a_person_is_called_for_what_was_over_before_anybody_was_told() -> None:
 
 def test_nobody_is_called_late_of_what_is_muted_or_was_done_meanwhile() -> None:
     left = left_to_do(START + 90.0)
-    done = Moment(START + 95.0, MomentKind.NOTE, "n1 takes work again")
+    done = TimelineEntry(START + 95.0, TimelineKind.NOTE, "n1 takes work again")
     scene = Scene().tell(left, muted=True)
     assert scene.send() == []
     over_now = later(left, START + 95.0, timeline=(*left.timeline, done))
@@ -888,7 +888,7 @@ def test_a_call_while_the_end_waits_is_told_at_once_and_is_the_end() -> None:
     scene.end_wait_s = 300.0
     ended = over(incident(), scene.now)
     scene.tell(ended)
-    call = Moment(scene.now + 1, MomentKind.CALL, "look")
+    call = TimelineEntry(scene.now + 1, TimelineKind.CALL, "look")
     called = later(ended, scene.now + 1, timeline=(*ended.timeline, call))
     assert scene.tell(called).send() == ["called i1"]
     scene.end_wait_s = 0.0
@@ -904,7 +904,7 @@ def test_what_nobody_has_heard_is_not_lost_when_the_end_is_taken_back(what: str)
     scene.outcome = NOT_NOW
     scene.after(10)
     if what == "called":
-        call = Moment(scene.now, MomentKind.CALL, "look")
+        call = TimelineEntry(scene.now, TimelineKind.CALL, "look")
         one = later(one, scene.now, timeline=(*one.timeline, call))
     if what == "rose":
         one = later(one, scene.now, severity=Severity.CRITICAL)

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from accelwatch.alerting.delivery.quiet import after_quiet
+from accelwatch.alerting.delivery.quiet_hours import after_quiet_hours
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.config.alerts import Quiet
+from accelwatch.config.alerts import QuietHours
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -35,17 +35,17 @@ def moment(text: str) -> float:
 def test_what_is_not_urgent_waits_for_their_end(
     begins: str, ends: str, now: str, then: str
 ) -> None:
-    quiet = Quiet(begins=begins, ends=ends, zone="Europe/Berlin")
-    assert after_quiet(quiet, Severity.WARNING, moment(now)) == moment(then)
-    assert after_quiet(quiet, Severity.CRITICAL, moment(now)) == moment(now)
+    quiet = QuietHours(start=begins, end=ends, zone="Europe/Berlin")
+    assert after_quiet_hours(quiet, Severity.WARNING, moment(now)) == moment(then)
+    assert after_quiet_hours(quiet, Severity.CRITICAL, moment(now)) == moment(now)
 
 
 def test_from_which_severity_on_nothing_waits() -> None:
-    quiet = Quiet(begins="00:00", ends="23:59", zone="Europe/Berlin", below="warning")
+    quiet = QuietHours(start="00:00", end="23:59", zone="Europe/Berlin", below="warning")
     now = moment("2026-11-22 12:00")
-    assert after_quiet(quiet, Severity.INFO, now) > now
-    assert after_quiet(quiet, Severity.WARNING, now) == now
+    assert after_quiet_hours(quiet, Severity.INFO, now) > now
+    assert after_quiet_hours(quiet, Severity.WARNING, now) == now
 
 
 def test_without_hours_nothing_waits() -> None:
-    assert after_quiet(Quiet(), Severity.INFO, 1.0) == 1.0
+    assert after_quiet_hours(QuietHours(), Severity.INFO, 1.0) == 1.0

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.step import Achieved, Proposal, Refusal, Step, Told, ToldStatus, Wait
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.step import Achieved, Proposal, Refusal, Report, ReportStatus, Step, Wait
 from hook_samples import operation, program, script
 from waiting import wait_until
 
@@ -157,7 +157,7 @@ class Site:
     def intent(self, kind: IntentKind, **more: Any) -> Intent:
         return Intent(
             kind=kind,
-            mark=Mark(incident="i7", token=3),
+            mark=OwnerAnnotation(incident="i7", token=3),
             node="n2",
             deadline=1_800_003_600.0,
             **more,
@@ -181,7 +181,7 @@ def move(site: Site, **more: Any) -> Intent:
     return site.intent(IntentKind.MOVE_JOB, job=job, bad_nodes=("n2",), spare="n3", **more)
 
 
-async def called(made: Any, wanted: Intent) -> tuple[Told, Proposal]:
+async def called(made: Any, wanted: Intent) -> tuple[Report, Proposal]:
     step = made.propose(wanted, await made.observe(wanted))
     assert isinstance(step, Step), step
     told = await made.perform(step, operation(operation=wanted.kind.value))
@@ -205,9 +205,9 @@ def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
         assert {name for name, one in shown.items() if one.jobs} == {"n1", "n2"}
         assert shown["n3"].boot_id == BOOT.read_text().strip()
         told, ending = await called(made, site.intent(IntentKind.QUARANTINE))
-        assert (told.status, type(ending)) == (ToldStatus.DONE, Achieved)
+        assert (told.status, type(ending)) == (ReportStatus.DONE, Achieved)
         told, ending = await called(made, move(site))
-        assert told.status is ToldStatus.DONE, told
+        assert told.status is ReportStatus.DONE, told
         assert told.text == "copy 1 on n1,n3"
         return ending
 
@@ -264,7 +264,7 @@ def test_a_release_takes_our_own_mark_only(site: Site, examples: Path) -> None:
         assert isinstance(refusal, Refusal)
         held.write_text("i7 3\n")
         told, ending = await called(made, wanted)
-        assert (told.status, type(ending)) == (ToldStatus.DONE, Achieved)
+        assert (told.status, type(ending)) == (ReportStatus.DONE, Achieved)
         assert not held.exists()
 
     asyncio.run(scenario())

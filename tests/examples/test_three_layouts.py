@@ -20,7 +20,7 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
-from accelwatch.schema.moments import unix_seconds
+from accelwatch.schema.timestamps import unix_seconds
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes
 from sick_remedies import SickRemedies

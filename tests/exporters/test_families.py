@@ -308,7 +308,7 @@ def test_a_line_begins_with_family_owner_and_labels() -> None:
     assert prefixes.make(row, 'device="d"', ("temperature_celsius", "")) == (
         f'{row.family}{{device="d"}} '
     )
-    assert prefixes.known['device="d"', ("temperature_celsius", 'a"b')] == made
+    assert prefixes.cached['device="d"', ("temperature_celsius", 'a"b')] == made
 
 
 def test_beginnings_of_lines_are_forgotten_when_there_are_too_many(
@@ -319,7 +319,7 @@ def test_beginnings_of_lines_are_forgotten_when_there_are_too_many(
     sizes = []
     for owner in "abc":
         prefixes.make(row, owner, ("power_watts",))
-        sizes.append(len(prefixes.known))
+        sizes.append(len(prefixes.cached))
     assert sizes == [1, 2, 1]
 
 

@@ -22,9 +22,9 @@ from accelwatch_nvidia_smi import (
     query_fields,
     query_gpu,
 )
-from accelwatch_nvidia_smi.answers import moment, token_of, value
+from accelwatch_nvidia_smi.answers import local_time, token_of, value
 from accelwatch_nvidia_smi.leaves import document_fields
-from accelwatch_nvidia_smi.tables import one_line
+from accelwatch_nvidia_smi.tables import single_line
 from machines import GIB, device, mig_view, snapshot, view
 
 MIB = 1 << 20
@@ -315,7 +315,7 @@ def test_what_fields_need_is_the_groups_of_their_quantities() -> None:
 
 
 def test_text_of_others_is_one_line_and_no_formula() -> None:
-    assert one_line("a\nb\r\nc") == "a b c"
+    assert single_line("a\nb\r\nc") == "a b c"
     assert cell("name", telling(model="=SUM(1)")) == "'=SUM(1)"
     assert cell("name", telling(model="-5 C")) == "-5 C"
     assert cell("temperature.gpu.tlimit", telling({("temperature_margin_celsius",): -5})) == "-5"
@@ -408,7 +408,7 @@ def test_processes_that_compute_are_told_with_their_device() -> None:
     ]
     assert apps("used_gpu_memory,timestamp", told, units=False, header=True) == [
         "used_gpu_memory [MiB], timestamp",
-        f"3072, {moment(machines.NOW)}",
+        f"3072, {local_time(machines.NOW)}",
     ]
 
 

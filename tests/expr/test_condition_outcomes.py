@@ -17,8 +17,8 @@ def is_quiet(event: Event) -> bool:
 
 FACTS = Facts(
     absent={("memory_used_bytes",), ("performance_state",), ("partitioning_enabled",)},
-    is_quiet=is_quiet,
-    words={"vendor": {"nvidia"}},
+    has_no_event=is_quiet,
+    values={"vendor": {"nvidia"}},
 )
 
 

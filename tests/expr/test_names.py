@@ -95,6 +95,6 @@ def test_a_rule_knows_the_words_of_a_fleet() -> None:
     hub, agent = rule_names(fleet), rule_names()
     assert set(OWNER_NAMES) | {"node", "node_state"} <= set(agent.identity)
     assert set(fleet.identity) <= set(hub.identity)
-    assert hub.words == fleet.words
-    assert set(fleet.words["state"]) <= set(agent.words["state"])
+    assert hub.values == fleet.values
+    assert set(fleet.values["state"]) <= set(agent.values["state"])
     assert isinstance(hub.resolve("labels", ("rack",)), Resolved)

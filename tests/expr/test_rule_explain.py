@@ -4,9 +4,9 @@ import math
 
 from accelwatch.expr import MISSING, UNKNOWN, Key
 from accelwatch.expr.cost import Cost
-from accelwatch.expr.explain import Part, explain
+from accelwatch.expr.explain import Component, explain
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.scene import HOST, Keeper, Scene
+from accelwatch.expr.scene import HOST, RuleHistory, Scene
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.metrics import Series
 from rule_worlds import NOW, World
@@ -35,7 +35,7 @@ class Reasoned:
         return "stale"
 
 
-def explained(text: str, world: World, share: float | None = None) -> list[Part]:
+def explained(text: str, world: World, share: float | None = None) -> list[Component]:
     return explain(text, compile_rule(text).tree, Reasoned(world, share))
 
 
@@ -115,7 +115,7 @@ def test_an_event_that_never_was_is_no_unknown_event() -> None:
 def test_an_agent_says_how_much_of_a_window_there_is() -> None:
     text = 'avg(power_watts, "5m") < 100'
     rule = compile_rule(text)
-    keeper = Keeper(rule.needs, 1.0)
+    keeper = RuleHistory(rule.needs, 1.0)
     lookups: dict[str, Lookup] = {HOST: lambda key: MISSING, "gpu0": lambda key: 50.0}
     for at in range(1000, 1124):
         keeper.sample(float(at), "gpu0", lookups["gpu0"])

@@ -87,8 +87,8 @@ def test_windows_of_a_series_share_what_is_kept() -> None:
 def test_a_counter_that_changed_needs_its_growth_only() -> None:
     energy = ("energy_joules_total",)
     changed = WindowNeed(WindowKind.CHANGED, energy, 3600)
-    assert changed.parts == WindowNeed(WindowKind.INCREASE, energy, 3600).parts
-    assert len(WindowNeed(WindowKind.CHANGED, POWER, 3600).parts) == 3
+    assert changed.components == WindowNeed(WindowKind.INCREASE, energy, 3600).components
+    assert len(WindowNeed(WindowKind.CHANGED, POWER, 3600).components) == 3
 
 
 def test_windows_that_take_too_much_are_refused_by_name() -> None:

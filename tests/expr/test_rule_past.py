@@ -8,11 +8,11 @@ import pytest
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Value
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
-from accelwatch.expr.heard import MOST_REMEMBERED, Heard
+from accelwatch.expr.event_history import MOST_REMEMBERED, EventHistory
 from accelwatch.expr.needs import EventNeed, WindowNeed
 from accelwatch.expr.past import Past, quantile
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
-from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.event import Category, ErrorEvent
 
@@ -157,7 +157,7 @@ def pattern(text: str) -> EventPattern:
 
 def test_events_by_code_and_device() -> None:
     fatal, any_one = pattern('event("xid", code in [48, 79])'), pattern('event("xid")')
-    heard = Heard([EventNeed(fatal, 60), EventNeed(any_one, 0)])
+    heard = EventHistory([EventNeed(fatal, 60), EventNeed(any_one, 0)])
     heard.add(xid(79, NOW - 5), NOW)
     heard.add(xid(63, NOW - 3), NOW)
     heard.add(xid(48, NOW - 1, ""), NOW)
@@ -173,7 +173,7 @@ def test_events_by_code_and_device() -> None:
 
 def test_an_event_told_again_is_no_other_event() -> None:
     each = pattern('count("xid", within="1h") > 1')
-    heard = Heard([EventNeed(each, 3600)])
+    heard = EventHistory([EventNeed(each, 3600)])
     for _ in range(3):
         heard.add(xid(79, NOW - 5), NOW)
     assert heard.occurrences("gpu0", each, NOW - 3600) == 1
@@ -184,7 +184,7 @@ def test_an_event_told_again_is_no_other_event() -> None:
 
 def test_an_event_of_the_future_happened_now() -> None:
     each = pattern('event("xid")')
-    heard = Heard([EventNeed(each, 0)])
+    heard = EventHistory([EventNeed(each, 0)])
     heard.add(xid(79, NOW + 3600), NOW)
     heard.add(xid(79, math.nan), NOW)
     assert heard.last("gpu0", each) == NOW
@@ -192,7 +192,7 @@ def test_an_event_of_the_future_happened_now() -> None:
 
 def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
     plain, forged = pattern('event("xid")'), pattern('event("xid", trusted == False)')
-    heard = Heard([EventNeed(plain, 0), EventNeed(forged, 0)])
+    heard = EventHistory([EventNeed(plain, 0), EventNeed(forged, 0)])
     heard.add(xid(79, NOW, trusted=False), NOW)
     assert heard.last("gpu0", plain) == -math.inf
     assert heard.last("gpu0", forged) == NOW
@@ -216,7 +216,7 @@ def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
 )
 def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
     each = pattern(text)
-    heard = Heard([EventNeed(each, 0)])
+    heard = EventHistory([EventNeed(each, 0)])
     told = ErrorEvent(code=code, category=Category.HANG, time=NOW, text="", source="kernel_log")
     heard.add(told, NOW)
     assert (heard.last("gpu0", each) == NOW) is expected
@@ -231,7 +231,7 @@ def lookup(values: dict[Key, Value]) -> Lookup:
 
 def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Value]) -> Scene:
     """A node whose devices have had the same powers for 100 s."""
-    keeper = Keeper(rule.needs, 1.0)
+    keeper = RuleHistory(rule.needs, 1.0)
     lookups = {HOST: lookup(host)}
     for index, power in enumerate(powers):
         told: dict[Key, Value] = {"vendor": "nvidia", "model": "H100"}
@@ -272,16 +272,16 @@ def test_rules_over_a_node(text: str, expected: list[object]) -> None:
 def test_events_reach_the_rules_of_a_device() -> None:
     rule = compile_rule('event("xid", code == 79, within="10s") and since("xid") < 6')
     scene = node_of(rule, [1.0, 2.0], {})
-    scene.keeper.heard.add(xid(79, NOW - 5), NOW)
+    scene.history.events.add(xid(79, NOW - 5), NOW)
     assert [rule.evaluate(one) for one in scene.members] == [True, False]
-    later = Scene(scene.keeper, scene.lookups, at=1.0, now=NOW + 6)
+    later = Scene(scene.history, scene.lookups, at=1.0, now=NOW + 6)
     assert [rule.evaluate(one) for one in later.members] == [False, False]
 
 
 @pytest.mark.parametrize(("share", "expected"), [("0", 134.5), ("0.5", 159.5), ("1", 184.5)])
 def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) -> None:
     rule = compile_rule_value(f'quantile(power_watts, {share}, "1m")')
-    keeper = Keeper(rule.needs, 1.0)
+    keeper = RuleHistory(rule.needs, 1.0)
     for at, power in RAMP:
         keeper.sample(at, "gpu0", lookup({POWER: power}))
     scene = Scene(keeper, {HOST: lookup({}), "gpu0": lookup({})}, at=199.0, now=NOW)
@@ -291,7 +291,7 @@ def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) 
 def test_another_device_has_no_past() -> None:
     rule = compile_rule('avg(power_watts, "1m") == 700')
     scene = node_of(rule, [700.0], {})
-    scene.keeper.forget("gpu0")
+    scene.history.forget("gpu0")
     assert rule.evaluate(scene.members[0]) is UNKNOWN
 
 

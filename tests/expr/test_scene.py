@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -37,13 +37,13 @@ def told(**values: Value) -> Lookup:
     return lookup
 
 
-def fed(keeper: Keeper, device: str = "a", times: int = 60, **values: Value) -> Keeper:
+def fed(keeper: RuleHistory, device: str = "a", times: int = 60, **values: Value) -> RuleHistory:
     for at in range(times):
         keeper.sample(float(at), device, told(**values))
     return keeper
 
 
-def scene(keeper: Keeper, at: float = 59.0, **more: object) -> Scene:
+def scene(keeper: RuleHistory, at: float = 59.0, **more: object) -> Scene:
     lookups = {
         HOST: told(host_blocked_processes=3),
         "a": told(power_watts=100, vendor="nvidia", model="H100"),
@@ -58,7 +58,7 @@ def average(of: Scene, device: str = "a") -> float | None:
 
 
 def test_windows_that_are_another_than_before_are_told() -> None:
-    keeper = Keeper(needs(*RULES), 1.0)
+    keeper = RuleHistory(needs(*RULES), 1.0)
     assert keeper.sample(0.0, "a", told()) == []
     changes = [keeper.sample(float(at), "a", told(power_watts=100)) for at in range(1, 60)]
     assert [len(one) for one in changes].count(1) == 1
@@ -68,7 +68,7 @@ def test_windows_that_are_another_than_before_are_told() -> None:
 
 
 def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
-    keeper = Keeper(needs(*RULES), 1.0)
+    keeper = RuleHistory(needs(*RULES), 1.0)
     fed(keeper, "a", power_watts=100, host_blocked_processes=7)
     fed(keeper, HOST, power_watts=100, host_blocked_processes=7)
     assert keeper.past("a", POWER) is not None
@@ -79,8 +79,8 @@ def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
 
 
 def test_another_device_in_the_same_place_begins_with_nothing() -> None:
-    keeper = fed(fed(Keeper(needs(*RULES), 1.0), power_watts=100), "b", power_watts=200)
-    keeper.heard.add(EVENT, 100.0)
+    keeper = fed(fed(RuleHistory(needs(*RULES), 1.0), power_watts=100), "b", power_watts=200)
+    keeper.events.add(EVENT, 100.0)
     pattern = next(iter(needs(*RULES).events)).pattern
     assert Device(scene(keeper), "a").last(pattern) == 90.0
     keeper.forget("a")
@@ -102,15 +102,15 @@ def test_another_device_in_the_same_place_begins_with_nothing() -> None:
 def test_what_is_kept_goes_on_under_other_rules_that_need_the_same_of_it(
     rules: tuple[str, ...], interval_s: float, kept: bool
 ) -> None:
-    before = fed(Keeper(needs(*RULES), 1.0), power_watts=100)
-    keeper = Keeper(needs(*rules), interval_s)
-    keeper.take_over(before)
+    before = fed(RuleHistory(needs(*RULES), 1.0), power_watts=100)
+    keeper = RuleHistory(needs(*rules), interval_s)
+    keeper.adopt(before)
     assert (keeper.past("a", POWER) is before.past("a", POWER)) is kept
     assert (average(scene(keeper)) == 100.0) is kept
 
 
 def test_a_window_is_worked_out_once() -> None:
-    keeper = fed(Keeper(needs(*RULES), 1.0), power_watts=100)
+    keeper = fed(RuleHistory(needs(*RULES), 1.0), power_watts=100)
     now = scene(keeper)
     assert average(now) == 100.0
     keeper.sample(59.5, "a", told(power_watts=9000))
@@ -119,13 +119,13 @@ def test_a_window_is_worked_out_once() -> None:
 
 
 def test_coverage_is_the_share_of_the_samples_that_there_are() -> None:
-    keeper = fed(Keeper(needs(*RULES), 1.0), times=30, power_watts=100)
+    keeper = fed(RuleHistory(needs(*RULES), 1.0), times=30, power_watts=100)
     assert Device(scene(keeper, at=59.0), "a").coverage(POWER, 60) == pytest.approx(0.5, abs=0.1)
     assert Device(scene(keeper), "c").coverage(POWER, 60) is None
 
 
 def test_devices_of_a_node_and_of_a_model_belong_together() -> None:
-    now = scene(Keeper(needs(*RULES), 1.0))
+    now = scene(RuleHistory(needs(*RULES), 1.0))
     a, b, c = now.members
     node, model = a.group("node"), a.group("model")
     assert node is not None
@@ -144,7 +144,7 @@ def test_devices_of_a_node_and_of_a_model_belong_together() -> None:
 
 
 def test_the_node_itself_looks_at_all_its_devices_and_is_of_no_model() -> None:
-    now = scene(Keeper(needs(*RULES), 1.0))
+    now = scene(RuleHistory(needs(*RULES), 1.0))
     host = Device(now, HOST)
     whole = host.group("node")
     assert whole is not None
@@ -155,20 +155,20 @@ def test_the_node_itself_looks_at_all_its_devices_and_is_of_no_model() -> None:
 
 
 def test_a_device_that_is_not_there_belongs_to_nobody() -> None:
-    gone = Device(scene(Keeper(needs(*RULES), 1.0)), "z")
+    gone = Device(scene(RuleHistory(needs(*RULES), 1.0)), "z")
     assert gone.group("node") is None
     assert gone.lookup("model") is MISSING
 
 
 def test_what_nobody_listened_to_is_not_known() -> None:
-    keeper = Keeper(needs(*RULES, 'count("xid", within="1h") > 3'), 1.0)
+    keeper = RuleHistory(needs(*RULES, 'count("xid", within="1h") > 3'), 1.0)
     pattern = next(iter(needs(*RULES).events)).pattern
     deaf, heard = scene(keeper, listened=False), scene(keeper)
     assert Device(heard, "a").last(pattern) == float("-inf")
     assert Device(deaf, "a").last(pattern) is None
     assert Device(heard, "a").occurrences(pattern, 3600) == 0
     assert Device(deaf, "a").occurrences(pattern, 3600) is None
-    keeper.heard.add(EVENT, 100.0)
+    keeper.events.add(EVENT, 100.0)
     assert Device(deaf, "a").last(pattern) == 90.0
     assert Device(heard, "a").occurrences(pattern, 10) == 1
     assert Device(heard, "a").occurrences(pattern, 9) == 0
@@ -177,7 +177,7 @@ def test_what_nobody_listened_to_is_not_known() -> None:
 
 
 def test_another_rule_and_reasons_are_asked_for_with_the_device() -> None:
-    keeper = Keeper(needs(*RULES), 1.0)
+    keeper = RuleHistory(needs(*RULES), 1.0)
     assert Device(scene(keeper), "a").firing("r") is None
     assert Device(scene(keeper), "a").absence(POWER) == ""
     now = scene(keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_said)
@@ -193,9 +193,9 @@ def _said(device: str, key: Key) -> str:
 
 
 def test_who_asks_no_more_lets_go_of_everything() -> None:
-    now = scene(Keeper(needs(*RULES), 1.0))
+    now = scene(RuleHistory(needs(*RULES), 1.0))
     assert now.members[0].group("node") is not None
     one = now.members[0]
-    now.end()
+    now.close()
     assert now.members == ()
     assert one.group("node") is None

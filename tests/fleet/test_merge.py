@@ -68,7 +68,7 @@ def streams(sources: Sources) -> list[Result]:
 
 def _streamed(views: Sequence[DeviceView]) -> dict[str, FleetDevice]:
     source = TargetSource(targets_of(["n01"])[0], ColumnStore())
-    source.begin_stream()
+    source.start_stream()
     for message, size in FrameReader(1 << 20).feed(stream_bytes(machines.snapshot(*views))):
         source.accept(message, size, machines.NOW, 0.0)
     return source.devices

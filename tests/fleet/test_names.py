@@ -8,11 +8,11 @@ from accelwatch.fleet.api.groups import check_grouping
 from accelwatch.fleet.api.names import condition as hub_condition
 from accelwatch.fleet.names import GONE, NODE_SEVERITY, SHOWN_STATES, NodeState
 from accelwatch.fleet.picture import grouping
-from accelwatch.fleet.wire import DevicePlace
+from accelwatch.fleet.wire import DeviceSlot
 from accelwatch.schema.device import UP
+from accelwatch.schema.device_status import BAD, WORST_FIRST, effective_state, severity
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import OWNER_NAMES, Owner
-from accelwatch.schema.standing import BAD, WORST_FIRST, severity, standing
 from accelwatch.tui.fleet import filters
 from fleets import place_of
 
@@ -35,7 +35,7 @@ def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: s
     fields = {"job": "job_id"}
     assert fields.get(name, name) in Owner.__struct_fields__
     assert name in DeviceRow.__struct_fields__
-    assert name in DevicePlace.__struct_fields__
+    assert name in DeviceSlot.__struct_fields__
     check_grouping(name, [])
     assert name in grouping.choices([])
     assert grouping.by_device(name, [])
@@ -44,7 +44,7 @@ def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: s
     group = grouping.group_of(name, [])
     assert group is not None
     assert group(place) == "special"
-    assert filters._words(place).count("special") == 1
+    assert filters._searched_texts(place).count("special") == 1
 
 
 def test_every_state_of_a_fleet_has_its_place_among_the_worst() -> None:
@@ -61,4 +61,4 @@ def test_the_health_of_a_device_that_answers_says_more_than_its_state(
     state: str, health: Health
 ) -> None:
     ill = health in (Health.DEGRADED, Health.FAILED)
-    assert standing(state, health) == (health if ill and state in UP else state)
+    assert effective_state(state, health) == (health if ill and state in UP else state)

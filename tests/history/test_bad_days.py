@@ -68,8 +68,8 @@ def test_an_archive_reads_after_kills_at_any_moment(tmp_path: Path) -> None:
 
 def test_what_a_kill_between_merge_and_removal_left_counts_once(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", steady(minutes=30), before=DAY + 1_800_000)
-    part = layout.part_file(folder, DEVICES, DAY, DAY + 1_800_000)
-    whole = layout.part_file(folder, DEVICES, DAY, DAY + layout.SPAN_MS)
+    part = layout.chunk_file(folder, DEVICES, DAY, DAY + 1_800_000)
+    whole = layout.chunk_file(folder, DEVICES, DAY, DAY + layout.SPAN_MS)
     whole.write_bytes(part.read_bytes())
     assert rows_of(folder) == 30 * 2 * 4
     writer(folder).close(DAY + 1_800_000)
@@ -107,7 +107,7 @@ def test_a_damaged_part_does_not_stop_the_writer(
     folder = tmp_path / "a"
     write(folder, steady(minutes=5), before=DAY + 300_000)
     write(folder, steady(minutes=5, start=DAY + 300_000), before=DAY + 600_000)
-    layout.part_file(folder, DEVICES, DAY, DAY + 300_000).write_bytes(b"no Parquet")
+    layout.chunk_file(folder, DEVICES, DAY, DAY + 300_000).write_bytes(b"no Parquet")
     writer(folder).close(DAY + 86_400_000)
     assert rows_of(folder) == 40
     assert "damaged and was put aside" in caplog.text

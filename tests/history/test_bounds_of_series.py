@@ -154,13 +154,13 @@ def test_columns_that_wait_beyond_the_bound_go_and_no_rows(
 
 def test_much_that_waits_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = writer_of(tmp_path)
-    assert not archive.holds_much
+    assert not archive.is_backlogged
     archive.add(_batch(0))
-    assert not archive.holds_much
+    assert not archive.is_backlogged
     monkeypatch.setattr(writer, "MANY_CELLS", 20)
-    assert archive.holds_much
+    assert archive.is_backlogged
     archive.close(DAY + DAY_MS)
-    assert not archive.holds_much
+    assert not archive.is_backlogged
 
 
 def test_a_row_group_that_no_archive_writes_is_not_read(

@@ -86,11 +86,11 @@ def test_who_was_heard_when_whatever_the_order_of_the_look(folder: Path, backwar
     parts = [(table, group) for table in (DEVICES, NODES) for group in groups_of(folder, table)]
     for table, group in reversed(parts) if backwards else parts:
         presence.add(table, group)
-    seen = presence.seen(DAY + 3 * HOUR)
+    seen = presence.last_seen(DAY + 3 * HOUR)
     last = dict(zip(seen.entities, seen.last.tolist(), strict=True))
     assert last["node000", ""] == last["node000", "nvidia:GPU-0-0"] == DAY + 59 * 60_000
     assert last["node001", ""] == DAY + 59 * 60_000 + 100
-    since = presence.seen(DAY + 3 * HOUR, since=DAY + 2 * HOUR)
+    since = presence.last_seen(DAY + 3 * HOUR, since=DAY + 2 * HOUR)
     assert set(since.last.tolist()) == {-1}
     ends = [(DAY + 59 * 60_000 + 100, DAY + 5 * HOUR)]
     ends.append((DAY + 6 * HOUR - 60_000 + 100, DAY + _DAY_MS))
@@ -105,5 +105,8 @@ def test_rows_in_no_order_are_heard_all_the_same(tmp_path: Path) -> None:
     presence = Presence(gap_ms=300_000)
     for group in groups_of(folder):
         presence.add(DEVICES, group)
-    assert presence.seen(DAY + HOUR).last.tolist() == [DAY + 59 * 60_000, DAY + 59 * 60_000 + 100]
+    assert presence.last_seen(DAY + HOUR).last.tolist() == [
+        DAY + 59 * 60_000,
+        DAY + 59 * 60_000 + 100,
+    ]
     assert presence.silences() == []

@@ -46,7 +46,7 @@ class Site:
         self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
 
     async def begin(self, folder: Path | None = None) -> "Site":
-        await self.incident_store.begin(folder, RuleSet(rules=RULES, digest="d"), self.now)
+        await self.incident_store.start(folder, RuleSet(rules=RULES, digest="d"), self.now)
         return self
 
     async def say(self, transition: Transition, rule_id: str, at_s: float, entity: Entity) -> None:
@@ -63,7 +63,7 @@ class Site:
         return [
             one.rule
             for one in self.incident_store.open
-            if self.incident_store.is_told_by_another(one)
+            if self.incident_store.is_covered_by_leader(one)
         ]
 
 
@@ -72,7 +72,7 @@ def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | No
         site = await Site(jobs).begin()
         for one in said:
             await site.say(*one)
-        await site.incident_store.end()
+        await site.incident_store.stop()
         return site
 
     return asyncio.run(story())
@@ -172,7 +172,7 @@ def test_a_leader_that_is_muted_tells_for_nobody() -> None:
         await site.incident_store.unmute("s9", "ana")
         assert site.quiet() == ["other"]
         assert set(site.told) == {"i1", "i2"}
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
 
@@ -182,14 +182,14 @@ def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
         first = await Site().begin(tmp_path)
         await first.say(FIRED, "warn", 0, ONE)
         await first.say(FIRED, "other", 60, ONE)
-        await first.incident_store.end()
+        await first.incident_store.stop()
         again = await Site().begin(tmp_path)
         assert again.follows == {"warn": "", "other": "i1"}
         await again.say(FIRED, "hint", 90, ONE)
         assert again.follows["hint"] == "i1"
         await again.say(CLEARED, "warn", 100, ONE)
         assert again.follows == {"other": "", "hint": "i2"}
-        await again.incident_store.end()
+        await again.incident_store.stop()
 
     asyncio.run(story())
 
@@ -198,7 +198,7 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
     causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
     site = play(*((FIRED, "hint", 0, device(f"n{at:03d}")) for at in range(300)))
     assert len(causes.step(site.incident_store.open, START)) == 300
-    assert causes.take_moves() == {}
+    assert causes.drain_moves() == {}
     assert all(len(causes.near(one)) == 1 for one in site.incident_store.open)
 
 
@@ -211,7 +211,7 @@ def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
             await site.say(FIRED, rule_id, at * 5.0, device("n1"))
             said = causes.step(site.told.values(), START + at * 5.0)
             told += [f"{one.incident.rule} {level_of(one.incident)}" for one in said]
-        await site.incident_store.end()
+        await site.incident_store.stop()
         return told
 
     assert asyncio.run(story()) == ["hint info", "warn watch", "lost alert"]
@@ -227,7 +227,7 @@ def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
             said = causes.step(site.told.values(), START + at * 5.0)
             told += [(one.incident.id, one.incident.storm) for one in said]
         told += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
-        await site.incident_store.end()
+        await site.incident_store.stop()
         return told
 
     assert asyncio.run(story()) == [("i1", False), ("i11", True)]
@@ -289,8 +289,8 @@ def test_of_many_the_next_one_leads_and_all_follow_it() -> None:
     kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
     said = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
     causes.step(kept.step(said, START), START)
-    assert causes.take_moves() == {f"i{at}": "i1" for at in range(2, 601)}
+    assert causes.drain_moves() == {f"i{at}": "i1" for at in range(2, 601)}
     ended = kept.step([change(CLEARED, 5, rule_id="warn", entity=device("n1", 0))], START + 5)
     causes.step(ended, START + 5)
     rest = {f"i{at}" for at in range(2, 601)} - {"i10"}
-    assert causes.take_moves() == {"i10": "", **dict.fromkeys(rest, "i10")}
+    assert causes.drain_moves() == {"i10": "", **dict.fromkeys(rest, "i10")}

@@ -8,7 +8,7 @@ import pytest
 from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
-    MomentKind,
+    TimelineKind,
 )
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.rules.document import Advice
@@ -145,7 +145,7 @@ def test_a_group_grows_beyond_its_span() -> None:
     fire(kept, 0, "n1", "n2", "n3")
     (group,) = groups(fire(kept, 2000, "n4"))
     assert group.nodes == ("n1", "n2", "n3", "n4")
-    assert group.timeline[-1].kind is MomentKind.GREW
+    assert group.timeline[-1].kind is TimelineKind.GREW
     assert group.title == "Title of gpu.lost: 4 nodes at once, rack r1"
     assert groups(kept.step([], START + 2001)) == []
 

@@ -8,11 +8,11 @@ import pytest
 
 from accelwatch.alerting.incidents.incident import (
     ENGINE,
-    MOST_MOMENTS,
+    MOST_TIMELINE_ENTRIES,
     Facts,
     Incident,
     IncidentState,
-    MomentKind,
+    TimelineKind,
     notes,
 )
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
@@ -41,7 +41,7 @@ def manager(
     )
 
 
-def kinds(incident: Incident) -> list[MomentKind]:
+def kinds(incident: Incident) -> list[TimelineKind]:
     return [moment.kind for moment in incident.timeline]
 
 
@@ -51,7 +51,7 @@ def test_a_rule_that_fires_opens_an_incident() -> None:
     assert (incident.since, incident.opened) == (START, START + 10)
     assert (incident.nodes, incident.facts.device_name) == (("n1",), "nvidia0")
     assert (incident.state, incident.what_to_do) == (IncidentState.OPEN, "reboot the node")
-    assert kinds(incident) == [MomentKind.OPENED]
+    assert kinds(incident) == [TimelineKind.OPENED]
 
 
 def test_an_entity_without_a_node_has_those_of_its_facts() -> None:
@@ -91,7 +91,7 @@ def test_the_worse_rule_leads() -> None:
     kept.step([change(FIRED, 0, rule_id="a")], START)
     (incident,) = kept.step([change(FIRED, 5, rule_id="b")], START + 5)
     assert (incident.rule, incident.rules, incident.severity) == ("b", ("b", "a"), "critical")
-    assert kinds(incident)[-1] is MomentKind.ROSE
+    assert kinds(incident)[-1] is TimelineKind.ROSE
 
 
 def test_other_entities_and_other_families_are_other_incidents() -> None:
@@ -111,7 +111,7 @@ def test_within_its_cool_down_it_is_the_same_incident() -> None:
     (incident,) = kept.step([change(FIRED, 699)], START + 699)
     assert (incident.id, incident.reopened, incident.closed) == ("i1", 1, None)
     assert incident.is_open
-    assert kinds(incident)[-1] is MomentKind.REOPENED
+    assert kinds(incident)[-1] is TimelineKind.REOPENED
 
 
 def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
@@ -119,7 +119,7 @@ def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.step([change(FIRED, 300)], START + 300)
     assert (incident.id, incident.rules) == ("i1", ("gpu.lost",))
-    assert kinds(incident) == [MomentKind.OPENED, MomentKind.AGAIN]
+    assert kinds(incident) == [TimelineKind.OPENED, TimelineKind.AGAIN]
 
 
 def test_after_its_cool_down_it_is_another() -> None:
@@ -168,7 +168,7 @@ def test_being_blind_is_part_of_the_history_and_closes_nothing() -> None:
     kept.step([change(BLIND, 700)], START + 700)
     (incident,) = kept.step([change(SEEING, 800)], START + 800)
     assert incident.is_open
-    assert kinds(incident) == [MomentKind.OPENED, MomentKind.BLIND, MomentKind.SEEING]
+    assert kinds(incident) == [TimelineKind.OPENED, TimelineKind.BLIND, TimelineKind.SEEING]
 
 
 def test_being_blind_before_it_fired_is_no_incident() -> None:
@@ -180,7 +180,7 @@ def test_an_incident_whose_rule_is_gone_stays_and_says_so_once() -> None:
     kept.step([change(FIRED, 0)], START)
     (incident,) = kept.set_rules({}, START + 60)
     assert incident.is_open
-    assert kinds(incident)[-1] is MomentKind.ORPHANED
+    assert kinds(incident)[-1] is TimelineKind.ORPHANED
     assert kept.set_rules({}, START + 61) == []
     closed = kept.close("i1", START + 90, "operator", "rule removed")
     assert closed is not None
@@ -218,8 +218,8 @@ def test_a_long_history_keeps_its_beginning_and_its_end() -> None:
         kept.step([change(FIRED, 20 * at)], START + 20 * at)
         kept.step([change(CLEARED, 20 * at + 10)], START + 20 * at + 10)
     (incident,) = kept.step([change(FIRED, 9000)], START + 9000)
-    assert len(incident.timeline) == MOST_MOMENTS
-    assert incident.timeline[0].kind is MomentKind.OPENED
+    assert len(incident.timeline) == MOST_TIMELINE_ENTRIES
+    assert incident.timeline[0].kind is TimelineKind.OPENED
     assert incident.timeline[-1].time == START + 9000
 
 
@@ -233,7 +233,7 @@ def test_a_rule_of_several_that_is_gone_leaves_the_incident_to_the_others() -> N
     kept = manager(rule("a", family="f"), rule("b", family="f"))
     kept.step([change(FIRED, 0, rule_id="a"), change(FIRED, 0, rule_id="b")], START)
     (incident,) = kept.set_rules({"a": rule("a", family="f")}, START + 5)
-    assert (incident.rules, kinds(incident)[-1]) == (("a",), MomentKind.NOTE)
+    assert (incident.rules, kinds(incident)[-1]) == (("a",), TimelineKind.NOTE)
     (incident,) = kept.step([change(CLEARED, 9, rule_id="a")], START + 9)
     assert not incident.is_open
 
@@ -242,7 +242,7 @@ def test_a_rule_that_has_joined_another_family_is_gone_from_its_incident() -> No
     kept = manager(rule("a", family="f"))
     kept.step([change(FIRED, 0, rule_id="a")], START)
     (incident,) = kept.set_rules({"a": rule("a", family="g")}, START + 5)
-    assert kinds(incident)[-1] is MomentKind.ORPHANED
+    assert kinds(incident)[-1] is TimelineKind.ORPHANED
 
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
@@ -270,8 +270,8 @@ def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
     (incident,) = kept.open
     of_people = [moment.text for moment in incident.timeline if moment.actor == "kim"]
     assert of_people == [f"note {at}" for at in range(10, 200, 10)]
-    assert len(incident.timeline) == MOST_MOMENTS
-    assert incident.timeline[0].kind is MomentKind.OPENED
+    assert len(incident.timeline) == MOST_TIMELINE_ENTRIES
+    assert incident.timeline[0].kind is TimelineKind.OPENED
     assert incident.timeline[-1].text == "note 199"
     assert [one.time for one in incident.timeline] == sorted(one.time for one in incident.timeline)
 
@@ -279,11 +279,11 @@ def test_notes_of_people_never_fall_out_of_a_long_history() -> None:
 def test_however_many_notes_there_are_the_newest_of_the_engine_stays() -> None:
     kept = manager()
     kept.step([change(FIRED, 0)], START)
-    for at in range(MOST_MOMENTS + 50):
+    for at in range(MOST_TIMELINE_ENTRIES + 50):
         kept.note("i1", START + at, "kim", f"note {at}")
     for at in range(50):
         kept.note("i1", START + 1000 + at, ENGINE, f"line {at}")
     (incident,) = kept.open
-    assert notes(incident) == MOST_MOMENTS + 50
+    assert notes(incident) == MOST_TIMELINE_ENTRIES + 50
     of_engine = [moment for moment in incident.timeline if not moment.of_person]
-    assert (of_engine[0].kind, of_engine[-1].text) == (MomentKind.OPENED, "line 49")
+    assert (of_engine[0].kind, of_engine[-1].text) == (TimelineKind.OPENED, "line 49")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident import MOST_NOTES, Facts, Incident, MomentKind
+from accelwatch.alerting.incidents.incident import MOST_NOTES, Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.incident_store import IncidentStore, Line
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
@@ -50,7 +50,7 @@ class Site:
     async def begin(self, folder: Path | None, now: float = START) -> "Site":
         self.now = now
         loaded = RuleSet(rules=self.rules, files=(), digest="d")
-        await self.incident_store.begin(folder, loaded, now)
+        await self.incident_store.start(folder, loaded, now)
         return self
 
     async def fire(self, node: str, at_s: float = 0.0) -> None:
@@ -59,7 +59,7 @@ class Site:
     async def at(self, now: float) -> "Site":
         """Let time go on."""
         self.now = now
-        await self.incident_store.look_at_mutes()
+        await self.incident_store.refresh_mutes()
         return self
 
     def told(self) -> list[tuple[str, bool]]:
@@ -89,7 +89,7 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
         assert site.told() == []
         await site.at(ENDS)
         assert site.told() == [("i1", False)]
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -106,7 +106,7 @@ def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: 
         assert site.told() == [("i1", False)]
         with pytest.raises(UnmetError, match="no silence or maintenance 's9'"):
             await site.incident_store.unmute("s9", "ben")
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -121,7 +121,7 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         )
         await first.incident_store.mute(window)
         await first.incident_store.unmute("m10", "ben")
-        await first.incident_store.end()
+        await first.incident_store.stop()
 
         again = await Site().begin(tmp_path, START + 5)
         assert [each.id for each in again.incident_store.muting.silences] == ["s9"]
@@ -129,11 +129,11 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         (open_,) = again.incident_store.open
         assert again.incident_store.mute_of(open_) is not None
         assert again.incident_store.next_id("s") == "s11"
-        await again.incident_store.end()
+        await again.incident_store.stop()
 
         over = await Site().begin(tmp_path, ENDS)
         assert over.incident_store.muting.silences == []
-        await over.incident_store.end()
+        await over.incident_store.stop()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         journal.verify()
         actors = [entry.actor for entry in journal.entries() if entry.actor != "engine"]
@@ -155,7 +155,7 @@ def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) ->
         assert [each.id for each in site.incident_store.closed] == ["i1"]
         with pytest.raises(UnmetError, match="no incident 'i1' is open"):
             await site.incident_store.close("i1", "ana", "replaced")
-        await site.incident_store.end()
+        await site.incident_store.stop()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()] == ["engine", "engine", "ana"]
         journal.close()
@@ -182,8 +182,8 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
         }
         assert (told["i1"][-2:], told["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
         kinds = {one.id: one.timeline[-1].kind for one in site.incident_store.open}
-        assert kinds == {"i1": MomentKind.CALL, "i2": MomentKind.NOTE}
-        await site.incident_store.end()
+        assert kinds == {"i1": TimelineKind.CALL, "i2": TimelineKind.NOTE}
+        await site.incident_store.stop()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]
         journal.close()
@@ -216,7 +216,7 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
             "looked at",
         ]
         assert known.left_to_do == ""
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -242,7 +242,7 @@ def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path)
         await writer.close()
         assert await site.incident_store.mute(silence()) == "the journal is closed"
         assert [each.id for each in site.incident_store.muting.silences] == ["s9"]
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -254,10 +254,10 @@ def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> No
         await asyncio.gather(
             site.incident_store.mute(silence()),
             site.incident_store.close("i1", "ana", "replaced"),
-            site.incident_store.look_at_mutes(),
+            site.incident_store.refresh_mutes(),
         )
         assert [each.is_open for each in site.states] == [True, True, False]
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -272,7 +272,7 @@ def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> 
         await site.incident_store.mute(late)
         await site.fire("n1", 9)
         assert site.told() == [("i1", True)]
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     play(story)
 
@@ -311,11 +311,11 @@ def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
         site = await Site().begin(None)
         await site.incident_store.step([change(FIRED, 0)], START)
         lines = [Line("i1", "kim", f"note {at}") for at in range(MOST_NOTES)]
-        assert site.incident_store.takes_notes("i1")
+        assert site.incident_store.accepts_notes("i1")
         await site.incident_store.note(lines)
         with pytest.raises(UsageError, match=f"i1 has {MOST_NOTES} notes already"):
-            site.incident_store.takes_notes("i1")
-        await site.incident_store.end()
+            site.incident_store.accepts_notes("i1")
+        await site.incident_store.stop()
 
     asyncio.run(story())
 
@@ -344,8 +344,8 @@ def _after_a_restart(folder: Path, now: float) -> IncidentStore:
     incident_store = IncidentStore({"gpu.lost": rule()}, lambda _: Facts(), wall=lambda: now)
 
     async def begin() -> None:
-        await incident_store.begin(folder / "copy", RuleSet(rules={}), now)
-        await incident_store.end()
+        await incident_store.start(folder / "copy", RuleSet(rules={}), now)
+        await incident_store.stop()
 
     asyncio.run(begin())
     return incident_store
@@ -367,7 +367,7 @@ def test_a_silence_that_could_not_be_written_is_written_later(
         await site.incident_store.check_journal(START + 10)
         assert not site.incident_store.problems
         await site.incident_store.check_journal(START + 15)
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
     file = JournalFile(tmp_path / FILE, read_only=True)
@@ -395,7 +395,7 @@ def test_so_is_an_incident_that_a_person_closed(
         await site.incident_store.close("i1", "ana", "swapped")
         disk.is_full = False
         await site.incident_store.check_journal(START + 10)
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
     again = _after_a_restart(tmp_path, START + 20)
@@ -414,7 +414,7 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
         disk.is_full = False
         await site.incident_store.unmute("s9", "ana")
         await site.incident_store.check_journal(START + 10)
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
     assert not _after_a_restart(tmp_path, START + 20).muting.silences

@@ -17,8 +17,8 @@ from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     IncidentState,
-    Moment,
-    MomentKind,
+    TimelineEntry,
+    TimelineKind,
 )
 from accelwatch.alerting.incidents.journal.file import (
     FILE,
@@ -29,7 +29,7 @@ from accelwatch.alerting.incidents.journal.file import (
     JournalError,
     JournalFile,
 )
-from accelwatch.alerting.incidents.journal.opening import MARK, open_journal
+from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     Batch,
@@ -65,7 +65,7 @@ def incident(number: int = 1, at: float = START, *, closed: bool = False) -> Inc
         opened=at,
         updated=at,
         closed=at if closed else None,
-        timeline=(Moment(at, MomentKind.OPENED, "GPU is lost"),),
+        timeline=(TimelineEntry(at, TimelineKind.OPENED, "GPU is lost"),),
     )
 
 
@@ -174,9 +174,9 @@ def test_incidents_are_paged_from_the_latest(journal: JournalFile) -> None:
 
 
 def test_fingerprints_are_remembered_until_they_are_over(journal: JournalFile) -> None:
-    journal.write([Batch(time=START, seen={"a": START + 10, "b": START + 30})])
+    journal.write([Batch(time=START, fingerprints={"a": START + 10, "b": START + 30})])
     journal.prune(START + 20)
-    assert journal.load(START + 20).seen == {"b": START + 30}
+    assert journal.load(START + 20).fingerprints == {"b": START + 30}
 
 
 def test_entries_tell_who_did_what(journal: JournalFile) -> None:
@@ -253,7 +253,7 @@ def test_what_stands_for_longer_than_entries_are_kept_can_still_be_made_again(
 
 
 def test_a_batch_is_written_whole_or_not_at_all(journal: JournalFile) -> None:
-    unwritable = Batch(time=START, records=[NoteRecord("i1", "a")], seen={"a": object()})  # type: ignore[dict-item]
+    unwritable = Batch(time=START, records=[NoteRecord("i1", "a")], fingerprints={"a": object()})  # type: ignore[dict-item]
     with pytest.raises(JournalError):
         journal.write([Batch(time=START, records=[NoteRecord("i1", "first")]), unwritable])
     assert list(journal.entries()) == []
@@ -268,7 +268,7 @@ def test_a_new_folder_gets_a_journal(tmp_path: Path) -> None:
     opened = open_journal(tmp_path, START)
     assert opened.file is not None
     assert opened.problem == ""
-    assert (tmp_path / MARK).exists()
+    assert (tmp_path / MARKER_FILE).exists()
     opened.file.close()
     os.close(opened.lock or -1)
 

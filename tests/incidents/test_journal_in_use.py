@@ -53,7 +53,7 @@ def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: s
 
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         await incident_store.check_journal(START)
         assert not incident_store.problems
         breaks(tmp_path / FILE)
@@ -61,7 +61,7 @@ def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: s
             await incident_store.check_journal(START)
             (problem,) = incident_store.problems
             assert text in problem
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(story())
 
@@ -81,7 +81,7 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
 ) -> None:
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as full:
             full.setattr(checking, "room", lambda _: 4096)
             await incident_store.check_journal(START)
@@ -89,7 +89,7 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
             assert f"the disk of {tmp_path} is full; free space there" in problem
         await incident_store.check_journal(START)
         assert not incident_store.problems
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(story())
 
@@ -106,7 +106,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
 
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(JournalFile, "check", hangs)
         monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
         for _ in range(3):
@@ -117,7 +117,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
         disk.set()
         while incident_store.problems:
             await asyncio.sleep(0)
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(asyncio.wait_for(story(), 30))
 
@@ -144,13 +144,13 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
     write = JournalFile.write
 
     def refuses(file: JournalFile, batches: list[Batch]) -> None:
-        if any(batch.records or batch.seen for batch in batches):
+        if any(batch.records or batch.fingerprints for batch in batches):
             raise JournalError("attempt to write a readonly database")
         write(file, batches)
 
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as read_only:
             read_only.setattr(JournalFile, "write", refuses)
             await incident_store.remember({"f": START + 60}, START)
@@ -159,6 +159,6 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
             assert problem == "attempt to write a readonly database"
         await incident_store.check_journal(START)
         assert not incident_store.problems
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(story())

@@ -137,7 +137,7 @@ def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> None:
         ["s7"],
         ["m9"],
     )
-    assert (loaded.seen, loaded.outbox) == ({"xid:n1": START + 600}, [b'{"tries":1}'])
+    assert (loaded.fingerprints, loaded.outbox) == ({"xid:n1": START + 600}, [b'{"tries":1}'])
     assert (loaded.number, loaded.states) == (9, [])
     assert file.verify() == 7
     write(file, state("o1", claim="node:n1"), address="192.0.2.7")

@@ -26,7 +26,7 @@ def test_what_is_written_late_is_well_again(
 
     def slowly(file: JournalFile, batches: list[Batch]) -> None:
         disk.wait()
-        if fails and batches[0].seen:
+        if fails and batches[0].fingerprints:
             raise JournalError("the disk is full")
         write(file, batches)
 
@@ -35,7 +35,7 @@ def test_what_is_written_late_is_well_again(
 
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         disk.clear()
         await incident_store.remember({"f": START + 60}, START)
         assert incident_store.problems == ("the journal has not been written for 0.01 s",)
@@ -43,7 +43,7 @@ def test_what_is_written_late_is_well_again(
         expected = ("the disk is full",) if fails else ()
         while incident_store.problems != expected:
             await asyncio.sleep(0)
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(asyncio.wait_for(story(), 30))
 
@@ -64,7 +64,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         )
         incident_store = IncidentStore({}, lambda _: Facts())
         disk.set()
-        await incident_store.begin(tmp_path, RuleSet(rules={}), START)
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(JournalFile, "write", refuses)
         disk.clear()
         writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
@@ -72,7 +72,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         disk.set()
-        await incident_store.end()
+        await incident_store.stop()
         await asyncio.sleep(0)
         gc.collect()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts, Incident, MomentKind
+from accelwatch.alerting.incidents.incident import Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.rules.rule import Grouping, RuleSet
@@ -33,7 +33,7 @@ class Site:
         self.told += incidents
 
     async def begin(self) -> None:
-        await self.incident_store.begin(None, RuleSet(rules=self.rules, digest="d"), START)
+        await self.incident_store.start(None, RuleSet(rules=self.rules, digest="d"), START)
 
     async def say(self, transition: Transition, at_s: float, count: int = MANY) -> int:
         """A verdict of so many nodes; how often others had their turn."""
@@ -66,7 +66,7 @@ def test_others_have_their_turn_while_many_begin_and_end(group: Grouping | None)
         assert site.largest <= 50
         await site.say(FIRED, 4000, 1)
         assert [one.reopened for one in site.incident_store.open if not one.members] == [0]
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
 
@@ -90,9 +90,9 @@ def test_members_of_a_group_that_is_closed_by_hand_stand_for_themselves(
         assert len(released) == 11
         assert all(one.group == "" and one.is_open for one in released)
         last = released[0].timeline[-1]
-        assert last.kind is MomentKind.NOTE
+        assert last.kind is TimelineKind.NOTE
         assert last.text == f"{top.id}, which it was part of, was closed by hand"
-        await site.incident_store.end()
+        await site.incident_store.stop()
 
     asyncio.run(story())
 

@@ -41,7 +41,7 @@ class Watch:
         for each in incidents:
             if each.group:
                 members.setdefault(each.group, []).append(each)
-        return [each.id for each in self.muting.look(incidents, members, self.now)]
+        return [each.id for each in self.muting.evaluate_mutes(incidents, members, self.now)]
 
     def by(self, id_: str) -> str:
         mute = self.muting.mute_of(id_)

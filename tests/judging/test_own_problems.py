@@ -12,11 +12,11 @@ from accelwatch.alerting.evaluation.own_problems import (
     OwnProblems,
     journal_problem,
 )
-from accelwatch.alerting.evaluation.runner import LOOK_EVERY_S
+from accelwatch.alerting.evaluation.runner import CHECK_EVERY_S
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
-from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from incident_samples import incident
 
 T = 1_800_000_000.0
@@ -47,7 +47,7 @@ class People:
     def look(self, *problems: OwnProblem, after: float = 0.0) -> dict[str, list[Notice]]:
         """What each sink is sent when these problems are seen."""
         self.now += after
-        self.own.look(problems, self.now, self.now)
+        self.own.update_problems(problems, self.now, self.now)
         sent: dict[str, list[Notice]] = {name: [] for name in SINKS}
         for name in SINKS:
             while (message := self.queue.next(name, self.now)) is not None:
@@ -59,12 +59,12 @@ class People:
 
 def test_it_is_notified_within_half_a_minute() -> None:
     """A look, the wait for a slow disk, and the time for which a problem has to stand."""
-    assert LOOK_EVERY_S + COMMIT_WAIT_S + NOTIFIED_AFTER_S < 30.0
+    assert CHECK_EVERY_S + COMMIT_WAIT_S + NOTIFIED_AFTER_S < 30.0
 
 
 def test_every_sink_is_notified_once_and_of_the_end_whatever_the_routes_say() -> None:
     nobody = Route(sinks=("chat",), min_severity="critical", match=("node=other",), after_s=600.0)
-    night = Route(quiet=Quiet(begins="00:00", ends="23:59", below="critical"))
+    night = Route(quiet=QuietHours(start="00:00", end="23:59", below="critical"))
     people = People(nobody, night)
     assert people.look(problem()) == {"pager": [], "chat": []}
     for sent in people.look(problem(), after=NOTIFIED_AFTER_S).values():
@@ -118,12 +118,12 @@ def test_what_was_wrong_with_an_earlier_process_is_forgotten() -> None:
     people = People()
     people.look(problem())
     people.look(problem(), after=NOTIFIED_AFTER_S)
-    rows = [row for row in people.queue.take_changes().values() if row is not None]
+    rows = [row for row in people.queue.drain_changes().values() if row is not None]
     assert len(rows) == 2
     again = queue()
     again.restore(rows, T)
     assert again.waiting("chat", T) == []
-    assert set(again.take_changes().values()) == {None}
+    assert set(again.drain_changes().values()) == {None}
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 import machines
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.rules.evaluator import NodeEvaluator
+from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.evaluation.teller import Teller
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
@@ -47,7 +47,7 @@ class Node:
             RuleSettings(files=(str(self.folder / "rules.yaml"),), interval_s=60.0),
             self.folder,
             alerts=Alerts(sinks=(sink,), storm_wait_s=0.0),
-            teller=Teller(self.presence, SILENT_S, beside=beside),
+            notifier_owner=NotifierOwner(self.presence, SILENT_S, beside=beside),
         )
 
     async def tick(self, runner: RuleRunner, *views: DeviceView, after_s: float = 1.0) -> None:
@@ -80,18 +80,18 @@ def test_a_hub_that_alerts_tells_people_and_the_agent_does_not(
             assert await node.told(1) == ["incident.opened lost"]
             with node.presence.stream(HUB):
                 await node.tick(runner, lost)
-                assert runner.told_by.value == "hub"
+                assert runner.notified_by.value == "hub"
                 await node.tick(runner, lost, machines.lost_view(2))
                 assert len(runner.open) == 2
                 # What was told from here is ended from here.
                 await node.tick(runner, machines.view(1), machines.lost_view(2))
                 assert await node.told(2) == ["incident.opened lost", "incident.closed lost"]
             await node.tick(runner, machines.lost_view(2), after_s=SILENT_S - 10)
-            assert (runner.told_by.value, len(there.requests)) == ("hub", 2)
+            assert (runner.notified_by.value, len(there.requests)) == ("hub", 2)
             assert not runner.problems
             await node.tick(runner, machines.lost_view(2), after_s=20.0)
             assert (await node.told(3))[2] == "incident.opened lost"
-            assert runner.told_by.value == "local"
+            assert runner.notified_by.value == "local"
             assert "silent for 10 min" in runner.problems[0]
             await runner.stop()
 
@@ -134,7 +134,7 @@ def test_a_hub_is_remembered_over_a_restart(tmp_path: Path, lost: DeviceView) ->
             node.presence = HubPresence(node.clock)
             again = node.runner()
             await again.start()
-            assert again.told_by.value == "hub"
+            assert again.notified_by.value == "hub"
             await node.tick(again, lost)
             await asyncio.sleep(0.05)
             assert there.requests == []
@@ -172,7 +172,7 @@ def test_who_does_not_alert_is_no_such_hub() -> None:
 def test_a_hub_is_written_down_when_it_comes_goes_and_now_and_then() -> None:
     clock = ManualClock()
     presence = HubPresence(clock)
-    teller = Teller(presence, SILENT_S)
+    teller = NotifierOwner(presence, SILENT_S)
 
     def writes(ticks: int) -> int:
         count = 0

@@ -6,16 +6,22 @@ from typing import Any, cast
 
 import pytest
 
-from accelwatch.lab import look as looking
+from accelwatch.lab import snapshot as looking
 from accelwatch.lab.lab import Lab, Record
-from accelwatch.lab.scenarios import SCENARIOS, Seen
+from accelwatch.lab.scenarios import SCENARIOS, Observation
 from accelwatch.lab.scheduler import JobNow, NodeNow
-from accelwatch.lab.signs import Place, recognised
+from accelwatch.lab.signs import PhaseContext, recognised
 from accelwatch.lab.step_counter import Line
 
-_CHAIN = (Seen.DRAINED, Seen.REQUEUED, Seen.FENCED, Seen.RUNNING, Seen.PROGRESS)
+_CHAIN = (
+    Observation.DRAINED,
+    Observation.REQUEUED,
+    Observation.FENCED,
+    Observation.RUNNING,
+    Observation.PROGRESS,
+)
 """How a job leaves a node that hangs."""
-_PLACE = Place(node="n001", sick=("n001",), since=0.0, restarts=0, written=0)
+_PLACE = PhaseContext(node="n001", sick=("n001",), since=0.0, restarts=0, written=0)
 
 
 class Cluster:
@@ -27,24 +33,26 @@ class Cluster:
         self._happened = happened
         self._more = more
 
-    def _now(self) -> frozenset[Seen]:
+    def _now(self) -> frozenset[Observation]:
         seen = frozenset(_CHAIN[: self._happened])
         self._happened += self._more
         return seen
 
     def nodes_now(self) -> dict[str, NodeNow]:
         seen = self._now()
-        fenced = ("DOWN",) if Seen.FENCED in seen else ()
-        states = ("DRAIN", *fenced) if Seen.DRAINED in seen else ("IDLE",)
-        return {"n001": NodeNow(states, "accelwatch: silent" if Seen.DRAINED in seen else "")}
+        fenced = ("DOWN",) if Observation.FENCED in seen else ()
+        states = ("DRAIN", *fenced) if Observation.DRAINED in seen else ("IDLE",)
+        return {
+            "n001": NodeNow(states, "accelwatch: silent" if Observation.DRAINED in seen else "")
+        }
 
     def job_now(self, _: str) -> JobNow:
         seen = self._now()
-        state = "RUNNING" if Seen.RUNNING in seen else "PENDING"
-        return JobNow(state, ("n002",), restarts=int(Seen.REQUEUED in seen))
+        state = "RUNNING" if Observation.RUNNING in seen else "PENDING"
+        return JobNow(state, ("n002",), restarts=int(Observation.REQUEUED in seen))
 
     def lines_of(self, *_: object) -> list[Line]:
-        stepped = Seen.PROGRESS in self._now()
+        stepped = Observation.PROGRESS in self._now()
         step = Line(time=1.0, what="step", step=9, restart=1, pid=1, nodes=("n002",))
         return [step] if stepped else []
 
@@ -59,11 +67,11 @@ def test_nothing_is_seen_without_what_it_follows_from(
     monkeypatch.setattr(looking, "page", lambda *_: empty)
     monkeypatch.setattr(looking, "lines_of", cluster.lines_of)
     lab = SimpleNamespace(scheduler=cluster, folder=Path(), alerts_file=Path("/nowhere"))
-    now = looking.look(cast("Lab", lab), cast("Record", SimpleNamespace(hub="")), "1")
+    now = looking.read_snapshot(cast("Lab", lab), cast("Record", SimpleNamespace(hub="")), "1")
     seen = [what for what in _CHAIN if recognised(what, now, _PLACE) is not None]
     assert seen == list(_CHAIN[: len(seen)])
 
 
 def test_what_one_look_shows_at_once_is_told_in_the_order_in_which_it_happened() -> None:
-    told = [what for what in SCENARIOS["hung-node"].phases[0].seen if what in _CHAIN]
+    told = [what for what in SCENARIOS["hung-node"].phases[0].expected if what in _CHAIN]
     assert told == list(_CHAIN)

@@ -14,7 +14,7 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.kernel.proc import start_ticks
-from accelwatch.lab.processes import MARK, Begun, Processes, marked
+from accelwatch.lab.processes import FOLDER_VARIABLE, Processes, ProcessRecord, lab_processes
 from accelwatch.lab.waiting import until
 
 SLEEP = ("sleep", "600")
@@ -35,20 +35,20 @@ def foreigner(environ: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]
 
 def test_who_comes_later_knows_what_runs_and_ends_it(tmp_path: Path) -> None:
     begun = Processes(tmp_path)
-    children = [begun.begin(name, SLEEP) for name in ("one", "two")]
+    children = [begun.start(name, SLEEP) for name in ("one", "two")]
     later = Processes(tmp_path)
     assert [one.name for one in later.running()] == ["two", "one"]
-    assert later.end() == 2
+    assert later.stop() == 2
     assert [child.wait() for child in children] == [-signal.SIGTERM] * 2
-    assert later.known() == []
+    assert later.records() == []
 
 
 def test_who_is_deaf_or_stopped_is_killed(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
-    deaf = processes.begin("deaf", (sys.executable, "-c", DEAF))
+    deaf = processes.start("deaf", (sys.executable, "-c", DEAF))
     until((tmp_path / "deaf.out").read_text, "it is deaf")
     os.kill(deaf.pid, signal.SIGSTOP)
-    assert processes.end(grace_s=0.1) == 1
+    assert processes.stop(grace_s=0.1) == 1
     assert deaf.wait() == -signal.SIGKILL
 
 
@@ -56,11 +56,11 @@ def test_who_is_deaf_or_stopped_is_killed(tmp_path: Path) -> None:
 def test_a_pid_that_was_given_again_is_not_touched(tmp_path: Path, another: str) -> None:
     with foreigner(os.environ) as foreign:
         processes = Processes(tmp_path)
-        processes.begin("ours", SLEEP)
-        (ours,) = processes.known()
+        processes.start("ours", SLEEP)
+        (ours,) = processes.records()
         ticks = _ticks(foreign.pid)
         changed = {"ticks": ticks - 1} if another == "ticks" else {"boot_id": "another"}
-        stale = Begun(
+        stale = ProcessRecord(
             name="ours",
             pid=foreign.pid,
             **{"ticks": ticks, "boot_id": ours.boot_id, **changed},  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def test_a_pid_that_was_given_again_is_not_touched(tmp_path: Path, another: str)
         assert not processes.runs("ours")
         assert not processes.signal("ours", signal.SIGKILL)
         # What we began ourselves is still found, by its mark.
-        assert processes.end() == 1
+        assert processes.stop() == 1
         assert foreign.poll() is None
 
 
@@ -82,11 +82,11 @@ def _ticks(pid: int) -> int:
 def test_what_has_left_its_group_is_ended_by_its_mark(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     fork = "setsid sleep 600 & echo $! > grandchild; wait"
-    processes.begin("shell", ("sh", "-c", fork))
+    processes.start("shell", ("sh", "-c", fork))
     until((tmp_path / "grandchild").exists, "it has forked")
     until(lambda: (tmp_path / "grandchild").read_text().strip(), "it says whom")
     pid = int((tmp_path / "grandchild").read_text())
-    processes.end()
+    processes.stop()
     until(lambda: _ended(pid), "the grandchild has ended")
 
 
@@ -95,8 +95,8 @@ def test_what_has_no_environment_for_an_instant_is_swept_too(
 ) -> None:
     """As /proc shows a process in the middle of exec: first without, then with its mark."""
     processes = Processes(tmp_path)
-    child = processes.begin("ours", SLEEP)
-    monkeypatch.setattr("accelwatch.lab.processes.marked", _first_empty(marked))
+    child = processes.start("ours", SLEEP)
+    monkeypatch.setattr("accelwatch.lab.processes.lab_processes", _first_empty(lab_processes))
     assert processes.sweep() == 1
     assert child.wait() == -signal.SIGKILL
 
@@ -119,9 +119,9 @@ def test_what_is_begun_shows_its_mark_at_once(
 
     monkeypatch.setattr(Path, "read_bytes", empty_at_first)
     processes = Processes(tmp_path)
-    child = processes.begin("ours", SLEEP)
-    assert list(marked(tmp_path, {})) == [child.pid]
-    assert processes.end() == 1
+    child = processes.start("ours", SLEEP)
+    assert list(lab_processes(tmp_path, {})) == [child.pid]
+    assert processes.stop() == 1
 
 
 def _ended(pid: int) -> bool:
@@ -133,29 +133,29 @@ def _ended(pid: int) -> bool:
 
 
 def test_another_folder_is_another_lab(tmp_path: Path) -> None:
-    environ = {**os.environ, MARK: f"{tmp_path}/other"}
+    environ = {**os.environ, FOLDER_VARIABLE: f"{tmp_path}/other"}
     with foreigner(environ) as foreign:
-        assert Processes(tmp_path).end() == 0
+        assert Processes(tmp_path).stop() == 0
         assert foreign.poll() is None
 
 
 def test_only_what_has_the_other_variables_too_is_swept(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
-    processes.begin("n1", SLEEP, {"NODE": "n1"})
-    processes.begin("n2", SLEEP, {"NODE": "n2"})
+    processes.start("n1", SLEEP, {"NODE": "n1"})
+    processes.start("n2", SLEEP, {"NODE": "n2"})
     assert processes.sweep({"NODE": "n1"}) == 1
     assert [one.name for one in processes.running()] == ["n2"]
-    processes.end()
+    processes.stop()
 
 
 def test_a_file_that_is_damaged_hides_nothing(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
-    processes.begin("one", SLEEP)
+    processes.start("one", SLEEP)
     (tmp_path / "pids/one.json").write_text("{")
-    assert processes.known() == []
-    assert processes.end() == 1
+    assert processes.records() == []
+    assert processes.stop() == 1
 
 
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(AccelwatchError, match=r"/nowhere/daemon cannot be run: No such file"):
-        Processes(tmp_path).begin("daemon", ["/nowhere/daemon"])
+        Processes(tmp_path).start("daemon", ["/nowhere/daemon"])

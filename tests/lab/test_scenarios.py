@@ -13,7 +13,7 @@ import pytest
 from accelwatch.lab.installed import missing
 from accelwatch.lab.lab import SPARE, Lab
 from accelwatch.lab.playing import play
-from accelwatch.lab.processes import marked
+from accelwatch.lab.processes import lab_processes
 from accelwatch.lab.step_counter import lines_of
 from accelwatch.lab.story import Entry, Story
 from working_slurm import until
@@ -115,7 +115,7 @@ def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
     done = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "processes ended" in done.stderr
-    assert list(marked(lab.folder, {})) == []
+    assert list(lab_processes(lab.folder, {})) == []
     assert not lab.folder.exists()
     again = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr) == (

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.lab.stand_in.books import ROUND_S, Books, Call, Entity, Incident, JobAsked
+from accelwatch.lab.stand_in.books import ROUND_S, Books, Call, Entity, Incident, RequestedJob
 from accelwatch.lab.stand_in.wire import Report
 
 NOW = 1000.0
@@ -55,8 +55,8 @@ class Cluster:
 
     def seen(self, node: str = "n1") -> dict[str, object]:
         """What the observe hook says."""
-        asked = self.call("observe", node, jobs=(JobAsked(id="1"),))
-        return self.books.seen(asked, self.off.__contains__)
+        asked = self.call("observe", node, jobs=(RequestedJob(id="1"),))
+        return self.books.observe(asked, self.off.__contains__)
 
     def job(self) -> tuple[object, object, object]:
         """State, nodes and restarts of the job."""
@@ -76,7 +76,7 @@ def cluster() -> Cluster:
 
 
 def moved(cluster: Cluster, restarts: int = 0, run_on: tuple[str, ...] = ("n2", "n4")) -> str:
-    asked = (JobAsked(id="1", restart_count=restarts),)
+    asked = (RequestedJob(id="1", restart_count=restarts),)
     return cluster.act("move_job", jobs=asked, bad_nodes=("n1",), run_on=run_on)
 
 
@@ -178,7 +178,7 @@ def test_a_person_takes_over_what_was_taken_out(cluster: Cluster) -> None:
 
 def test_an_operation_is_done_once(cluster: Cluster) -> None:
     cluster.act("quarantine")
-    asked = (JobAsked(id="1", restart_count=0),)
+    asked = (RequestedJob(id="1", restart_count=0),)
     call = cluster.call("move_job", jobs=asked, bad_nodes=("n1",), run_on=("n2", "n3"))
     assert cluster.books.act(call, NOW).status == "ok"
     cluster.round(4)
@@ -234,7 +234,7 @@ def test_a_job_that_ends_by_itself_has_failed_and_one_that_is_cancelled_has_not(
 def test_whether_a_spare_is_drawn_is_seen(cluster: Cluster) -> None:
     def achieved(wanted: str) -> object:
         call = cluster.call("observe", wanted=wanted, spare="n4")
-        return cluster.books.seen(call, cluster.off.__contains__).get("achieved")
+        return cluster.books.observe(call, cluster.off.__contains__).get("achieved")
 
     assert (achieved("draw_spare"), achieved("return_spare")) == (False, True)
     cluster.act("draw_spare", spare="n4")

@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.lab.lab import SPARE, Lab
 from accelwatch.lab.playing import play
-from accelwatch.lab.processes import marked
+from accelwatch.lab.processes import lab_processes
 from accelwatch.lab.scheduler import SchedulerKind
 from accelwatch.lab.story import Entry, Story
 
@@ -25,7 +25,7 @@ def lab() -> Iterator[Lab]:
             yield one
         finally:
             one.down()
-        assert list(marked(one.folder, {})) == []
+        assert list(lab_processes(one.folder, {})) == []
 
 
 def played(lab: Lab, name: str) -> tuple[Story, list[str]]:

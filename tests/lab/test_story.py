@@ -1,7 +1,7 @@
 """How long a job stood still, and whether an old copy of it wrote on, from the lines of its log."""
 
 from accelwatch.lab.step_counter import Line
-from accelwatch.lab.story import Entry, Story, copies, line_of, went_on
+from accelwatch.lab.story import Entry, Story, copies, line_of, resumed_at
 
 
 def line(time: float, step: int, restart: int = 0, what: str = "step") -> Line:
@@ -10,18 +10,18 @@ def line(time: float, step: int, restart: int = 0, what: str = "step") -> Line:
 
 def test_a_job_went_on_with_its_first_step_after_a_pause() -> None:
     before = [line(9.5, 1), line(10.0, 2), line(10.2, 3)]
-    assert went_on(before, fault_at=10.1) is None
-    assert went_on([*before, line(10.45, 4)], fault_at=10.1) is None
-    assert went_on([*before, line(15.0, 4), line(15.2, 5)], fault_at=10.1) == 15.0
+    assert resumed_at(before, fault_at=10.1) is None
+    assert resumed_at([*before, line(10.45, 4)], fault_at=10.1) is None
+    assert resumed_at([*before, line(15.0, 4), line(15.2, 5)], fault_at=10.1) == 15.0
 
 
 def test_a_job_that_was_begun_again_went_on_however_short_the_pause() -> None:
     lines = [line(10.0, 8), line(10.5, 8, 1, "begun"), line(10.7, 9, 1)]
-    assert went_on(lines, fault_at=10.1) == 10.7
+    assert resumed_at(lines, fault_at=10.1) == 10.7
 
 
 def test_a_pause_before_the_fault_is_none_of_it() -> None:
-    assert went_on([line(1.0, 1), line(8.0, 2), line(8.2, 3)], fault_at=9.0) is None
+    assert resumed_at([line(1.0, 1), line(8.0, 2), line(8.2, 3)], fault_at=9.0) is None
 
 
 def test_an_old_copy_that_writes_on_is_seen() -> None:

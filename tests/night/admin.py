@@ -63,7 +63,9 @@ class Admin:
             return
         now = self._night.clock.wall()
         command = Command(verb=verb, by=NAME, at=now, node=node, reason=reason)
-        task: asyncio.Task[object] = asyncio.create_task(hub.remedies.engine.ask(command))
+        task: asyncio.Task[object] = asyncio.create_task(
+            hub.remedies.engine.submit_command(command)
+        )
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 

@@ -23,7 +23,7 @@ from accelwatch.base import slices
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.approval.asking import HubAsking
+from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.remedies import runner as remedies_runner
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules import evaluator
@@ -98,13 +98,15 @@ class Hub:
             self._heard,
             alerts=Alerts(sinks=(SinkSettings(name="phone", type="phone"),)),
             # Every rule of the night acts.
-            asking=HubAsking(lambda: self.remedies, lambda: None, lambda: "", lambda _: True),
+            approval_requests=HubApprovalRequests(
+                lambda: self.remedies, lambda: None, lambda: "", lambda _: True
+            ),
         )
         self.remedies: RemedyRunner | None = None
 
     def _heard(self, incidents: Sequence[Incident]) -> None:
         if self.remedies is not None:
-            self.remedies.heard(incidents)
+            self.remedies.on_changes(incidents)
 
     async def start(self) -> None:
         self._machines.tell(self.fleet)
@@ -162,7 +164,7 @@ def surroundings(
         # A hub that is killed lets go of the folder's lock only when its process ends.
         patch.setattr(opening, "lock", lambda _: os.open(os.devnull, os.O_RDONLY))
         patch.setattr(JournalFile, "_prepare", _without_sync)
-        patch.setattr(StopFile, "begin", StopFile.look)
+        patch.setattr(StopFile, "start", StopFile.check)
         patch.setattr(remedies_runner, "step", step)
         _without_luck(patch)
         errors = Errors(complain)

@@ -33,7 +33,7 @@ class Jobs:
         wanted, interactive = 0, False
         for id_, job in self._world.jobs.items():
             work = self._world.work[id_]
-            if job.state is JobState.ENDED:
+            if job.state is JobState.FINISHED:
                 continue
             wanted += work.width
             interactive = interactive or job.interactive

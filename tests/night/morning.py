@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.sink import NoticeKind
 from accelwatch.remediation.policy.state.stage import Stage
 from night.observer import TOLERANCE_S, Property
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_MESSAGES = 2
 _WAITS_FOR_PEOPLE = frozenset(
-    {Stage.SERVICE, Stage.UNKNOWN, Stage.FAILED, Stage.AWAITING_APPROVAL, Stage.HELD_BY_OTHER}
+    {Stage.SERVICE, Stage.UNKNOWN, Stage.FAILED, Stage.AWAITING_APPROVAL, Stage.OWNED_BY_OTHER}
 )
 
 
@@ -35,16 +35,16 @@ def _nodes(night: "Night", hub: "Hub") -> None:
     remedies = hub.remedies.engine.state.remedies
     told = {notice.key for _, notice in night.phone.messages}
     for name in night.world.nodes:
-        remedy, standing = remedies.get(name), night.world.see(name).standing
-        if standing is Standing.OURS and remedy is None:
+        remedy, standing = remedies.get(name), night.world.see(name).hold_state
+        if standing is HoldState.OURS and remedy is None:
             night.observer.complain(
                 Property.REASON, f"{name} bears our mark, and nothing is known of it"
             )
-        elif standing is Standing.OURS and remedy is not None and not remedy.cases:
+        elif standing is HoldState.OURS and remedy is not None and not remedy.cases:
             waits = remedy.stage in _WAITS_FOR_PEOPLE or bool(remedy.unfit)
             if not waits and not _was_called(night, remedy.incident):
                 night.observer.complain(Property.REASON, f"{name} is out in stage {remedy.stage}")
-        elif standing is Standing.DOWN and name not in night.world.silent:
+        elif standing is HoldState.DOWN and name not in night.world.silent:
             night.observer.complain(Property.REASON, f"{name} is down, though it is back")
         asks = remedy is not None and remedy.stage in _WAITS_FOR_PEOPLE
         if remedy is not None and asks and not any(remedy.incident in key for key in told):
@@ -104,4 +104,6 @@ def _end_of(night: "Night", hub: "Hub", fault: Fault) -> str:
     if remedy is not None and night.observer.struck.get(fault.nodes[0]) is fault:
         return str(remedy.stage).replace("_", " ")
     seen = night.world.see(fault.nodes[0])
-    return "back" if seen.standing is Standing.OPEN else f"out ({seen.reason or seen.standing})"
+    return (
+        "back" if seen.hold_state is HoldState.OPEN else f"out ({seen.reason or seen.hold_state})"
+    )

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from accelwatch.action.observed import JobState
-from accelwatch.remediation.policy.state.changes import Change, Heard, Started
+from accelwatch.remediation.policy.state.changes import Change, Started, WorldObservation
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
@@ -73,7 +73,7 @@ class Observer:
         self,
         state: RemedyState,
         changes: Sequence[Change],
-        heard: Sequence[Heard],
+        heard: Sequence[WorldObservation],
         now: float,
         settings: RemedySettings,
     ) -> Outcome:
@@ -140,7 +140,7 @@ class Observer:
         """Whether the job of a fault runs again; if not, whether it could."""
         night = self._night
         job = night.world.jobs[fault.job]
-        ended_well = job.state is JobState.ENDED and not job.failed
+        ended_well = job.state is JobState.FINISHED and not job.failed
         if ended_well or night.jobs.is_productive(fault.job):
             struck_now = set(fault.nodes) & set(job.nodes) and not night.is_usable(fault.nodes[0])
             if not struck_now and night.now > fault.at:
@@ -162,7 +162,7 @@ class Observer:
         for id_, job in self._night.world.jobs.items():
             ended_at = self._night.world.work[id_].ended_at
             late = ended_at is not None and self._night.clock.wall() - ended_at > ROUNDS_S
-            if late and job.state is JobState.ENDED and job.place and id_ not in self._reserved:
+            if late and job.state is JobState.FINISHED and job.place and id_ not in self._reserved:
                 self._reserved.add(id_)
                 where = ", ".join(job.place)
                 text = (

@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.action.observed import JobState, Standing
-from accelwatch.alerting.incidents.journal.audit import Audit, look_over
+from accelwatch.action.observed import HoldState, JobState
+from accelwatch.alerting.incidents.journal.audit import Audit, audit_journal
 from accelwatch.alerting.incidents.journal.file import FILE
 from accelwatch.remediation.settings import ActionSettings, Budget, RemedySettings, SpareSettings
 from night import morning
@@ -81,7 +81,7 @@ class Night:
                 self.loop.run_until_complete(self._play())
             finally:
                 self.loop.close()
-        self.audit = look_over(self.folder / FILE, self.clock.wall())
+        self.audit = audit_journal(self.folder / FILE, self.clock.wall())
         return self
 
     async def _play(self) -> None:
@@ -154,7 +154,7 @@ class Night:
     def is_usable(self, name: str) -> bool:
         """Whether a job would run on it."""
         seen = self.world.see(name)
-        up = seen.standing is Standing.OPEN and name not in self.world.silent
+        up = seen.hold_state is HoldState.OPEN and name not in self.world.silent
         return up and self.world.nodes[name].powered and self.machines.all[name].is_well
 
     def is_untouched(self, name: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState, Observed
-from accelwatch.action.step import Committed, Proposal, Step, Told
+from accelwatch.action.step import Committed, Proposal, Report, Step
 from accelwatch.base.clock import Clock
 from remedy.fake_scheduler import MESSAGE_S, START_AFTER_S, FakeAction, FakeScheduler, Job
 
@@ -68,7 +68,7 @@ class NightScheduler(FakeScheduler):
         node.alive.clear()
 
     def end_job(self, job: Job, *, failed: bool) -> None:
-        job.state, job.nodes, job.failed = JobState.ENDED, (), failed
+        job.state, job.nodes, job.failed = JobState.FINISHED, (), failed
         self.work[job.key.id].ended_at = self.clock.wall()
         for node in self.nodes.values():
             node.alive.discard(job.key.id)
@@ -107,7 +107,7 @@ class NightScheduler(FakeScheduler):
             self.end_job(job, failed=True)
 
     def _advance(self, job: Job, now: float) -> None:
-        if job.state is JobState.ENDING:
+        if job.state is JobState.COMPLETING:
             held = [self.nodes[name] for name in job.nodes]
             gone = [not node.powered or node.down or node.name not in self.silent for node in held]
             if all(gone):
@@ -149,7 +149,7 @@ class NightAction(FakeAction):
         self.killing: asyncio.Event | None = None
         """Set when the next effect has happened; whoever wanted it is not answered any more."""
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         if self.killing is None or self.killing.is_set():
             return await super().perform(step, operation)
         self.performed.append((step, operation))

@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
 
 import machines
-from accelwatch.otlp.encoding import parts
+from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.device import DeviceKind
@@ -26,7 +26,7 @@ def sent(
 ) -> list[Point]:
     series: dict[Series, Number] = {(key,): value for key, value in own.items()}
     owners = Chosen("default", ALL).of(snapshot, series)
-    made = parts(owners, RESOURCE, snapshot.time, starts or Starts(), most)
+    made = chunks(owners, RESOURCE, snapshot.time, starts or Starts(), most)
     request = ExportMetricsServiceRequest(resource_metrics=[part.message() for part in made])
     return points(ExportMetricsServiceRequest.FromString(request.SerializeToString()))
 
@@ -145,10 +145,10 @@ def test_a_counter_that_was_away_begins_anew() -> None:
 
 def test_a_sum_that_may_fall_keeps_its_beginning() -> None:
     starts = Starts()
-    starts.begin()
+    starts.start_round()
     starts.of("a", 5, 1, monotonic=False)
-    starts.end()
-    starts.begin()
+    starts.finish_round()
+    starts.start_round()
     assert starts.of("a", 3, 2, monotonic=False) == 1
 
 
@@ -173,7 +173,7 @@ def test_integers_stay_integers_where_the_protocol_has_room(value: Number, kind:
 
 def test_long_parts_are_cut() -> None:
     owners = Chosen("default", ALL).of(SHOT, {})
-    made = list(parts(owners, RESOURCE, 1.0, Starts(), 50))
+    made = list(chunks(owners, RESOURCE, 1.0, Starts(), 50))
     whole = len(sent(SHOT))
     assert [part.points for part in made[:-1]] == [50] * (whole // 50)
     assert sum(part.points for part in made) == whole
@@ -181,7 +181,7 @@ def test_long_parts_are_cut() -> None:
 
 def test_a_hub_says_everything_about_itself() -> None:
     owners = ourselves({("fleet_nodes", "up"): 3})
-    (part,) = parts(owners, RESOURCE, 1.0, Starts(), 50)
+    (part,) = chunks(owners, RESOURCE, 1.0, Starts(), 50)
     (point,) = points(ExportMetricsServiceRequest(resource_metrics=[part.message()]))
     assert point.metric.name == "accel_fleet_nodes"
     assert list(point.attributes.values()) == ["up"]

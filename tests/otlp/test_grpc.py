@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.otlp.encoding import parts
+from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.grpc_receiver import METHOD, GrpcReceiver
 from accelwatch.otlp.outbox import Outbox
 from accelwatch.otlp.samples import ourselves
@@ -36,7 +36,7 @@ async def pushed(server: GrpcServer, count: int = 4, **more: object) -> dict[str
     running = asyncio.create_task(outbox.run())
     own: dict[Series, Number] = {("fleet_nodes", f"{random.random()}"): n for n in range(count)}
     try:
-        for part in parts(ourselves(own), {}, 1.0, Starts(), 100_000):
+        for part in chunks(ourselves(own), {}, 1.0, Starts(), 100_000):
             await outbox.add(part, 1.0)
         await outbox.cut()
         await soon(lambda: outbox.own()["otlp_points_pending",] == 0)
@@ -55,10 +55,10 @@ def with_server(check: Callable[[GrpcServer], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-async def sent(server_url: str, body: bytes = b"x", **more: object) -> NotTaken:
+async def sent(server_url: str, body: bytes = b"x", **more: object) -> NotAccepted:
     """Why a request is not taken."""
     request = Request(body=body, samples=4, newest=1.0)
-    with pytest.raises(NotTaken) as told:
+    with pytest.raises(NotAccepted) as told:
         await GrpcReceiver(settings(server_url, **more), {}).send(request)
     return told.value
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.otlp.encoding import parts
+from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.outbox import Outbox
 from accelwatch.otlp.receiver import Receiver, from_environment
 from accelwatch.otlp.samples import ourselves
@@ -32,7 +32,7 @@ async def pushed(server: OtlpServer, rounds: int = 1, **settings: object) -> dic
     own: dict[Series, Number] = {("fleet_nodes", str(n)): n for n in range(POINTS)}
     try:
         for number in range(rounds):
-            for part in parts(ourselves(own), {}, float(number + 1), Starts(), 100):
+            for part in chunks(ourselves(own), {}, float(number + 1), Starts(), 100):
                 await outbox.add(part, float(number + 1))
             await outbox.cut()
         await soon(lambda: outbox.own()["otlp_points_pending",] == 0)
@@ -89,7 +89,7 @@ def test_retry_after_is_kept() -> None:
         async with otlp_server() as server:
             answering(server, 503, **{"Retry-After": "7"})
             receiver = Receiver(Otlp(endpoint=server.url), {})
-            with pytest.raises(NotTaken) as caught:
+            with pytest.raises(NotAccepted) as caught:
                 await receiver.send(Request(body=b"", samples=1, newest=0.0))
             assert (caught.value.passes, caught.value.retry_after_s) == (True, 7.0)
             await receiver.close()
@@ -131,7 +131,7 @@ def test_a_receiver_that_hangs_costs_the_oldest_points_only(
             outbox = Outbox(Otlp(endpoint=server.url, queue_bytes=1), SystemClock())
             running = asyncio.create_task(outbox.run())
             for number in range(5):
-                for part in parts(ourselves({("fleet_nodes", "up"): 1}), {}, 1.0, Starts(), 9):
+                for part in chunks(ourselves({("fleet_nodes", "up"): 1}), {}, 1.0, Starts(), 9):
                     await outbox.add(part, float(number))
                 await outbox.cut()
             own = outbox.own()
@@ -172,7 +172,7 @@ def test_a_header_file_that_is_missing_is_waited_for(tmp_path: Path) -> None:
         receiver = Receiver(
             Otlp(endpoint="http://127.0.0.1:9", header_files={"a": str(tmp_path / "none")}), {}
         )
-        with pytest.raises(NotTaken, match="none") as caught:
+        with pytest.raises(NotAccepted, match="none") as caught:
             await receiver.send(Request(body=b"", samples=1, newest=0.0))
         assert caught.value.passes
         await receiver.close()

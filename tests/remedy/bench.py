@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.step import Step
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.effect import Site
@@ -23,7 +23,7 @@ from remedy.memory_journal import MemoryJournal
 from remedy.virtual_time import START, LoopClock, VirtualLoop
 
 NAME = "fake"
-MARK = Mark("i1", 1)
+MARK = OwnerAnnotation("i1", 1)
 
 
 def intent(kind: IntentKind, node: str = "n1", **more: object) -> Intent:

@@ -35,8 +35,8 @@ _AT_BATCH: Mapping[Point, tuple[str, OperationState]] = {
     Point.AFTER_RESERVE: ("after", OperationState.RESERVED),
     Point.BEFORE_START: ("before", OperationState.STARTED),
     Point.AFTER_START: ("after", OperationState.STARTED),
-    Point.BEFORE_TOLD: ("before", OperationState.TOLD),
-    Point.AFTER_TOLD: ("after", OperationState.TOLD),
+    Point.BEFORE_TOLD: ("before", OperationState.ANSWERED),
+    Point.AFTER_TOLD: ("after", OperationState.ANSWERED),
     Point.BEFORE_OBSERVED: ("before", OperationState.OBSERVED),
     Point.AFTER_OBSERVED: ("after", OperationState.OBSERVED),
 }
@@ -125,7 +125,7 @@ def _move(bench: Bench) -> Intent:
 
 def revived(bench: Bench) -> Intent:
     """A job that has died, and is to be begun again where it was."""
-    job = bench.job("n2", state=JobState.ENDED, failed=True, restarts=1)
+    job = bench.job("n2", state=JobState.FINISHED, failed=True, restarts=1)
     return intent(IntentKind.MOVE_JOB, node="n2", job=job, revive=True, restarts=1)
 
 

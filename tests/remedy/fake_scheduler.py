@@ -10,27 +10,27 @@ from typing import ClassVar
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.following import followed
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import (
-    JobSeen,
+    HoldState,
+    JobObservation,
     JobState,
-    NodeSeen,
+    NodeObservation,
     Observed,
-    ReservationSeen,
-    Standing,
+    ReservationObservation,
 )
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Committed,
     Proposal,
     Recovery,
     Refusal,
     RefusalKind,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
     StepKind,
-    Told,
-    ToldStatus,
     Wait,
 )
 from accelwatch.base.clock import Clock
@@ -47,7 +47,7 @@ LATE_S = 12.0
 @dataclass
 class Node:
     name: str
-    mark: Mark | None = None
+    mark: OwnerAnnotation | None = None
     reason: str = ""
     set_by: str = ""
     set_at: float | None = None
@@ -148,7 +148,7 @@ class FakeScheduler:
             self._advance(job, now)
 
     def _advance(self, job: Job, now: float) -> None:
-        if job.state is JobState.ENDING:
+        if job.state is JobState.COMPLETING:
             held = [self.nodes[name] for name in job.nodes]
             if all(node.answering or not node.powered for node in held):
                 for node in held:
@@ -198,22 +198,22 @@ class FakeScheduler:
                 node.alive.clear()
             self.spares = dict.fromkeys(self.spares, "")
 
-    def see(self, name: str) -> NodeSeen:
+    def see(self, name: str) -> NodeObservation:
         node = self.nodes.get(name)
         if node is None:
-            return NodeSeen(name=name, standing=Standing.MISSING)
-        standing = Standing.OPEN
+            return NodeObservation(name=name, hold_state=HoldState.MISSING)
+        standing = HoldState.OPEN
         if node.mark is not None:
-            standing = Standing.OURS
+            standing = HoldState.OURS
         elif node.down:
-            standing = Standing.DOWN
+            standing = HoldState.DOWN
         elif node.reason:
-            standing = Standing.FOREIGN
-        return NodeSeen(
+            standing = HoldState.FOREIGN
+        return NodeObservation(
             name=name,
-            standing=standing,
+            hold_state=standing,
             answering=node.answering,
-            mark=node.mark,
+            annotation=node.mark,
             reason=node.reason,
             set_by=node.set_by,
             set_at=node.set_at,
@@ -226,11 +226,11 @@ class FakeScheduler:
             rebooting=node.booting_until is not None,
         )
 
-    def see_job(self, key: JobKey) -> JobSeen:
+    def see_job(self, key: JobKey) -> JobObservation:
         job = self.jobs.get(key.id)
         if job is None or job.key != key:
-            return JobSeen(key=key, state=JobState.MISSING)
-        return JobSeen(
+            return JobObservation(key=key, state=JobState.MISSING)
+        return JobObservation(
             key=key,
             state=job.state,
             user=job.user,
@@ -282,14 +282,14 @@ class FakeAction:
         self.before_effect: Callable[[Step], None] = lambda _: None
         """Called before and after each effect; may raise what ends everything."""
         self.after_effect: Callable[[Step], None] = lambda _: None
-        self.answers: list[Told | None] = []
+        self.answers: list[Report | None] = []
         """What is said to the next steps instead of doing them; None: do this one."""
         self.performed: list[tuple[Step, Committed]] = []
         self.call_s = 0.0
         """How long a call takes that changes something; they go one after another."""
         self._calls = asyncio.Lock()
 
-    async def survey(self) -> Sequence[NodeSeen]:
+    async def survey(self) -> Sequence[NodeObservation]:
         await self._answers()
         return [self.world.see(name) for name in self.world.nodes]
 
@@ -306,10 +306,10 @@ class FakeAction:
         if world.unavailable:
             raise ActionUnavailableError(world.unavailable)
 
-    async def reservations(self) -> Sequence[ReservationSeen]:
+    async def reservations(self) -> Sequence[ReservationObservation]:
         await self._answers()
         return [
-            ReservationSeen(name=f"job-{job.key}", node=job.place[0], job=job.key)
+            ReservationObservation(name=f"job-{job.key}", node=job.place[0], job=job.key)
             for job in self.world.jobs.values()
             if job.place
         ]
@@ -345,15 +345,15 @@ class FakeAction:
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         return _PROPOSALS[intent.kind](intent, observed)
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         if self.call_s:
             async with self._calls:
                 return await self._perform(step, operation)
         return await self._perform(step, operation)
 
-    async def _perform(self, step: Step, operation: Committed) -> Told:
+    async def _perform(self, step: Step, operation: Committed) -> Report:
         if why := operation.withdrawn():
-            return Told(status=ToldStatus.NOT_BEGUN, text=why)
+            return Report(status=ReportStatus.NOT_STARTED, text=why)
         if self.call_s:
             await asyncio.sleep(self.call_s)
         self.performed.append((step, operation))
@@ -367,7 +367,7 @@ class FakeAction:
             await asyncio.sleep(60)
         self.apply(step, operation)
         self.after_effect(step)
-        return Told(status=ToldStatus.DONE)
+        return Report(status=ReportStatus.DONE)
 
     def apply(self, step: Step, operation: Committed) -> None:
         """What the scheduler does with it, careless as it is."""
@@ -376,7 +376,7 @@ class FakeAction:
         world.log(step.kind, target, operation.operation)
         _EFFECTS[step.kind](world, what, operation)
 
-    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+    def recover(self, begun: StartedStep, observed: Observed) -> Recovery:
         return _recovered(begun, observed)
 
     async def close(self) -> None:
@@ -385,7 +385,7 @@ class FakeAction:
 
 def _drain(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
     node = world.nodes[what["node"]]
-    node.mark, node.reason = operation.mark, what["reason"]
+    node.mark, node.reason = operation.annotation, what["reason"]
     node.set_by, node.set_at = "accelwatch", world.clock.wall()
 
 
@@ -418,9 +418,9 @@ def _keep_place(world: FakeScheduler, what: Mapping[str, str], operation: Commit
 
 def _requeue(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
     job = _job(world, what)
-    if job.state in (JobState.RUNNING, JobState.ENDING):
-        job.state = JobState.ENDING
-    elif job.state is JobState.ENDED:
+    if job.state in (JobState.RUNNING, JobState.COMPLETING):
+        job.state = JobState.COMPLETING
+    elif job.state is JobState.FINISHED:
         job.state, job.failed = JobState.WAITING, False
         job.may_start = world.clock.wall() + START_AFTER_S
 
@@ -429,7 +429,7 @@ def _cancel(world: FakeScheduler, what: Mapping[str, str], operation: Committed)
     job = _job(world, what)
     for name in job.nodes:
         world.nodes[name].alive.discard(job.key.id)
-    job.state, job.nodes = JobState.ENDED, ()
+    job.state, job.nodes = JobState.FINISHED, ()
 
 
 def _restore(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
@@ -438,7 +438,7 @@ def _restore(world: FakeScheduler, what: Mapping[str, str], operation: Committed
 
 
 def _draw(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
-    world.spares[what["spare"]] = operation.mark.incident
+    world.spares[what["spare"]] = operation.annotation.incident
 
 
 def _return(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
@@ -514,26 +514,26 @@ def _step(kind: str, intent: Intent, **more: object) -> Step:
     )
 
 
-def _node(observed: Observed) -> NodeSeen:
+def _node(observed: Observed) -> NodeObservation:
     assert observed.node is not None
     return observed.node
 
 
 def _quarantine(intent: Intent, observed: Observed) -> Proposal:
-    match _node(observed).standing:
-        case Standing.OURS if _node(observed).mark == intent.mark:
+    match _node(observed).hold_state:
+        case HoldState.OURS if _node(observed).annotation == intent.mark:
             return Achieved("no new work comes to it")
-        case Standing.OPEN:
+        case HoldState.OPEN:
             return _step("drain", intent, arguments={"reason": intent.reason or "accelwatch"})
         case _:
             return Refusal(RefusalKind.FOREIGN, f"held: {_node(observed).reason}")
 
 
 def _release(intent: Intent, observed: Observed) -> Proposal:
-    match _node(observed).standing:
-        case Standing.OURS if _node(observed).mark == intent.mark:
+    match _node(observed).hold_state:
+        case HoldState.OURS if _node(observed).annotation == intent.mark:
             return _step("undrain", intent)
-        case Standing.OPEN:
+        case HoldState.OPEN:
             return Achieved("it takes work")
         case _:
             return Refusal(RefusalKind.FOREIGN, f"held: {_node(observed).reason}")
@@ -556,10 +556,10 @@ def _move_job(intent: Intent, observed: Observed) -> Proposal:
     job = observed.job
     assert job is not None
     bad = set(intent.avoided)
-    if job.state is JobState.ENDED and job.failed and intent.revive:
+    if job.state is JobState.FINISHED and job.failed and intent.revive:
         died = {"restarts": str(job.restarts), "died": "yes"}
         return _step("requeue", intent, precondition=died)
-    if job.state in (JobState.ENDED, JobState.MISSING):
+    if job.state in (JobState.FINISHED, JobState.MISSING):
         return Refusal(RefusalKind.IMPOSSIBLE, "it has ended")
     if job.state is JobState.RUNNING and not bad & set(job.nodes):
         return Achieved("it runs elsewhere", moved_to=job.nodes)
@@ -582,7 +582,7 @@ def _move_job(intent: Intent, observed: Observed) -> Proposal:
 
 def _cancel_job(intent: Intent, observed: Observed) -> Proposal:
     assert observed.job is not None
-    if observed.job.state in (JobState.ENDED, JobState.MISSING):
+    if observed.job.state in (JobState.FINISHED, JobState.MISSING):
         return Achieved("it has ended")
     return _step("cancel", intent)
 
@@ -687,7 +687,7 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
 }
 
 
-def _recovered(begun: Begun, observed: Observed) -> Recovery:
+def _recovered(begun: StartedStep, observed: Observed) -> Recovery:
     """By what is seen; where nothing is to be seen, only an answer tells."""
     step = begun.step
     if step.kind == "probe":
@@ -695,11 +695,11 @@ def _recovered(begun: Begun, observed: Observed) -> Recovery:
         return Recovery.REDO if begun.started is None else Recovery.DONE
     happened = _SEEN_TO_HAVE_HAPPENED.get(step.kind)
     if happened is None:
-        answered = begun.told is not None and begun.told.status is ToldStatus.DONE
+        answered = begun.report is not None and begun.report.status is ReportStatus.DONE
         return Recovery.DONE if answered else Recovery.UNKNOWN
     if happened(step, observed):
         return Recovery.DONE
-    if begun.told is not None and begun.told.status is ToldStatus.RETRY:
+    if begun.report is not None and begun.report.status is ReportStatus.RETRY:
         return Recovery.REDO
     if step.kind in NEVER_AGAIN:
         return Recovery.UNKNOWN
@@ -708,7 +708,7 @@ def _recovered(begun: Begun, observed: Observed) -> Recovery:
 
 
 def _is_ours(step: Step, observed: Observed) -> bool:
-    return _node(observed).standing is Standing.OURS
+    return _node(observed).hold_state is HoldState.OURS
 
 
 def _has_moved_on(step: Step, observed: Observed) -> bool:
@@ -716,7 +716,7 @@ def _has_moved_on(step: Step, observed: Observed) -> bool:
     assert job is not None
     if step.precondition.get("died"):
         return not job.failed or str(job.restarts) != step.precondition["restarts"]
-    if job.state in (JobState.ENDED, JobState.MISSING):
+    if job.state in (JobState.FINISHED, JobState.MISSING):
         return True
     return job.state is not JobState.RUNNING or str(job.restarts) != step.precondition["restarts"]
 
@@ -729,7 +729,7 @@ _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     "keep_place": lambda step, observed: observed.own.get("place") == step.arguments["nodes"],
     "requeue": _has_moved_on,
     "cancel": lambda step, observed: (
-        observed.job is not None and observed.job.state in (JobState.ENDED, JobState.MISSING)
+        observed.job is not None and observed.job.state in (JobState.FINISHED, JobState.MISSING)
     ),
     "swap": lambda step, observed: (
         observed.job is not None and step.arguments["node"] not in observed.job.nodes

@@ -4,15 +4,15 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.stop_file import StopFile
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.remediation.policy.state.outcome import Note
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings
 from remedy.bench import NAME, Bench
@@ -48,14 +48,14 @@ class FleetWatch:
         """An engine that knows what the journal knows."""
         bench = self.bench
         file = StopFile(self.folder / "STOP", bench.clock)
-        file.begin = file.look  # type: ignore[method-assign]
+        file.start = file.check  # type: ignore[method-assign]
         return Engine(
             partial(step, settings=SETTINGS),
             {NAME: bench.action},
             bench.journal.commit,
             bench.clock,
             file,
-            tell=self.notes.extend,
+            notify=self.notes.extend,
         )
 
     def is_bad(self, name: str) -> bool:
@@ -77,7 +77,7 @@ class FleetWatch:
     def fault(self, name: str) -> None:
         """A rule begins to fire on a node."""
         self.bad[name] = self.bench.world.nodes[name].boot_id
-        self.engine.tell([self.case(name)])
+        self.engine.submit_changes([self.case(name)])
 
     def hear(self) -> None:
         """What the hub hears of all nodes."""
@@ -86,7 +86,7 @@ class FleetWatch:
         now = bench.clock.wall()
         up = [node for node in bench.world.nodes.values() if node.answering]
         silent = len(bench.world.nodes) - len(up)
-        sight = Sight(
+        sight = FleetCoverage(
             time=now,
             monotonic=bench.clock.monotonic(),
             late_s=0.0,
@@ -94,7 +94,7 @@ class FleetWatch:
             silent=silent,
         )
         heard = [
-            NodeHeard(
+            NodeStatus(
                 node=node.name,
                 time=now,
                 healthy=not self.is_bad(node.name),
@@ -107,19 +107,19 @@ class FleetWatch:
             )
             for node in up
         ]
-        self.engine.hear([sight, *heard])
-        self.engine.tell(
+        self.engine.submit_observations([sight, *heard])
+        self.engine.submit_changes(
             [self.case(name) for name in self.bad if bench.world.nodes[name].answering]
         )
 
     async def watch(self, seconds: float) -> None:
         """Begin, hear for so long, and end."""
-        await self.engine.begin(self.bench.journal.states())
+        await self.engine.start(self.bench.journal.states())
         until = self.bench.clock.wall() + seconds
         while self.bench.clock.wall() < until:
             self.hear()
             await asyncio.sleep(HEAR_EVERY_S)
-        await self.engine.end()
+        await self.engine.stop()
 
     def run(self, seconds: float) -> None:
         self.bench.loop.run_until_complete(self.watch(seconds))
@@ -127,4 +127,4 @@ class FleetWatch:
     def held(self) -> list[str]:
         """Nodes that bear our mark."""
         nodes = self.bench.world.nodes
-        return [name for name in nodes if self.bench.world.see(name).standing is Standing.OURS]
+        return [name for name in nodes if self.bench.world.see(name).hold_state is HoldState.OURS]

@@ -9,7 +9,7 @@ from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, SETTINGS, Ground
 
@@ -24,7 +24,7 @@ def asked(ground: Ground) -> int:
 
 @pytest.mark.parametrize(
     ("severity", "loudness"),
-    [(Severity.CRITICAL, Loudness.ALERT), (Severity.WARNING, Loudness.TELL)],
+    [(Severity.CRITICAL, Loudness.ALERT), (Severity.WARNING, Loudness.NOTIFY)],
 )
 def test_what_nobody_approves_in_time_is_only_observed_and_rings_if_it_is_critical(
     severity: Severity, loudness: Loudness
@@ -72,7 +72,7 @@ def test_what_was_approved_and_has_to_wait_is_not_asked_about_again() -> None:
     ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
     ground.wait(60)
     assert (ground.stage(NODE), asked(ground)) == (Stage.SUSPECT, 1)
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     ground.wait(300)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE, IntentKind.QUARANTINE]
 

@@ -5,26 +5,26 @@ import pytest
 
 from accelwatch.remediation.policy.guards.attempts import (
     AttemptState,
-    begin,
-    ended,
+    finish,
     forgotten,
-    may_begin,
+    may_start,
     release,
+    start,
     tidied,
 )
-from accelwatch.remediation.policy.guards.census import Place
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.settings import Budget
 
 DAY = 86_400.0
-HERE = Place(node="n1", pools=("train",), domains=("rack=r1", "leaf=s1"))
-SAME_RACK = Place(node="n2", pools=("train",), domains=("rack=r1",))
-SAME_LEAF = Place(node="n3", pools=("train",), domains=("rack=r9", "leaf=s1"))
-ELSEWHERE = Place(node="n4", pools=("train",), domains=("rack=r2", "leaf=s2"))
+HERE = FailureDomain(node="n1", pools=("train",), domains=("rack=r1", "leaf=s1"))
+SAME_RACK = FailureDomain(node="n2", pools=("train",), domains=("rack=r1",))
+SAME_LEAF = FailureDomain(node="n3", pools=("train",), domains=("rack=r9", "leaf=s1"))
+ELSEWHERE = FailureDomain(node="n4", pools=("train",), domains=("rack=r2", "leaf=s2"))
 
 
-def begun(place: Place, incident: str = "i1", now: float = 0.0) -> AttemptState:
-    state, answer = begin(AttemptState(), place, incident, now, Budget())
+def begun(place: FailureDomain, incident: str = "i1", now: float = 0.0) -> AttemptState:
+    state, answer = start(AttemptState(), place, incident, now, Budget())
     assert answer == PERMIT
     return state
 
@@ -34,69 +34,69 @@ def why(answer: Answer) -> DenialKind | None:
 
 
 @pytest.mark.parametrize("place", [HERE, SAME_RACK, SAME_LEAF])
-def test_one_remedy_at_a_time_on_a_node_and_beside_it(place: Place) -> None:
+def test_one_remedy_at_a_time_on_a_node_and_beside_it(place: FailureDomain) -> None:
     state = begun(HERE)
-    refused, answer = begin(state, place, "i2", 1.0, Budget())
+    refused, answer = start(state, place, "i2", 1.0, Budget())
     assert refused is state
     assert isinstance(answer, Denial)
     assert (answer.why, "n1" in answer.text) == (DenialKind.REMEDY_RUNNING, True)
-    assert may_begin(ended(state, "n1"), place, "i2", 1.0, Budget()) == PERMIT
+    assert may_start(finish(state, "n1"), place, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_elsewhere_another_may_run() -> None:
-    assert may_begin(begun(HERE), ELSEWHERE, "i2", 1.0, Budget()) == PERMIT
+    assert may_start(begun(HERE), ELSEWHERE, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_two_at_once_where_the_site_says_so_but_never_two_on_a_node() -> None:
     two = Budget(remedies_at_once=2)
     state = begun(HERE)
-    assert may_begin(state, SAME_RACK, "i2", 1.0, two) == PERMIT
-    assert why(may_begin(state, HERE, "i2", 1.0, two)) is DenialKind.REMEDY_RUNNING
+    assert may_start(state, SAME_RACK, "i2", 1.0, two) == PERMIT
+    assert why(may_start(state, HERE, "i2", 1.0, two)) is DenialKind.REMEDY_RUNNING
 
 
 def test_of_nodes_without_a_domain_one_of_the_pool_at_a_time() -> None:
-    bare = Place(node="a", pools=("train",))
-    beside = Place(node="b", pools=("train", "other"))
-    other = Place(node="c", pools=("other",))
-    assert why(may_begin(begun(bare), beside, "i2", 1.0, Budget())) is DenialKind.REMEDY_RUNNING
-    assert may_begin(begun(bare), other, "i2", 1.0, Budget()) == PERMIT
+    bare = FailureDomain(node="a", pools=("train",))
+    beside = FailureDomain(node="b", pools=("train", "other"))
+    other = FailureDomain(node="c", pools=("other",))
+    assert why(may_start(begun(bare), beside, "i2", 1.0, Budget())) is DenialKind.REMEDY_RUNNING
+    assert may_start(begun(bare), other, "i2", 1.0, Budget()) == PERMIT
 
 
 def test_a_remedy_that_causes_its_own_fault_is_tried_three_times() -> None:
     state = AttemptState()
     for now in range(3):
-        state, answer = begin(state, HERE, "i1", float(now), Budget())
+        state, answer = start(state, HERE, "i1", float(now), Budget())
         assert answer == PERMIT
-        state = ended(state, "n1")
-    answer = may_begin(state, HERE, "i1", 9.0, Budget())
+        state = finish(state, "n1")
+    answer = may_start(state, HERE, "i1", 9.0, Budget())
     assert isinstance(answer, Denial)
     assert (answer.why, answer.until) == (DenialKind.ATTEMPTS, None)
-    assert may_begin(state, HERE, "i2", 9.0, Budget()) == PERMIT
-    assert may_begin(forgotten(state, "i1"), HERE, "i1", 9.0, Budget()) == PERMIT
+    assert may_start(state, HERE, "i2", 9.0, Budget()) == PERMIT
+    assert may_start(forgotten(state, "i1"), HERE, "i1", 9.0, Budget()) == PERMIT
 
 
 def test_where_the_site_says_one_attempt_there_is_one() -> None:
     once = Budget(attempts=1)
-    state, answer = begin(AttemptState(), HERE, "i1", 0.0, once)
+    state, answer = start(AttemptState(), HERE, "i1", 0.0, once)
     assert answer == PERMIT
-    assert why(may_begin(ended(state, "n1"), HERE, "i1", 9.0, once)) is DenialKind.ATTEMPTS
+    assert why(may_start(finish(state, "n1"), HERE, "i1", 9.0, once)) is DenialKind.ATTEMPTS
 
 
 def test_five_remedies_of_a_node_in_seven_days() -> None:
     state = AttemptState()
     for day in range(5):
-        state, answer = begin(state, HERE, f"i{day}", day * DAY, Budget())
+        state, answer = start(state, HERE, f"i{day}", day * DAY, Budget())
         assert answer == PERMIT
-        state = ended(state, "n1")
-    answer = may_begin(state, HERE, "i9", 5 * DAY, Budget())
+        state = finish(state, "n1")
+    answer = may_start(state, HERE, "i9", 5 * DAY, Budget())
     assert isinstance(answer, Denial)
     assert (answer.why, answer.until) == (DenialKind.TOO_MANY_REMEDIES, 7 * DAY)
-    assert may_begin(state, ELSEWHERE, "i9", 5 * DAY, Budget()) == PERMIT
-    assert may_begin(state, HERE, "i9", 7 * DAY, Budget()) == PERMIT
+    assert may_start(state, ELSEWHERE, "i9", 5 * DAY, Budget()) == PERMIT
+    assert may_start(state, HERE, "i9", 7 * DAY, Budget()) == PERMIT
 
 
 def test_what_counts_no_more_is_not_kept() -> None:
-    state = ended(begun(HERE), "n1")
+    state = finish(begun(HERE), "n1")
     assert tidied(state, 6 * DAY).of_node == {"n1": (0.0,)}
     assert tidied(state, 7 * DAY).of_node == {}
     assert tidied(state, 7 * DAY).tried == {"i1": 1}

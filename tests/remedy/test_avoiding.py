@@ -5,13 +5,13 @@ import pytest
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState, Observed
+from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.action.step import Achieved, Proposal, Step
 from accelwatch.remediation.execution.operations import OperationState
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remedy.bench import Bench, intent
 from remedy_ground import JOB, Ground, job_policy
 
@@ -60,7 +60,7 @@ def test_other_intents_stay_as_they_were_decided() -> None:
 
 def test_a_job_that_is_revived_avoids_those_of_its_nodes_that_it_was_to_avoid() -> None:
     ground, move = moving(NODE)
-    runs = JobSeen(key=JOB, state=JobState.RUNNING, nodes=(THIRD,), restarts=1)
+    runs = JobObservation(key=JOB, state=JobState.RUNNING, nodes=(THIRD,), restarts=1)
     ground.end(NODE, moved_to=(THIRD,), job=runs)
     revival = msgspec.structs.replace(move, revive=True, bad_nodes=(THIRD, "n31"))
     ground.fault(OTHER, policy=MOVES)
@@ -88,7 +88,7 @@ def test_a_second_move_knows_where_the_job_ran_and_what_the_first_has_changed() 
     for name in (NODE, OTHER):
         ground.nodes[name].jobs = ()
     ground.say(Verb.STOP)
-    ground.end(NODE, Ending.CANCELLED, original={"exclude": "n09"})
+    ground.end(NODE, PursuitResult.CANCELLED, original={"exclude": "n09"})
     ground.say(Verb.START)
     ground.wait(400, every=10)
     move = ground.flying[NODE]
@@ -129,7 +129,7 @@ def test_a_list_that_is_out_of_date_by_the_time_of_the_command_is_not_set() -> N
     correcting(bench, ("n1",), ("n1", "n2"))
     end = bench.pursue(move)
     assert end is not None
-    assert end.ending is Ending.ACHIEVED
+    assert end.result is PursuitResult.ACHIEVED
     assert lists(bench, OperationState.CANCELLED) == ["n1"]
     assert lists(bench, OperationState.OBSERVED) == ["n1,n2"]
     bench.loop.close()
@@ -163,5 +163,5 @@ def test_a_list_that_changes_to_and_fro_is_no_step_that_does_not_stay(
     monkeypatch.setattr(bench.action, "propose", propose)
     end = bench.pursue(intent(Kind.MOVE_JOB, job=job, bad_nodes=("n1",)))
     assert end is not None
-    assert end.ending is Ending.ACHIEVED
+    assert end.result is PursuitResult.ACHIEVED
     bench.loop.close()

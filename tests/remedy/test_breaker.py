@@ -6,25 +6,25 @@ import msgspec
 import pytest
 
 from accelwatch.remediation.policy.guards.breaker import (
-    BreakerStanding,
     BreakerState,
+    BreakerStatus,
     advanced,
-    begun,
     breached,
     failed,
     forgotten,
-    may_begin,
+    may_start,
     overridden,
     reset,
+    start_trial,
     stormed,
     trial_over,
 )
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
-from accelwatch.remediation.policy.guards.order import Waiting, in_order, standing
+from accelwatch.remediation.policy.guards.order import Waiting, in_order, urgency
 from accelwatch.remediation.settings import Breaker
 
 LIMITS = Breaker()
-CLOSED, OPEN, HALF_OPEN = BreakerStanding.CLOSED, BreakerStanding.OPEN, BreakerStanding.HALF_OPEN
+CLOSED, OPEN, HALF_OPEN = BreakerStatus.CLOSED, BreakerStatus.OPEN, BreakerStatus.HALF_OPEN
 
 Event = Callable[[BreakerState, float], BreakerState]
 
@@ -96,7 +96,7 @@ def test_a_storm_opens_it_once() -> None:
 
 def test_it_stays_open_while_a_storm_goes_on() -> None:
     state = stormed(BreakerState(), ("s1",), 0.0)
-    answer = may_begin(state, "i1", LIMITS)
+    answer = may_start(state, "i1", LIMITS)
     assert isinstance(answer, Denial)
     assert answer.until is None
     assert advanced(state, 9999.0, LIMITS) is state
@@ -105,7 +105,7 @@ def test_it_stays_open_while_a_storm_goes_on() -> None:
 
 
 def test_open_it_denies_and_says_why_and_until_when() -> None:
-    answer = may_begin(opened(), "i1", LIMITS)
+    answer = may_start(opened(), "i1", LIMITS)
     assert isinstance(answer, Denial)
     assert (answer.why, answer.until) == (DenialKind.BREAKER, 1820.0)
     assert "people undid 2 actions" in answer.text
@@ -113,8 +113,8 @@ def test_open_it_denies_and_says_why_and_until_when() -> None:
 
 
 def test_closed_it_lets_everything_through() -> None:
-    assert may_begin(BreakerState(), "i1", LIMITS) == PERMIT
-    assert begun(BreakerState(), "i1") == BreakerState()
+    assert may_start(BreakerState(), "i1", LIMITS) == PERMIT
+    assert start_trial(BreakerState(), "i1") == BreakerState()
     assert advanced(BreakerState(), 1e9, LIMITS) == BreakerState()
 
 
@@ -122,26 +122,26 @@ def test_after_half_an_hour_one_incident_is_tried() -> None:
     assert advanced(opened(), 1819.9, LIMITS).standing is OPEN
     state = half_open()
     assert (state.standing, state.since) == (HALF_OPEN, 1820.0)
-    assert may_begin(state, "i1", LIMITS) == PERMIT
-    state = begun(state, "i1")
-    assert may_begin(state, "i1", LIMITS) == PERMIT
-    assert begun(state, "i2").trial == "i1"
-    answer = may_begin(state, "i2", LIMITS)
+    assert may_start(state, "i1", LIMITS) == PERMIT
+    state = start_trial(state, "i1")
+    assert may_start(state, "i1", LIMITS) == PERMIT
+    assert start_trial(state, "i2").trial == "i1"
+    answer = may_start(state, "i2", LIMITS)
     assert isinstance(answer, Denial)
     assert (answer.why, "i1 is tried first" in answer.text) == (DenialKind.BREAKER, True)
 
 
 def test_a_trial_that_goes_well_closes_it() -> None:
-    state = trial_over(begun(half_open(), "i1"), "i1", well=True, now=2000.0)
+    state = trial_over(start_trial(half_open(), "i1"), "i1", well=True, now=2000.0)
     assert (state.standing, state.since, state.overrides) == (CLOSED, 2000.0, ())
 
 
 def test_a_trial_that_does_not_opens_it_again() -> None:
-    state = trial_over(begun(half_open(), "i1"), "i1", well=False, now=2000.0)
+    state = trial_over(start_trial(half_open(), "i1"), "i1", well=False, now=2000.0)
     assert (state.standing, state.since, state.trial) == (OPEN, 2000.0, "")
 
 
-@pytest.mark.parametrize("state", [BreakerState(), opened(), begun(half_open(), "i1")])
+@pytest.mark.parametrize("state", [BreakerState(), opened(), start_trial(half_open(), "i1")])
 def test_the_end_of_anything_else_is_no_trial(state: BreakerState) -> None:
     for well in (True, False):
         assert trial_over(state, "i2", well=well, now=2000.0) == state
@@ -190,7 +190,7 @@ def test_what_goes_on_wrong_while_it_is_open_keeps_it_open_longer() -> None:
 
 
 def test_the_state_can_be_written_down() -> None:
-    state = begun(half_open(), "i1")
+    state = start_trial(half_open(), "i1")
     assert msgspec.json.decode(msgspec.json.encode(state), type=BreakerState) == state
 
 
@@ -216,6 +216,6 @@ def test_of_equal_ones_the_order_is_always_the_same() -> None:
     assert in_order((second, first), 2.0) == [first, second]
     earlier = Waiting(incident="c", rank=1.0, since=4.0)
     assert in_order((second, earlier), 2.0) == [earlier, second]
-    assert standing(first, 2.0) == 1.0
-    assert standing(first, 5.0 + 1800.0) == 1.5
-    assert standing(msgspec.structs.replace(first, attempts=1), 5.0 + 3600.0) == 1.0
+    assert urgency(first, 2.0) == 1.0
+    assert urgency(first, 5.0 + 1800.0) == 1.5
+    assert urgency(msgspec.structs.replace(first, attempts=1), 5.0 + 3600.0) == 1.0

@@ -17,8 +17,13 @@ from accelwatch.remediation.policy.guards.budget import (
     reserve,
     spend,
 )
-from accelwatch.remediation.policy.guards.census import NO_POOL, Census, Place, census
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import (
+    NO_POOL,
+    FailureDomain,
+    GroupCounts,
+    count_groups,
+)
 from accelwatch.remediation.policy.guards.pace import free_at, within
 from accelwatch.remediation.settings import Budget
 
@@ -27,19 +32,23 @@ FAST = Budget(per_hour=1000, spacing_s=0.0)
 """So that only the bounds count."""
 
 
-def places(count: int, racks: int = 1000, pool: str = "train") -> list[Place]:
+def places(count: int, racks: int = 1000, pool: str = "train") -> list[FailureDomain]:
     pools = (pool,) if pool else ()
     return [
-        Place(node=f"n{at}", pools=pools, domains=(f"rack=r{at % racks}",)) for at in range(count)
+        FailureDomain(node=f"n{at}", pools=pools, domains=(f"rack=r{at % racks}",))
+        for at in range(count)
     ]
 
 
 def taken(
-    state: BudgetState, chosen: list[Place], every: list[Place], budget: Budget = FAST
+    state: BudgetState,
+    chosen: list[FailureDomain],
+    every: list[FailureDomain],
+    budget: Budget = FAST,
 ) -> BudgetState:
     for place in chosen:
         state, answer = reserve(
-            state, place, f"i-{place.node}", census(every, ()), now=0.0, budget=budget
+            state, place, f"i-{place.node}", count_groups(every, ()), now=0.0, budget=budget
         )
         assert answer == PERMIT
     return state
@@ -72,7 +81,7 @@ def test_the_small_pool_rule_ends_where_the_pool_is_not_small() -> None:
 def test_one_bad_node_of_three_is_acted_upon_and_no_second() -> None:
     three = places(3)
     state = taken(BudgetState(), three[:1], three)
-    _, answer = reserve(state, three[1], "i2", census(three, ()), now=0.0, budget=FAST)
+    _, answer = reserve(state, three[1], "i2", count_groups(three, ()), now=0.0, budget=FAST)
     assert isinstance(answer, Denial)
     assert answer.why is DenialKind.BUDGET
     assert "1 nodes of pool train are quarantined by us; 1 may be" in answer.text
@@ -82,7 +91,7 @@ def test_a_reservation_counts_before_it_is_spent_and_after() -> None:
     three = places(3)
     state = taken(BudgetState(), three[:1], three)
     for counted in (state, spend(state, "n0")):
-        answer = may_reserve(counted, three[1], census(three, ()), now=0.0, budget=FAST)
+        answer = may_reserve(counted, three[1], count_groups(three, ()), now=0.0, budget=FAST)
         assert why(answer) is DenialKind.BUDGET
 
 
@@ -91,31 +100,31 @@ def test_the_bound_of_a_rack_counts_beside_that_of_the_pool() -> None:
     state = taken(BudgetState(), every[:1], every)
     beside = every[10]
     assert beside.domains == every[0].domains
-    answer = may_reserve(state, beside, census(every, ()), now=0.0, budget=FAST)
+    answer = may_reserve(state, beside, count_groups(every, ()), now=0.0, budget=FAST)
     assert isinstance(answer, Denial)
     assert (answer.why, "rack=r0" in answer.text) == (DenialKind.DOMAIN_BUDGET, True)
-    assert may_reserve(state, every[1], census(every, ()), now=0.0, budget=FAST) == PERMIT
+    assert may_reserve(state, every[1], count_groups(every, ()), now=0.0, budget=FAST) == PERMIT
 
 
 def test_every_pool_of_a_node_counts() -> None:
-    both = Place(node="x", pools=("big", "small"))
+    both = FailureDomain(node="x", pools=("big", "small"))
     every = [
         both,
-        *(Place(node=f"b{at}", pools=("big",)) for at in range(99)),
-        *(Place(node=f"s{at}", pools=("small",)) for at in range(3)),
+        *(FailureDomain(node=f"b{at}", pools=("big",)) for at in range(99)),
+        *(FailureDomain(node=f"s{at}", pools=("small",)) for at in range(3)),
     ]
     state = taken(BudgetState(), [every[-1]], every)
-    answer = may_reserve(state, both, census(every, ()), now=0.0, budget=FAST)
+    answer = may_reserve(state, both, count_groups(every, ()), now=0.0, budget=FAST)
     assert isinstance(answer, Denial)
     assert "pool small" in answer.text
-    assert may_reserve(state, every[1], census(every, ()), now=0.0, budget=FAST) == PERMIT
+    assert may_reserve(state, every[1], count_groups(every, ()), now=0.0, budget=FAST) == PERMIT
 
 
 def test_nodes_without_a_pool_are_one_pool() -> None:
     every = places(3, pool="")
     assert every[0].all_pools == (NO_POOL,)
     state = taken(BudgetState(), every[:1], every)
-    answer = may_reserve(state, every[1], census(every, ()), now=0.0, budget=FAST)
+    answer = may_reserve(state, every[1], count_groups(every, ()), now=0.0, budget=FAST)
     assert isinstance(answer, Denial)
     assert "the fleet" in answer.text
 
@@ -125,14 +134,14 @@ def test_whoever_took_nodes_out_they_count_for_what_must_be_left() -> None:
     free = may_reserve(
         BudgetState(),
         every[0],
-        census(every, ("n1", "n2", "n3")),
+        count_groups(every, ("n1", "n2", "n3")),
         now=0.0,
         budget=FAST,
     )
     full = may_reserve(
         BudgetState(),
         every[0],
-        census(every, ("n1", "n2", "n3", "n4")),
+        count_groups(every, ("n1", "n2", "n3", "n4")),
         now=0.0,
         budget=FAST,
     )
@@ -146,22 +155,25 @@ def test_our_own_nodes_count_there_too_and_once() -> None:
     every = places(40)
     state = taken(BudgetState(), every[:1], every)
     for out, answer in ((("n0", "n1", "n2"), None), (("n1", "n2", "n3"), DenialKind.AVAILABLE)):
-        asked = may_reserve(state, every[9], census(every, out), now=0.0, budget=FAST)
+        asked = may_reserve(state, every[9], count_groups(every, out), now=0.0, budget=FAST)
         assert why(asked) is answer
 
 
 def test_a_node_that_is_out_already_is_not_missed_more() -> None:
     every = places(40)
     out = ("n1", "n2", "n3", "n4")
-    assert may_reserve(BudgetState(), every[1], census(every, out), now=0.0, budget=FAST) == PERMIT
+    assert (
+        may_reserve(BudgetState(), every[1], count_groups(every, out), now=0.0, budget=FAST)
+        == PERMIT
+    )
 
 
 def test_a_node_of_which_the_census_knows_nothing_is_a_pool_of_one() -> None:
-    nobody = Census(sizes={}, out={})
-    stranger = Place(node="x", pools=("p",))
+    nobody = GroupCounts(sizes={}, out={})
+    stranger = FailureDomain(node="x", pools=("p",))
     state, answer = reserve(BudgetState(), stranger, "i", nobody, now=0.0, budget=FAST)
     assert answer == PERMIT
-    other = Place(node="y", pools=("p",))
+    other = FailureDomain(node="y", pools=("p",))
     assert why(may_reserve(state, other, nobody, now=0.0, budget=FAST)) is DenialKind.BUDGET
 
 
@@ -170,13 +182,13 @@ def test_a_node_that_several_incidents_want_out_counts_once_and_until_the_last()
     state = taken(BudgetState(), every[:1], every)
     for incident in ("second", "second"):
         state, answer = reserve(
-            state, every[0], incident, census(every, ()), now=0.0, budget=Budget()
+            state, every[0], incident, count_groups(every, ()), now=0.0, budget=Budget()
         )
         assert answer == PERMIT
     assert state.own["n0"].incidents == ("i-n0", "second")
-    assert state.held("pool=train") == {"n0"}
+    assert state.quarantined("pool=train") == {"n0"}
     state = give_back(state, "n0", "i-n0")
-    assert state.held("pool=train") == {"n0"}
+    assert state.quarantined("pool=train") == {"n0"}
     assert give_back(state, "n0", "second").own == {}
 
 
@@ -194,7 +206,7 @@ def test_only_a_reserved_node_can_be_spent() -> None:
 
 def test_three_an_hour_and_one_every_two_minutes() -> None:
     every = places(400)
-    counted = census(every, ())
+    counted = count_groups(every, ())
     state = BudgetState()
     begun = []
     for tick in range(0, 7200, 30):
@@ -216,17 +228,20 @@ def test_a_denial_for_the_pace_says_when_to_ask_again(now: float, until: float, 
     for at in (0.0, 120.0, 240.0):
         if at <= now:
             state, _ = reserve(
-                state, every[int(at)], f"i{at}", census(every, ()), now=at, budget=budget
+                state, every[int(at)], f"i{at}", count_groups(every, ()), now=at, budget=budget
             )
-    answer = may_reserve(state, every[399], census(every, ()), now=now, budget=budget)
+    answer = may_reserve(state, every[399], count_groups(every, ()), now=now, budget=budget)
     assert isinstance(answer, Denial)
     assert (answer.why, answer.until) == (DenialKind.RATE, until)
     assert text in answer.text
 
 
 def test_the_pace_is_that_of_a_pool() -> None:
-    train, serve = places(100), [Place(node=f"s{at}", pools=("serve",)) for at in range(100)]
-    counted = census([*train, *serve], ())
+    train, serve = (
+        places(100),
+        [FailureDomain(node=f"s{at}", pools=("serve",)) for at in range(100)],
+    )
+    counted = count_groups([*train, *serve], ())
     state, _ = reserve(BudgetState(), train[0], "a", counted, now=0.0, budget=Budget())
     assert why(may_reserve(state, train[1], counted, now=1.0, budget=Budget())) is DenialKind.RATE
     assert may_reserve(state, serve[1], counted, now=1.0, budget=Budget()) == PERMIT
@@ -234,7 +249,7 @@ def test_the_pace_is_that_of_a_pool() -> None:
 
 def test_a_spacing_of_more_than_an_hour_is_kept() -> None:
     every = places(200)
-    counted = census(every, ())
+    counted = count_groups(every, ())
     slow = Budget(spacing_s=3 * HOUR)
     state, _ = reserve(BudgetState(), every[0], "a", counted, now=0.0, budget=slow)
     denied = may_reserve(state, every[1], counted, now=2 * HOUR, budget=slow)
@@ -247,7 +262,7 @@ def test_a_spacing_of_more_than_an_hour_is_kept() -> None:
 
 def test_what_was_reserved_and_never_begun_gives_its_share_of_the_pace_back() -> None:
     every = places(200)
-    counted = census(every, ())
+    counted = count_groups(every, ())
     state, _ = reserve(BudgetState(), every[0], "a", counted, now=0.0, budget=Budget())
     freed = give_back(state, "n0", "a")
     assert freed == BudgetState()
@@ -264,15 +279,15 @@ def test_one_of_two_shares_of_the_same_moment_is_given_back() -> None:
 
 def test_a_node_found_with_our_mark_counts_beyond_the_bound() -> None:
     every = places(3)
-    counted = census(every, ())
+    counted = count_groups(every, ())
     state = adopt(BudgetState(), every[0], "a", 5.0)
     state = adopt(adopt(state, every[1], "b", 5.0), every[1], "b", 9.0)
-    assert state.held("pool=train") == {"n0", "n1"}
+    assert state.quarantined("pool=train") == {"n0", "n1"}
     assert (state.own["n1"].incidents, state.own["n1"].at) == (("b",), 5.0)
     (over,) = exceeded(state, counted, Budget())
     assert (over.why, "2 nodes of pool train" in over.text) == (DenialKind.BUDGET, True)
     assert state.begun == {}
-    assert give_back(state, "n0", "a").held("pool=train") == {"n1"}
+    assert give_back(state, "n0", "a").quarantined("pool=train") == {"n1"}
 
 
 def test_a_node_found_with_our_mark_gives_back_nobody_else_s_share_of_the_rate() -> None:
@@ -285,11 +300,11 @@ def test_a_node_found_with_our_mark_gives_back_nobody_else_s_share_of_the_rate()
 def test_what_is_within_the_bound_is_not_exceeded() -> None:
     every = places(200, racks=10)
     state = taken(BudgetState(), every[:10], every)
-    assert exceeded(state, census(every, ()), Budget()) == ()
-    shrunk = exceeded(state, census(every[:40], ()), Budget())
+    assert exceeded(state, count_groups(every, ()), Budget()) == ()
+    shrunk = exceeded(state, count_groups(every[:40], ()), Budget())
     assert [denial.why for denial in shrunk] == [DenialKind.BUDGET]
     gone = adopt(adopt(BudgetState(), every[0], "a", 0.0), every[10], "b", 0.0)
-    kinds = {denial.why for denial in exceeded(gone, Census(sizes={}, out={}), Budget())}
+    kinds = {denial.why for denial in exceeded(gone, GroupCounts(sizes={}, out={}), Budget())}
     assert kinds == {DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET}
 
 
@@ -335,10 +350,10 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
     steps: list[tuple[str, int, int, int]], budget: Budget
 ) -> None:
     every = [
-        Place(node=f"n{at}", pools=("a", "b")[at % 2 :], domains=(f"rack=r{at // 8}",))
+        FailureDomain(node=f"n{at}", pools=("a", "b")[at % 2 :], domains=(f"rack=r{at // 8}",))
         for at in range(30)
     ]
-    counted = census(every, ())
+    counted = count_groups(every, ())
     state, now = BudgetState(), 0.0
     for what, at, incident, passed in steps:
         now += passed
@@ -350,16 +365,16 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
         elif place.node in state.own:
             state = spend(state, place.node)
         for group, size in counted.sizes.items():
-            assert len(state.held(group)) <= bound(size, budget)
+            assert len(state.quarantined(group)) <= bound(size, budget)
         for times in state.begun.values():
             assert len(within(times, now, HOUR)) <= budget.per_hour
 
 
 def test_a_group_holds_whom_its_places_name() -> None:
     places = [
-        Place(node="n1", pools=("train", "debug"), domains=("rack=r1",)),
-        Place(node="n2", domains=("rack=r1", "pool=odd")),
-        Place(node="n3", pools=("train",), domains=("rack=r2",)),
+        FailureDomain(node="n1", pools=("train", "debug"), domains=("rack=r1",)),
+        FailureDomain(node="n2", domains=("rack=r1", "pool=odd")),
+        FailureDomain(node="n3", pools=("train",), domains=("rack=r2",)),
     ]
     state = BudgetState()
     for place in places:
@@ -367,8 +382,8 @@ def test_a_group_holds_whom_its_places_name() -> None:
     groups = {group for place in places for group in place.groups}
     for group in groups:
         expected = {place.node for place in places if group in place.groups}
-        assert state.held(group) == expected
-    assert state.held("rack=r9") == state.held("pool=none") == frozenset()
+        assert state.quarantined(group) == expected
+    assert state.quarantined("rack=r9") == state.quarantined("pool=none") == frozenset()
 
 
 @given(
@@ -384,7 +399,7 @@ def test_who_is_ours_is_counted_as_if_anew_whatever_was_done(
     done: list[tuple[str, int, str]],
 ) -> None:
     every, others = places(5, racks=2), places(5, racks=3, pool="other")
-    state, counted = BudgetState(), census(every, ())
+    state, counted = BudgetState(), count_groups(every, ())
     for what, at, incident in done:
         place = every[at]
         if what == "reserve":
@@ -409,20 +424,20 @@ def test_fewer_than_may_be_are_never_too_many() -> None:
 def test_a_node_that_is_counted_needs_room_beside_the_others_only() -> None:
     every = places(20)
     counted = taken(BudgetState(), every[:1], every)
-    assert has_room(counted, every[0], census(every, ()), Budget()) == PERMIT
-    assert why(has_room(counted, every[1], census(every, ()), Budget())) is DenialKind.BUDGET
+    assert has_room(counted, every[0], count_groups(every, ()), Budget()) == PERMIT
+    assert why(has_room(counted, every[1], count_groups(every, ()), Budget())) is DenialKind.BUDGET
 
 
 def test_a_node_that_was_adopted_beyond_the_bound_has_no_room() -> None:
     every = places(20)
     beyond = adopt(taken(BudgetState(), every[:1], every), every[1], "i9", 0.0)
-    assert why(has_room(beyond, every[1], census(every, ()), Budget())) is DenialKind.BUDGET
+    assert why(has_room(beyond, every[1], count_groups(every, ()), Budget())) is DenialKind.BUDGET
 
 
 def test_room_is_asked_for_whatever_the_pace() -> None:
     every = places(60)
     counted = taken(BudgetState(), every[:1], every)
     slow = Budget(spacing_s=3600.0)
-    assert has_room(counted, every[1], census(every, ()), slow) == PERMIT
-    answer = may_reserve(counted, every[1], census(every, ()), now=0.0, budget=slow)
+    assert has_room(counted, every[1], count_groups(every, ()), slow) == PERMIT
+    answer = may_reserve(counted, every[1], count_groups(every, ()), now=0.0, budget=slow)
     assert why(answer) is DenialKind.RATE

@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground
 
@@ -38,7 +38,7 @@ def test_a_job_is_cancelled_when_its_node_is_out_and_no_spare_is_drawn_for_it() 
     (note,) = [one for one in ground.notes if "was cancelled" in one.text]
     assert (note.text, note.loudness) == (
         "job 17 was cancelled, as the rule wants",
-        Loudness.TELL,
+        Loudness.NOTIFY,
     )
     assert ground.stage(NODE) is Stage.QUARANTINED
 
@@ -72,7 +72,7 @@ def test_stop_ends_it() -> None:
 
 def test_what_cannot_be_cancelled_is_waited_for_and_told() -> None:
     ground = out()
-    ground.end(NODE, Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+    ground.end(NODE, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     ground.wait(600)
     assert ground.kinds(NODE).count(CANCEL) == 1
     assert "stays until it ends" in ground.notes[-1].text

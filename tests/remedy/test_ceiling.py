@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.loading import CEILINGS
 from accelwatch.alerting.rules.rule import Canary
 from accelwatch.remediation.policy.guards.canary import (
     CanaryState,
-    FirstSeen,
+    RuleVersion,
     may_act,
     noted,
     position,
@@ -67,7 +67,7 @@ def test_nothing_in_the_way_is_auto() -> None:
         ({"canary": SPARED}, DenialKind.CANARY),
         ({"trusted": False}, DenialKind.TRUST),
         ({"silence": "s1"}, DenialKind.SILENCE),
-        ({"held_by": "ada until 18:00"}, DenialKind.HELD),
+        ({"vetoed_by": "ada until 18:00"}, DenialKind.VETOED),
         ({"denied_by": "ada"}, DenialKind.DENIED),
     ],
 )
@@ -102,7 +102,7 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
             "some of the evidence is unauthenticated: anyone could have sent it",
         ),
         ({"silence": "s1"}, "it is silenced or in maintenance: s1"),
-        ({"held_by": "ada: testing"}, "nothing may be done to it: ada: testing"),
+        ({"vetoed_by": "ada: testing"}, "nothing may be done to it: ada: testing"),
         ({"denied_by": "ada"}, "ada has said no to it"),
     ],
 )
@@ -113,19 +113,19 @@ def test_what_is_in_the_way_is_told_in_words(change: dict[str, Any], text: str) 
 
 def test_everything_that_is_in_the_way_is_told() -> None:
     asked = bearing(
-        mode=Mode.OBSERVE, site=Ceiling.OBSERVE, stopped_by="ada", held_by="bo", trusted=False
+        mode=Mode.OBSERVE, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo", trusted=False
     )
     assert kinds(asked) == [
         DenialKind.STOPPED,
         DenialKind.MODE,
         DenialKind.CEILING,
         DenialKind.TRUST,
-        DenialKind.HELD,
+        DenialKind.VETOED,
     ]
 
 
 def test_what_we_did_is_undone_whatever_anybody_says() -> None:
-    asked = bearing(mode=Mode.OFF, site=Ceiling.OBSERVE, stopped_by="ada", held_by="bo")
+    asked = bearing(mode=Mode.OFF, site=Ceiling.OBSERVE, stopped_by="ada", vetoed_by="bo")
     assert (
         frozenset(
             {
@@ -212,7 +212,7 @@ def test_a_changed_rule_is_a_new_one_and_an_unchanged_one_is_not() -> None:
     assert same is state
     assert may_act(same, "r", other, CANARY, DAY) == PERMIT
     changed = noted(state, {"r": "d2"}, DAY)
-    assert changed.rules == {"r": FirstSeen("d2", DAY)}
+    assert changed.rules == {"r": RuleVersion("d2", DAY)}
     assert may_act(changed, "r", other, CANARY, DAY) != PERMIT
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remediation.execution.operations import OPEN, OperationState
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from remedy.bench import MARK, NAME, Bench
 from remedy.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, revived, spare
 from remedy.fake_scheduler import IRREVERSIBLE, NEVER_AGAIN
@@ -59,7 +59,7 @@ def test_a_job_that_died_is_begun_again_once(bench: Bench, point: Point) -> None
     bench.restart()
     end = bench.pursue(wanted)
     assert end is not None
-    assert end.ending is Ending.ACHIEVED
+    assert end.result is PursuitResult.ACHIEVED
     kinds = Counter(one.kind for one in bench.world.effects)
     assert (kinds["requeue"], kinds["start"]) == (1, 1)
 
@@ -91,11 +91,11 @@ def test_a_killed_engine_goes_on_without_harm(
     step = operations[number].step.kind if len(operations) > number else ""
     if may_be_known(kind, point, step):
         assert end is not None
-        assert end.ending is Ending.ACHIEVED
+        assert end.result is PursuitResult.ACHIEVED
         assert not any(one.is_open for one in operations)
     else:
         assert end is None
-        assert [one.ending for one in bench.reported] == [Ending.UNKNOWN]
+        assert [one.result for one in bench.reported] == [PursuitResult.UNKNOWN]
         assert [one.state for one in operations] == [OperationState.UNKNOWN]
         assert not any(one.kind in steps for one in bench.world.effects[1:])
 
@@ -140,7 +140,7 @@ def test_a_node_taken_over_while_nobody_ran_is_left_alone(bench: Bench) -> None:
     bench.restart()
     end = bench.pursue(wanted)
     assert end is not None
-    assert end.ending is Ending.REFUSED
+    assert end.result is PursuitResult.REFUSED
     assert bench.world.nodes["n1"].reason == "swap the riser"
     assert [one.state for one in bench.operations()] == [OperationState.FAILED]
 
@@ -157,7 +157,7 @@ def test_a_job_that_begins_again_by_itself_is_not_requeued_once_more(bench: Benc
     bench.restart()
     end = bench.pursue(wanted)
     assert end is not None
-    assert (end.ending, end.moved_to) == (Ending.ACHIEVED, ("n2",))
+    assert (end.result, end.moved_to) == (PursuitResult.ACHIEVED, ("n2",))
     assert bench.world.count("requeue", "17") == 0
 
 

@@ -2,10 +2,10 @@
 
 import random
 
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.identity import prove
-from accelwatch.remediation.policy.state.places import crowd_of, machine_of, proven
-from accelwatch.remediation.policy.state.world import NodeHeard, World
+from accelwatch.remediation.policy.state.node_locations import machine_index_of, machine_of, proven
+from accelwatch.remediation.policy.state.world import NodeStatus, World
 from accelwatch.remediation.settings import RemedySettings
 
 HOSTS = ("", "n1", "N1.", "n1.site.org", "n1.other.org", "n2", "n2.site.org", "10.0.0.1", "10")
@@ -16,21 +16,21 @@ NAMES = ("n1", "n2", "n3", "n1.site.org")
 def world(chance: random.Random) -> World:
     """Few names for many machines, so that they meet."""
     heard = {
-        name: NodeHeard(
+        name: NodeStatus(
             node=name, time=0.0, host_name=chance.choice(HOSTS), boot_id=chance.choice(BOOTS)
         )
         for name in chance.sample(NAMES, 3)
     }
     seen = {
-        name: NodeSeen(
+        name: NodeObservation(
             name=name,
-            standing=chance.choice([Standing.OPEN, Standing.MISSING]),
+            hold_state=chance.choice([HoldState.OPEN, HoldState.MISSING]),
             address=chance.choice(HOSTS),
             boot_id=chance.choice(BOOTS),
         )
         for name in chance.sample(NAMES, 3)
     }
-    return World(heard=heard, seen=seen)
+    return World(node_statuses=heard, scheduler_nodes=seen)
 
 
 def test_a_proof_among_those_alike_is_one_among_all() -> None:
@@ -40,9 +40,9 @@ def test_a_proof_among_those_alike_is_one_among_all() -> None:
         known = world(chance)
         mapped = {"n1": chance.choice(NAMES)} if chance.random() < 0.2 else {}
         settings = RemedySettings(nodes=mapped)
-        machines = [machine_of(one) for one in known.heard.values()]
+        machines = [machine_of(one) for one in known.node_statuses.values()]
         for machine in machines:
-            whole = prove(machine, machines, [*known.seen.values()], mapped)
-            assert proven(machine.node, known, crowd_of(known), settings) == whole
+            whole = prove(machine, machines, [*known.scheduler_nodes.values()], mapped)
+            assert proven(machine.node, known, machine_index_of(known), settings) == whole
             kinds.add(type(whole).__name__)
     assert kinds == {"Proof", "Denial"}

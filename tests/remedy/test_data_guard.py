@@ -5,10 +5,10 @@ import pytest
 
 from accelwatch.remediation.policy.guards.data_guard import (
     DataGuardState,
-    Sight,
-    may_begin,
+    FleetCoverage,
+    may_start,
     most_silent,
-    seen,
+    record_tick,
 )
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.settings import DataGuard
@@ -16,9 +16,9 @@ from accelwatch.remediation.settings import DataGuard
 LIMITS = DataGuard()
 
 
-def sight(at: float, silent: int = 0, late_s: float = 0.0, ahead: float = 0.0) -> Sight:
+def sight(at: float, silent: int = 0, late_s: float = 0.0, ahead: float = 0.0) -> FleetCoverage:
     """A fleet of a hundred agents, `at` seconds after the engine began."""
-    return Sight(
+    return FleetCoverage(
         time=1e9 + at + ahead,
         monotonic=500.0 + at,
         late_s=late_s,
@@ -27,14 +27,14 @@ def sight(at: float, silent: int = 0, late_s: float = 0.0, ahead: float = 0.0) -
     )
 
 
-def after(*sights: Sight) -> DataGuardState:
+def after(*sights: FleetCoverage) -> DataGuardState:
     """An engine that has looked around, and has then seen these; they begin at second 200."""
     state = DataGuardState()
     for at in (0.0, 120.0, 199.0):
-        state = seen(state, sight(at), LIMITS)
-    assert may_begin(state) == PERMIT
+        state = record_tick(state, sight(at), LIMITS)
+    assert may_start(state) == PERMIT
     for one in sights:
-        state = seen(state, one, LIMITS)
+        state = record_tick(state, one, LIMITS)
     return state
 
 
@@ -44,22 +44,22 @@ def why(answer: Answer) -> DenialKind | None:
 
 def test_after_a_start_it_only_looks_around() -> None:
     state = DataGuardState()
-    assert why(may_begin(state)) is DenialKind.STARTING
+    assert why(may_start(state)) is DenialKind.STARTING
     for at in (0.0, 60.0, 119.9):
-        state = seen(state, sight(at), LIMITS)
-        assert why(may_begin(state)) is DenialKind.STARTING
-    assert may_begin(seen(state, sight(120.0), LIMITS)) == PERMIT
+        state = record_tick(state, sight(at), LIMITS)
+        assert why(may_start(state)) is DenialKind.STARTING
+    assert may_start(record_tick(state, sight(120.0), LIMITS)) == PERMIT
 
 
 def test_it_looks_around_until_four_fifths_of_the_agents_were_heard() -> None:
     lenient = DataGuard(silent=0.5)
     state = DataGuardState()
     for at in (0.0, 120.0, 500.0):
-        state = seen(state, sight(at, silent=21), lenient)
-        assert why(may_begin(state)) is DenialKind.STARTING
-    state = seen(state, sight(501.0, silent=20), lenient)
-    assert may_begin(state) == PERMIT
-    assert may_begin(seen(state, sight(502.0, silent=40), lenient)) == PERMIT
+        state = record_tick(state, sight(at, silent=21), lenient)
+        assert why(may_start(state)) is DenialKind.STARTING
+    state = record_tick(state, sight(501.0, silent=20), lenient)
+    assert may_start(state) == PERMIT
+    assert may_start(record_tick(state, sight(502.0, silent=40), lenient)) == PERMIT
 
 
 @pytest.mark.parametrize(
@@ -70,54 +70,54 @@ def test_a_fifth_may_be_silent_and_one_of_several_always(agents: int, silent: in
 
 
 def test_too_many_silent_agents_freeze_what_is_new() -> None:
-    assert may_begin(after(sight(200.0, silent=20))) == PERMIT
-    answer = may_begin(after(sight(200.0, silent=21)))
+    assert may_start(after(sight(200.0, silent=20))) == PERMIT
+    answer = may_start(after(sight(200.0, silent=21)))
     assert isinstance(answer, Denial)
     assert (answer.why, "21 of 100 agents are silent" in answer.text) == (DenialKind.DATA, True)
 
 
 @pytest.mark.parametrize(("ahead", "frozen"), [(5.0, False), (5.1, True), (-5.1, True)])
 def test_a_clock_that_jumps_freezes(ahead: float, frozen: bool) -> None:
-    answer = may_begin(after(sight(200.0, ahead=ahead)))
+    answer = may_start(after(sight(200.0, ahead=ahead)))
     assert why(answer) is (DenialKind.DATA if frozen else None)
 
 
 def test_the_clock_is_held_against_the_tick_before() -> None:
     drifting = [sight(200.0 + at, ahead=4.0 * at) for at in range(10)]
-    assert may_begin(after(*drifting)) == PERMIT
+    assert may_start(after(*drifting)) == PERMIT
 
 
 def test_the_first_tick_is_no_jump() -> None:
-    assert seen(DataGuardState(), sight(0.0), LIMITS).why == ""
+    assert record_tick(DataGuardState(), sight(0.0), LIMITS).why == ""
 
 
 def test_three_late_ticks_in_a_row_freeze() -> None:
     late = [sight(200.0 + at, late_s=1.1) for at in range(3)]
-    assert may_begin(after(*late[:2])) == PERMIT
-    assert why(may_begin(after(*late))) is DenialKind.DATA
+    assert may_start(after(*late[:2])) == PERMIT
+    assert why(may_start(after(*late))) is DenialKind.DATA
     between = sight(202.0, late_s=1.0)
-    assert may_begin(after(*late[:2], between, sight(203.0, late_s=1.1))) == PERMIT
+    assert may_start(after(*late[:2], between, sight(203.0, late_s=1.1))) == PERMIT
 
 
 def test_it_thaws_when_all_was_well_for_a_minute() -> None:
     state = after(sight(200.0, silent=50))
     for at in (201.0, 259.9):
-        state = seen(state, sight(at), LIMITS)
-        assert why(may_begin(state)) is DenialKind.DATA
-    assert may_begin(seen(state, sight(260.0), LIMITS)) == PERMIT
+        state = record_tick(state, sight(at), LIMITS)
+        assert why(may_start(state)) is DenialKind.DATA
+    assert may_start(record_tick(state, sight(260.0), LIMITS)) == PERMIT
 
 
 def test_trouble_that_comes_and_goes_keeps_it_frozen() -> None:
     state = after(sight(200.0, silent=50), sight(250.0), sight(251.0, ahead=9.0))
-    state = seen(state, sight(270.0, ahead=9.0), LIMITS)
-    answer = may_begin(state)
+    state = record_tick(state, sight(270.0, ahead=9.0), LIMITS)
+    answer = may_start(state)
     assert isinstance(answer, Denial)
     assert "clock has jumped by +9.0 s" in answer.text
-    assert may_begin(seen(state, sight(311.0, ahead=9.0), LIMITS)) == PERMIT
+    assert may_start(record_tick(state, sight(311.0, ahead=9.0), LIMITS)) == PERMIT
 
 
 def test_trouble_after_the_start_is_not_the_start_again() -> None:
-    assert after(sight(200.0, silent=100)).looked_around
+    assert after(sight(200.0, silent=100)).is_warmed_up
 
 
 def test_the_state_can_be_written_down() -> None:

@@ -12,7 +12,7 @@ from accelwatch.alerting.rules.rule import Deadlines
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
 from accelwatch.remediation.policy.table.machine import ROWS, TABLE
@@ -256,7 +256,7 @@ def test_a_move_that_hangs_on_another_node_is_told_of_once() -> None:
 
 def test_a_scheduler_that_is_silent_for_an_hour_is_told_of_by_each_node_that_waits() -> None:
     ground, _ = taken_out(POLICY)
-    ground.end(NODE, Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+    ground.end(NODE, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     ground.unavailable = "no answer in 10 s"
     ground.wait(3500, every=10)
     told = len(alerts(ground))

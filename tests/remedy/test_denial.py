@@ -16,7 +16,7 @@ NEVER_LIFTED = (
     DenialKind.STOPPED,
     DenialKind.IDENTITY,
     DenialKind.FOREIGN,
-    DenialKind.HELD,
+    DenialKind.VETOED,
     DenialKind.BUDGET,
     DenialKind.DOMAIN_BUDGET,
     DenialKind.AVAILABLE,

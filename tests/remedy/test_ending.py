@@ -2,11 +2,11 @@
 
 import pytest
 
-from accelwatch.action.intent import Intent, IntentKind, Mark
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Trigger
-from accelwatch.remediation.policy.step.ending import trigger_of
+from accelwatch.remediation.policy.step.pursuit_results import trigger_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,13 @@ def test_who_holds_a_job_has_not_taken_its_node_back(
     kind: IntentKind, refusal: RefusalKind, trigger: Trigger
 ) -> None:
     intent = Intent(
-        kind=kind, mark=Mark("i1", 1), node="n1", rule="r", reason="x", asked=0.0, deadline=1.0
+        kind=kind,
+        mark=OwnerAnnotation("i1", 1),
+        node="n1",
+        rule="r",
+        reason="x",
+        asked=0.0,
+        deadline=1.0,
     )
-    end = Pursued(intent=intent, ending=Ending.REFUSED, time=0.0, text="x", refusal=refusal)
+    end = Pursued(intent=intent, result=PursuitResult.REFUSED, time=0.0, text="x", refusal=refusal)
     assert trigger_of(end) is trigger

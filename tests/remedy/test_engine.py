@@ -8,15 +8,21 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import Standing
-from accelwatch.action.step import Told, ToldStatus
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.execution.operations import KIND, OperationState
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
-from accelwatch.remediation.policy.state.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remediation.policy.state.changes import (
+    Change,
+    Command,
+    Started,
+    Verb,
+    WorldObservation,
+)
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.outcome import (
     Loudness,
@@ -28,7 +34,7 @@ from accelwatch.remediation.policy.state.outcome import (
     replay,
 )
 from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
 from remedy.bench import NAME, Bench, intent
@@ -38,10 +44,10 @@ from remedy.virtual_time import START
 QUARANTINE = intent(IntentKind.QUARANTINE)
 
 
-def seen_by(state: RemedyState, heard: Sequence[Heard]) -> World:
+def seen_by(state: RemedyState, heard: Sequence[WorldObservation]) -> World:
     surveys = (one for one in heard if isinstance(one, Surveyed))
     shown = {node.name: one.action for one in surveys for node in one.nodes}
-    return World(seen_by={**state.world.seen_by, **shown})
+    return World(shown_by={**state.world.shown_by, **shown})
 
 
 class Toy:
@@ -51,10 +57,14 @@ class Toy:
         self.wanted: list[Intent] = []
         """What is wanted as soon as the engine has begun, one after another."""
         self.unwanted: list[Intent] = []
-        self.seen: list[Change | Heard] = []
+        self.seen: list[Change | WorldObservation] = []
 
     def __call__(
-        self, state: RemedyState, changes: Sequence[Change], heard: Sequence[Heard], now: float
+        self,
+        state: RemedyState,
+        changes: Sequence[Change],
+        heard: Sequence[WorldObservation],
+        now: float,
     ) -> Outcome:
         self.seen += [*changes, *heard]
         records: list[PureRecord] = []
@@ -73,7 +83,7 @@ class Toy:
             if isinstance(change, Command):
                 notes.append(Note(text=str(change.verb), loudness=Loudness.LOG))
         for one in heard:
-            if isinstance(one, Pursued) and one.ending is not Ending.UNKNOWN:
+            if isinstance(one, Pursued) and one.result is not PursuitResult.UNKNOWN:
                 records.append(RemedyRecord(node=one.intent.node, remedy=None))
         for new in self.wanted:
             remedy = Remedy(
@@ -116,26 +126,26 @@ class Site:
             self.bench.journal.commit,
             self.bench.clock,
             self.file,
-            may_begin=lambda _: PERMIT,
-            tell=self.told.extend,
+            may_start=lambda _: PERMIT,
+            notify=self.told.extend,
         )
 
     def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
         """Begin, let time pass, end; `play` is called when it has begun."""
 
         async def whole() -> None:
-            self.file.begin = self.file.look  # type: ignore[method-assign]
-            await self.engine.begin(self.bench.journal.states())
+            self.file.start = self.file.check  # type: ignore[method-assign]
+            await self.engine.start(self.bench.journal.states())
             play()
             await asyncio.sleep(seconds)
-            await self.engine.end()
+            await self.engine.stop()
 
         self.bench.loop.run_until_complete(whole())
 
     def ask(self, verb: Verb, node: str = "n1") -> Reply:
         """What the engine answers; it has to be running."""
         command = Command(verb=verb, by="anna", at=START, node=node, reason="looked at it")
-        return self.bench.loop.run_until_complete(self.engine.ask(command, "192.0.2.7"))
+        return self.bench.loop.run_until_complete(self.engine.submit_command(command, "192.0.2.7"))
 
     def asked(self, verb: Verb) -> list[Reply]:
         """Have it asked by and by."""
@@ -143,7 +153,7 @@ class Site:
 
         async def ask() -> None:
             command = Command(verb=verb, by="anna", at=START, node="n1", reason="looked at it")
-            answers.append(await self.engine.ask(command, "192.0.2.7"))
+            answers.append(await self.engine.submit_command(command, "192.0.2.7"))
 
         self._asking.append(asyncio.ensure_future(ask()))
         return answers
@@ -165,7 +175,7 @@ def test_what_is_wanted_is_written_down_and_done(site: Site) -> None:
     site.run(10.0)
     states = [one for one in site.bench.journal.written if isinstance(one, StateRecord)]
     assert [one.kind for one in states[:3]] == ["engine", "remedy", KIND]
-    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert site.bench.world.nodes["n1"].mark == QUARANTINE.mark
     assert site.engine.state.remedies == {}
     assert site.engine.problems == ()
@@ -196,7 +206,7 @@ def test_a_disk_that_hangs_holds_up_effects_and_is_told(site: Site) -> None:
     site.bench.at(29.0, lambda: seen.append(len(site.bench.action.performed)))
     site.run(200.0)
     assert seen == [("nothing new is done: the journal's disk does not answer",), 0]
-    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert site.engine.problems == ()
 
 
@@ -242,7 +252,7 @@ def test_an_engine_that_begins_again_goes_on_where_it_was(site: Site) -> None:
     site.bench.world.unavailable = ""
     site.engine = site.new()
     site.run(10.0)
-    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert site.engine.state.token == 2
 
 
@@ -259,7 +269,7 @@ def test_a_node_is_left_to_the_scheduler_that_shows_it(site: Site) -> None:
     site.bench.world.unavailable = "connection refused"
     site.bench.at(20.0, lambda: setattr(site.bench.world, "unavailable", ""))
     site.run(30.0)
-    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert (other.effects, site.bench.world.count("drain", "n1")) == ([], 1)
 
 
@@ -268,7 +278,7 @@ def test_a_node_that_nobody_shows_in_time_is_left_alone(site: Site) -> None:
     site.toy.wanted = [QUARANTINE]
     site.bench.world.unavailable = "connection refused"
     site.run(QUARANTINE.deadline - START + 10.0)
-    assert [one.ending for one in pursued(site)] == [Ending.CANCELLED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
 
 
 def test_what_was_begun_by_one_scheduler_is_not_asked_of_another_after_a_restart(
@@ -284,7 +294,7 @@ def test_what_was_begun_by_one_scheduler_is_not_asked_of_another_after_a_restart
     site.bench.world.unavailable = "connection refused"
     site.bench.at(100.0, lambda: setattr(site.bench.world, "unavailable", ""))
     site.run(200.0)
-    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert (other.effects, site.bench.world.count("reboot", "n1")) == ([], 1)
 
 
@@ -292,12 +302,12 @@ def test_what_was_open_and_nobody_wants_is_looked_at_until_it_is_known(site: Sit
     reboot = intent(IntentKind.REBOOT, boot_id="boot-1")
     site.toy.wanted = [reboot]
     site.run(5.0)
-    assert [one.state for one in site.bench.operations()] == [OperationState.TOLD]
+    assert [one.state for one in site.bench.operations()] == [OperationState.ANSWERED]
     site.bench.journal.take_up([StateRecord("remedy", "n1")])
     site.engine = site.new()
     site.run(90.0)
     assert [one.state for one in site.bench.operations()] == [OperationState.OBSERVED]
-    assert [one.ending for one in pursued(site)] == [Ending.CANCELLED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
     assert site.bench.world.count("reboot", "n1") == 1
 
 
@@ -306,7 +316,7 @@ def test_nodes_are_looked_at_every_few_seconds(site: Site) -> None:
     site.run(21.0)
     surveys = [one for one in site.toy.seen if isinstance(one, Surveyed)]
     assert [bool(one.unavailable) for one in surveys] == [False, False, False, True, True]
-    assert {one.standing for one in surveys[0].nodes} == {Standing.OPEN}
+    assert {one.hold_state for one in surveys[0].nodes} == {HoldState.OPEN}
     assert surveys[3].unavailable == "connection refused"
 
 
@@ -370,8 +380,8 @@ def test_what_was_decided_before_a_restart_waits_until_the_engine_has_looked_aro
     site.bench.world.unavailable = ""
     site.engine = site.new()
     denial = Denial(why=DenialKind.STARTING, text="it looks around")
-    site.engine._may_begin = lambda _: denial
-    site.bench.at(120.0, lambda: setattr(site.engine, "_may_begin", lambda _: PERMIT))
+    site.engine._may_start = lambda _: denial
+    site.bench.at(120.0, lambda: setattr(site.engine, "_may_start", lambda _: PERMIT))
     site.run(130.0)
     assert [one.time >= START + 120.0 for one in site.bench.world.effects] == [True]
 
@@ -443,9 +453,9 @@ def test_an_engine_that_ends_answers_whoever_waits(site: Site) -> None:
 def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:
     ticket = intent(IntentKind.SERVICE)
     site.toy.wanted = [ticket]
-    site.bench.action.answers = [Told(status=ToldStatus.UNKNOWN, text="cut off")]
+    site.bench.action.answers = [Report(status=ReportStatus.UNKNOWN, text="cut off")]
     site.run(300.0)
-    assert [one.ending for one in pursued(site)] == [Ending.UNKNOWN]
+    assert [one.result for one in pursued(site)] == [PursuitResult.UNKNOWN]
     assert len(site.bench.action.performed) == 1
     site.engine = site.new()
     site.run(60.0, lambda: site.asked(Verb.RETRY))
@@ -461,7 +471,7 @@ def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:
 def unknown(site: Site) -> None:
     """Nobody knows whether a ticket was written, and an engine begins anew."""
     site.toy.wanted = [intent(IntentKind.SERVICE)]
-    site.bench.action.answers = [Told(status=ToldStatus.UNKNOWN, text="cut off")]
+    site.bench.action.answers = [Report(status=ReportStatus.UNKNOWN, text="cut off")]
     site.run(300.0)
     site.engine = site.new()
 
@@ -494,7 +504,7 @@ def test_what_is_not_wanted_any_more_is_cancelled(site: Site) -> None:
     site.bench.at(5.0, lambda: setattr(site.toy, "unwanted", [QUARANTINE]))
     site.bench.at(20.0, lambda: setattr(site.bench.world, "unavailable", ""))
     site.run(60.0)
-    assert [one.ending for one in pursued(site)] == [Ending.CANCELLED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
     assert site.bench.action.performed == []
 
 
@@ -503,8 +513,8 @@ def test_what_no_action_can_do_is_refused(site: Site, monkeypatch: pytest.Monkey
     site.toy.wanted = [QUARANTINE]
     site.run(5.0)
     (end,) = pursued(site)
-    assert (end.ending, end.text) == (
-        Ending.REFUSED,
+    assert (end.result, end.text) == (
+        PursuitResult.REFUSED,
         "no action in remedy.actions can do it: quarantine",
     )
 
@@ -539,7 +549,7 @@ def test_a_pursuit_that_ends_by_a_mistake_is_not_waited_for(
     site.toy.wanted = [QUARANTINE]
     site.run(5.0)
     (end,) = pursued(site)
-    assert (end.ending, "mistake of ours" in end.text) == (Ending.UNKNOWN, True)
+    assert (end.result, "mistake of ours" in end.text) == (PursuitResult.UNKNOWN, True)
 
 
 def test_it_tells_what_it_is_doing(site: Site) -> None:

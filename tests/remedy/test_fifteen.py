@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence, Trust
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.state.case import Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Started, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget, SpareSettings
 from remedy_ground import BEGIN, JOB, POLICY, SETTINGS, Ground, job_policy
@@ -54,12 +54,12 @@ def test_a_fault_is_quarantined_rebooted_verified_and_released() -> None:
 
 def test_a_node_that_an_admin_drained_first_is_never_touched() -> None:
     ground = Ground()
-    ground.nodes["n03"].standing = Standing.FOREIGN
+    ground.nodes["n03"].standing = HoldState.FOREIGN
     case = ground.fault("n03")
     ground.wait(4000)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert ground.kinds("n03") == []
-    ground.nodes["n03"].standing = Standing.OPEN
+    ground.nodes["n03"].standing = HoldState.OPEN
     ground.wait(30)
     assert ground.stage("n03") is Stage.QUARANTINING
     assert ground.remedy("n03") is not None
@@ -68,7 +68,7 @@ def test_a_node_that_an_admin_drained_first_is_never_touched() -> None:
 
 def test_a_node_that_an_admin_resumed_is_left_alone() -> None:
     ground = quarantined(policy=msgspec.structs.replace(POLICY, ladder=()))
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = Standing.OPEN, None
+    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(30)
     assert ground.stage("n03") is Stage.OVERRIDDEN
     ground.wait(6 * 3600.0, every=600.0)
@@ -78,7 +78,7 @@ def test_a_node_that_an_admin_resumed_is_left_alone() -> None:
 
 def test_newer_evidence_counts_after_an_override_when_its_time_is_over() -> None:
     ground = quarantined(policy=msgspec.structs.replace(POLICY, ladder=()))
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = Standing.OPEN, None
+    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     ground.fault("n03", "i-newer")
     ground.wait(3 * 3600.0, every=600.0)
@@ -92,11 +92,11 @@ def test_a_node_that_an_admin_takes_over_is_theirs() -> None:
     case = ground.fault("n03")
     ground.end("n03")
     assert ground.stage("n03") is Stage.REMEDIATING
-    ground.nodes["n03"].standing, ground.nodes["n03"].set_by = Standing.FOREIGN, "root"
+    ground.nodes["n03"].standing, ground.nodes["n03"].set_by = HoldState.FOREIGN, "root"
     ground.wait(30)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert [intent.kind for intent in ground.cancelled] == [REBOOT]
-    ground.end("n03", Ending.CANCELLED)
+    ground.end("n03", PursuitResult.CANCELLED)
     ground.clear("n03", case)
     ground.wait(3600)
     assert RELEASE not in ground.kinds("n03")
@@ -218,8 +218,8 @@ def test_a_swapped_board_is_verified_and_takes_its_score_along() -> None:
     ground = Ground()
     case = ground.fault("n03")
     ground.end("n03")
-    ground.end("n03", Ending.FAILED)
-    ground.end("n03", Ending.FAILED)
+    ground.end("n03", PursuitResult.FAILED)
+    ground.end("n03", PursuitResult.FAILED)
     assert ground.stage("n03") is Stage.SERVICE
     assert "serial:board-3" in ground.state.scores.levels
     ground.nodes["n03"].serial = "board-new"
@@ -367,17 +367,17 @@ def test_a_scheduler_that_does_not_answer_freezes_everything() -> None:
     assert ground.kinds("n07") == [QUARANTINE]
 
 
-@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.UNKNOWN])
-def test_what_was_not_observed_is_not_done(ending: Ending) -> None:
+@pytest.mark.parametrize("ending", [PursuitResult.FAILED, PursuitResult.UNKNOWN])
+def test_what_was_not_observed_is_not_done(ending: PursuitResult) -> None:
     ground = Ground()
     ground.fault("n03")
     ground.end("n03", ending)
     remedy = ground.remedy("n03")
     assert remedy is not None
     assert remedy.hold is None
-    assert remedy.stage is (Stage.FAILED if ending is Ending.FAILED else Stage.UNKNOWN)
+    assert remedy.stage is (Stage.FAILED if ending is PursuitResult.FAILED else Stage.UNKNOWN)
     ground.wait(7200, every=600)
-    if ending is Ending.UNKNOWN:
+    if ending is PursuitResult.UNKNOWN:
         assert ground.kinds("n03") == [QUARANTINE]
         ground.say(Verb.RETRY, "n03")
         assert ground.kinds("n03") == [QUARANTINE, QUARANTINE]
@@ -416,7 +416,7 @@ def hangs_while_its_job_leaves() -> Ground:
     assert ground.kinds("n03") == [QUARANTINE, IntentKind.MOVE_JOB]
     # It is held in the queue now, on no node.
     ground.nodes["n03"].answering, ground.nodes["n03"].jobs = False, ()
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE)
     return ground
 
 
@@ -506,7 +506,7 @@ def test_enough_remedies_of_one_incident_end_in_a_repair() -> None:
     for _ in range(8):
         if ground.stage("n03") is Stage.REMEDIATING:
             ground.say(Verb.RESET_BREAKER)
-            ground.end("n03", Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+            ground.end("n03", PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     assert ground.stage("n03") is Stage.SERVICE
 
 

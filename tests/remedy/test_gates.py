@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Mode, Severity, Trust, When
 from accelwatch.alerting.rules.rule import Canary
 from accelwatch.remediation.policy.guards.breaker import BreakerState, overridden
@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
@@ -128,7 +128,7 @@ def test_a_node_that_has_failed_a_test_is_mended_whatever_else_is_told(
     ground.wait(120)
     if told is not None:
         ground.fault(NODE, "i-other", evidence_at=0.0, **told)
-    ground.end(NODE, Ending.REFUSED)
+    ground.end(NODE, PursuitResult.REFUSED)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT, Kind.TEST, Kind.REBOOT]
 
 
@@ -184,11 +184,11 @@ def test_a_rule_may_trust_any_evidence() -> None:
 
 
 def foreign(ground: Ground) -> None:
-    ground.nodes[NODE].standing, ground.nodes[NODE].set_by = Standing.FOREIGN, "bo"
+    ground.nodes[NODE].standing, ground.nodes[NODE].set_by = HoldState.FOREIGN, "bo"
 
 
 def given_up(ground: Ground) -> None:
-    ground.nodes[NODE].standing = Standing.DOWN
+    ground.nodes[NODE].standing = HoldState.DOWN
 
 
 def reserved(ground: Ground) -> None:
@@ -223,8 +223,8 @@ def observing(ground: Ground) -> None:
         (reserved, DenialKind.FOREIGN, "n03 is reserved for maintenance"),
         (low, DenialKind.CEILING, "the ceiling of the profile of n03 is observe"),
         (observing, DenialKind.CEILING, "the site's ceiling (remedy.ceiling) is observe"),
-        (held, DenialKind.HELD, "nothing may be done to it: ana: mine"),
-        (labelled, DenialKind.HELD, "nothing may be done to it: it has the label rack"),
+        (held, DenialKind.VETOED, "nothing may be done to it: ana: mine"),
+        (labelled, DenialKind.VETOED, "nothing may be done to it: it has the label rack"),
         (stopped, DenialKind.STOPPED, "everything is stopped: ana: storm"),
     ],
 )

@@ -8,7 +8,7 @@ from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
-from accelwatch.remediation.policy.guards.group_hold import across_nodes, may_act
+from accelwatch.remediation.policy.guards.group_guard import across_nodes, may_act
 from incident_samples import incident, over, storm
 
 

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState, Observed
+from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, Ground, job_policy
 
@@ -42,13 +42,13 @@ def handed_on() -> Ground:
     return ground
 
 
-def end_move(ground: Ground, ending: Ending, moved_to: tuple[str, ...] = ()) -> None:
+def end_move(ground: Ground, ending: PursuitResult, moved_to: tuple[str, ...] = ()) -> None:
     (move,) = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
-    job = JobSeen(key=JOB, state=JobState.RUNNING, nodes=moved_to, restarts=1)
+    job = JobObservation(key=JOB, state=JobState.RUNNING, nodes=moved_to, restarts=1)
     ground.now += 1
     end = Pursued(
         intent=move,
-        ending=ending,
+        result=ending,
         time=ground.now,
         text="as the test says",
         observed=Observed(time=ground.now, job=job),
@@ -72,10 +72,10 @@ def test_a_node_that_is_well_is_verified_and_given_back_while_its_job_waits() ->
     ground.end(NODE)
     assert ground.stage(NODE) is Stage.HEALTHY
     assert not [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
-    end_move(ground, Ending.ACHIEVED, ("n20", "n21"))
+    end_move(ground, PursuitResult.ACHIEVED, ("n20", "n21"))
     (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
     assert (restore.job, dict(restore.original)) == (JOB, STEERED)
-    assert "job 17 runs on n20,n21" in texts(ground, Loudness.TELL)
+    assert "job 17 runs on n20,n21" in texts(ground, Loudness.NOTIFY)
     assert ground.state.retries.jobs["c/17"].run is not None
 
 
@@ -95,7 +95,7 @@ def test_a_job_that_is_still_on_the_node_is_waited_for() -> None:
 
 def test_a_move_that_is_given_up_leaves_the_job_to_its_scheduler() -> None:
     ground = handed_on()
-    end_move(ground, Ending.FAILED)
+    end_move(ground, PursuitResult.FAILED)
     (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
     assert dict(restore.original) == STEERED
     assert ["job 17 does not run elsewhere" in one for one in texts(ground, Loudness.ALERT)] == [
@@ -105,9 +105,9 @@ def test_a_move_that_is_given_up_leaves_the_job_to_its_scheduler() -> None:
 
 def test_one_whose_end_is_not_known_is_looked_after_until_it_is() -> None:
     ground = handed_on()
-    end_move(ground, Ending.UNKNOWN)
+    end_move(ground, PursuitResult.UNKNOWN)
     assert len(texts(ground, Loudness.ALERT)) == 1
-    end_move(ground, Ending.ACHIEVED, ("n20",))
+    end_move(ground, PursuitResult.ACHIEVED, ("n20",))
     assert ground.state.chores.keys() == {"follow c/17", "n03 17"}
 
 
@@ -115,7 +115,7 @@ def test_a_hub_that_begins_anew_goes_on_with_it() -> None:
     ground = handed_on()
     ground.killed()
     assert [one.kind for one in ground.state.chores.values()] == [Kind.MOVE_JOB]
-    end_move(ground, Ending.ACHIEVED, ("n20",))
+    end_move(ground, PursuitResult.ACHIEVED, ("n20",))
     assert [one.kind for one in ground.begun if one.kind is Kind.RESTORE_JOB] == [Kind.RESTORE_JOB]
 
 
@@ -135,7 +135,9 @@ def test_a_second_bad_node_does_not_move_it_beside(handed: bool) -> None:
 def given_up(state: JobState) -> Ground:
     """The time of the move is over, and the job is seen so."""
     ground, _ = waiting()
-    ground.end(NODE, Ending.FAILED, job=JobSeen(key=JOB, state=state), original=STEERED)
+    ground.end(
+        NODE, PursuitResult.FAILED, job=JobObservation(key=JOB, state=state), original=STEERED
+    )
     return ground
 
 
@@ -147,12 +149,12 @@ def test_a_job_that_waits_on_is_no_failure_and_its_node_is_looked_after(state: J
     assert move in ground.begun
     assert (move.job, move.fenced_by_job, dict(move.original)) == (JOB, True, STEERED)
     assert texts(ground, Loudness.ALERT) == []
-    end_move(ground, Ending.ACHIEVED, ("n20",))
+    end_move(ground, PursuitResult.ACHIEVED, ("n20",))
     (restore,) = [one for one in ground.begun if one.kind is Kind.RESTORE_JOB]
     assert dict(restore.original) == STEERED
 
 
-@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.ENDING])
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.COMPLETING])
 def test_a_job_that_has_not_left_its_node_in_time_is_a_failure(state: JobState) -> None:
     ground = given_up(state)
     assert ground.stage(NODE) is Stage.FAILED

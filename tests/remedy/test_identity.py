@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofKind, prove
 
@@ -15,14 +15,18 @@ def machine(node: str, **others: Any) -> Machine:
     return Machine(node=node, **{**told, **others})
 
 
-def seen(name: str, **others: Any) -> NodeSeen:
-    told: dict[str, Any] = {"address": name, "boot_id": f"boot-{name}", "standing": Standing.OPEN}
-    return NodeSeen(name=name, **{**told, **others})
+def seen(name: str, **others: Any) -> NodeObservation:
+    told: dict[str, Any] = {
+        "address": name,
+        "boot_id": f"boot-{name}",
+        "hold_state": HoldState.OPEN,
+    }
+    return NodeObservation(name=name, **{**told, **others})
 
 
 def proven(
     ours: Machine,
-    theirs: NodeSeen | list[NodeSeen],
+    theirs: NodeObservation | list[NodeObservation],
     machines: list[Machine] | None = None,
     mapped: dict[str, str] | None = None,
 ) -> Proof | Denial:
@@ -171,8 +175,8 @@ def test_a_pair_whose_boots_differ_is_not_believed() -> None:
     assert "their boot ids differ" in text
 
 
-@pytest.mark.parametrize("nodes", [[], [seen("n1", standing=Standing.MISSING)]])
-def test_a_pair_with_a_node_that_is_not_there_is_not_believed(nodes: list[NodeSeen]) -> None:
+@pytest.mark.parametrize("nodes", [[], [seen("n1", hold_state=HoldState.MISSING)]])
+def test_a_pair_with_a_node_that_is_not_there_is_not_believed(nodes: list[NodeObservation]) -> None:
     text = says(proven(machine("gpu-7", boot_id=""), nodes, mapped={"gpu-7": "n1"}))
     assert "which the scheduler does not know" in text
 

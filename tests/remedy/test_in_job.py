@@ -13,7 +13,7 @@ from accelwatch.alerting.rules.loading import load
 from accelwatch.base.errors import ConfigError
 from accelwatch.remediation.actions import check_in_job
 from accelwatch.remediation.policy.plan.plan import planned
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch_script import ScriptAction
 from remedy_ground import JOB, POLICY, SETTINGS, Ground
@@ -47,12 +47,12 @@ def test_a_job_that_goes_on_by_itself_keeps_the_node_until_it_ends() -> None:
 @pytest.mark.parametrize(
     ("ending", "refusal"),
     [
-        (Ending.FAILED, None),
-        (Ending.REFUSED, RefusalKind.IMPOSSIBLE),
-        (Ending.REFUSED, RefusalKind.UNSAFE),
+        (PursuitResult.FAILED, None),
+        (PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE),
+        (PursuitResult.REFUSED, RefusalKind.UNSAFE),
     ],
 )
-def test_a_job_that_does_not_is_moved(ending: Ending, refusal: RefusalKind | None) -> None:
+def test_a_job_that_does_not_is_moved(ending: PursuitResult, refusal: RefusalKind | None) -> None:
     ground = out()
     ground.end(NODE, ending, refusal)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, SWAP, Kind.MOVE_JOB]
@@ -78,7 +78,7 @@ def test_a_silent_node_is_fenced_before_its_job_is_moved_and_not_before_that() -
     ground.nodes[NODE].answering = ground.nodes[NODE].agent = False
     ground.wait(120)
     assert ground.kinds(NODE)[-1] is SWAP
-    ground.end(NODE, Ending.FAILED)
+    ground.end(NODE, PursuitResult.FAILED)
     assert ground.kinds(NODE)[-1] is Kind.FENCE
 
 

@@ -4,8 +4,8 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.remediation.execution.inbox import MOST_CHANGES, Inbox
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.world import NodeStatus
 from remedy.bench import intent
 from remedy.virtual_time import START, VirtualLoop, run
 
@@ -18,19 +18,19 @@ def case(incident: str, node: str = "n1", title: str = "") -> CaseChanged:
 
 def pursued(text: str) -> Pursued:
     wanted = intent(IntentKind.QUARANTINE)
-    return Pursued(intent=wanted, ending=Ending.ACHIEVED, time=START, text=text)
+    return Pursued(intent=wanted, result=PursuitResult.ACHIEVED, time=START, text=text)
 
 
 def test_a_later_word_replaces_one_that_still_waits() -> None:
     inbox = Inbox()
-    inbox.tell([case("i1"), case("i2"), case("i1", "n2"), case("i1", title="later")])
-    inbox.hear([NodeHeard(node="n1", time=1.0), NodeHeard(node="n1", time=2.0)])
-    inbox.hear([Surveyed(action="a", time=1.0), Surveyed(action="b", time=1.0)])
-    inbox.hear([Surveyed(action="a", time=2.0)])
+    inbox.add_changes([case("i1"), case("i2"), case("i1", "n2"), case("i1", title="later")])
+    inbox.add_observations([NodeStatus(node="n1", time=1.0), NodeStatus(node="n1", time=2.0)])
+    inbox.add_observations([Surveyed(action="a", time=1.0), Surveyed(action="b", time=1.0)])
+    inbox.add_observations([Surveyed(action="a", time=2.0)])
     changes, heard = inbox.waiting()
     assert [*changes.values()] == [case("i2"), case("i1", "n2"), case("i1", title="later")]
     assert [*heard.values()] == [
-        NodeHeard(node="n1", time=2.0),
+        NodeStatus(node="n1", time=2.0),
         Surveyed(action="b", time=1.0),
         Surveyed(action="a", time=2.0),
     ]
@@ -38,17 +38,17 @@ def test_a_later_word_replaces_one_that_still_waits() -> None:
 
 def test_every_end_counts() -> None:
     inbox = Inbox()
-    inbox.hear([pursued("a"), pursued("b")])
+    inbox.add_observations([pursued("a"), pursued("b")])
     assert [*inbox.waiting()[1].values()] == [pursued("a"), pursued("b")]
 
 
 def test_what_came_while_it_was_decided_waits_on() -> None:
     inbox = Inbox()
-    inbox.tell([case("i1"), case("i2")])
-    inbox.hear([pursued("a"), NodeHeard(node="n1", time=1.0)])
+    inbox.add_changes([case("i1"), case("i2")])
+    inbox.add_observations([pursued("a"), NodeStatus(node="n1", time=1.0)])
     changes, heard = inbox.waiting()
-    inbox.tell([case("i1", title="later")])
-    inbox.hear([pursued("b")])
+    inbox.add_changes([case("i1", title="later")])
+    inbox.add_observations([pursued("b")])
     inbox.done(changes, heard)
     changes, heard = inbox.waiting()
     assert [*changes.values()] == [case("i1", title="later")]
@@ -58,7 +58,7 @@ def test_what_came_while_it_was_decided_waits_on() -> None:
 def test_a_thousand_incidents_are_decided_upon_in_parts() -> None:
     inbox = Inbox()
     told = [case(f"i{number}") for number in range(MOST_CHANGES + 50)]
-    inbox.tell(told)
+    inbox.add_changes(told)
     first, heard = inbox.waiting()
     assert [*first.values()] == told[:MOST_CHANGES]
     inbox.done(first, heard)
@@ -74,13 +74,13 @@ def test_what_every_tick_brings_wakes_nobody() -> None:
     async def waited(what: str) -> float:
         inbox = Inbox()
         if what == "case":
-            inbox.tell([case("i1")])
+            inbox.add_changes([case("i1")])
         elif what == "end":
-            inbox.hear([pursued("a")])
+            inbox.add_observations([pursued("a")])
         elif what == "heard":
-            inbox.hear([NodeHeard(node="n1", time=1.0)])
+            inbox.add_observations([NodeStatus(node="n1", time=1.0)])
         elif what == "urgent":
-            inbox.hear([NodeHeard(node="n1", time=1.0)], urgent=True)
+            inbox.add_observations([NodeStatus(node="n1", time=1.0)], urgent=True)
         began = loop.time()
         await inbox.wait(1.0)
         return loop.time() - began

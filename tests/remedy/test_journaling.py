@@ -9,7 +9,7 @@ import pytest
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
-from accelwatch.remediation.execution.journaling import PART, kept, restored
+from accelwatch.remediation.execution.journaling import PIECE_KIND, journal_records, restored
 from accelwatch.remediation.policy.state import outcome
 from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState, Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage
@@ -26,7 +26,7 @@ def remedy(text: str = "") -> Remedy:
 def through(folder: Path, *records: outcome.StateRecord) -> tuple[RemedyState, list[StateRecord]]:
     """The state after a journal on a disk, and its states."""
     file = JournalFile(folder / FILE)
-    states = [*itertools.chain.from_iterable(map(kept, records))]
+    states = [*itertools.chain.from_iterable(map(journal_records, records))]
     file.write([Batch(time=START, records=[*states])])
     known = file.load(START).states
     file.close()
@@ -67,10 +67,10 @@ def test_what_is_gone_does_not(tmp_path: Path) -> None:
 
 
 def test_an_entry_names_incident_and_node() -> None:
-    (one,) = kept(outcome.RemedyRecord(node="n1", remedy=remedy()))
+    (one,) = journal_records(outcome.RemedyRecord(node="n1", remedy=remedy()))
     assert (one.incident, one.node) == ("i1", "n1")
     lingering = outcome.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3"))
-    (other,) = kept(lingering)
+    (other,) = journal_records(lingering)
     assert (other.incident, other.node) == ("i1", "n3")
 
 
@@ -89,7 +89,7 @@ def test_what_is_too_large_for_one_body_is_kept_in_pieces(tmp_path: Path, text: 
 
 
 def test_a_piece_that_is_missing_is_no_small_thing() -> None:
-    states = [*kept(outcome.RemedyRecord(node="n1", remedy=remedy("x" * 2 * MOST_BODY)))]
-    last = max(one.key for one in states if one.kind == PART)
+    states = [*journal_records(outcome.RemedyRecord(node="n1", remedy=remedy("x" * 2 * MOST_BODY)))]
+    last = max(one.key for one in states if one.kind == PIECE_KIND)
     with pytest.raises(msgspec.ValidationError, match="a piece of remedy n1 is missing"):
         restored([one for one in states if one.key != last])

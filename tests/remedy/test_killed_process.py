@@ -13,7 +13,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.operations import operation_of
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remedy import killed_engine
 from remedy.bench import MARK, Bench
 from remedy.crash import PLAYS, Point
@@ -41,15 +41,15 @@ def killed(folder: Path, kind: IntentKind, point: Point) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "point", "endings"),
     [
-        (IntentKind.QUARANTINE, Point.AFTER_START, [Ending.ACHIEVED]),
-        (IntentKind.QUARANTINE, Point.AFTER_EFFECT, [Ending.ACHIEVED]),
-        (IntentKind.SERVICE, Point.AFTER_RESERVE, [Ending.ACHIEVED]),
-        (IntentKind.SERVICE, Point.AFTER_EFFECT, [Ending.UNKNOWN]),
-        (IntentKind.SERVICE, Point.AFTER_TOLD, [Ending.ACHIEVED]),
+        (IntentKind.QUARANTINE, Point.AFTER_START, [PursuitResult.ACHIEVED]),
+        (IntentKind.QUARANTINE, Point.AFTER_EFFECT, [PursuitResult.ACHIEVED]),
+        (IntentKind.SERVICE, Point.AFTER_RESERVE, [PursuitResult.ACHIEVED]),
+        (IntentKind.SERVICE, Point.AFTER_EFFECT, [PursuitResult.UNKNOWN]),
+        (IntentKind.SERVICE, Point.AFTER_TOLD, [PursuitResult.ACHIEVED]),
     ],
 )
 def test_a_killed_process_is_followed_by_one_that_goes_on(
-    bench: Bench, tmp_path: Path, kind: IntentKind, point: Point, endings: list[Ending]
+    bench: Bench, tmp_path: Path, kind: IntentKind, point: Point, endings: list[PursuitResult]
 ) -> None:
     effects = killed(tmp_path, kind, point)
     file = JournalFile(tmp_path / FILE)
@@ -59,7 +59,7 @@ def test_a_killed_process_is_followed_by_one_that_goes_on(
     if "drain" in effects:
         bench.world.nodes["n1"].mark = MARK
     bench.pursue(wanted)
-    assert [one.ending for one in bench.reported] == endings
+    assert [one.result for one in bench.reported] == endings
     done = [*effects, *(one.kind for one in bench.world.effects if one.operation)]
     assert len(done) == 1
     file.write([Batch(time=bench.clock.wall(), records=bench.journal.written)])

@@ -5,11 +5,11 @@ import pytest
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
-from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
+from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
@@ -29,8 +29,8 @@ def waiting_on() -> Ground:
     ground.end(NODE)
     ground.nodes[NODE].jobs = ()
     ground.step()
-    waits = JobSeen(key=JOB, state=JobState.WAITING)
-    ground.end(NODE, Ending.FAILED, job=waits, original={"exclude": "n09"})
+    waits = JobObservation(key=JOB, state=JobState.WAITING)
+    ground.end(NODE, PursuitResult.FAILED, job=waits, original={"exclude": "n09"})
     assert ground.stage(NODE) is Stage.QUARANTINED
     ground.wait(3600, every=60)
     assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 0
@@ -46,7 +46,7 @@ def drawing() -> Ground:
     return ground
 
 
-def standing(ground: Ground) -> SpareStanding:
+def standing(ground: Ground) -> SpareStatus:
     return ground.state.spares.spares[SPARE].standing
 
 
@@ -59,23 +59,26 @@ def test_it_is_drawn_and_the_job_moved_to_it() -> None:
     ground = drawing()
     before = move_of(ground)
     ground.end_chore(Kind.DRAW_SPARE)
-    assert standing(ground) is SpareStanding.IN_USE
+    assert standing(ground) is SpareStatus.IN_USE
     assert before in ground.cancelled
-    ground.step(seen=(Pursued(intent=before, ending=Ending.CANCELLED, time=ground.now, text=""),))
+    ground.step(
+        seen=(Pursued(intent=before, result=PursuitResult.CANCELLED, time=ground.now, text=""),)
+    )
     move = move_of(ground)
     assert (move.spare, dict(move.original)) == (SPARE, {"exclude": "n09"})
     assert ground.begun[-1] == move
     ground.end_chore(
-        Kind.MOVE_JOB, job=JobSeen(key=JOB, state=JobState.RUNNING, nodes=(SPARE,), restarts=1)
+        Kind.MOVE_JOB,
+        job=JobObservation(key=JOB, state=JobState.RUNNING, nodes=(SPARE,), restarts=1),
     )
     ground.say(Verb.FORGET, NODE)
-    assert standing(ground) is SpareStanding.RETURNING
+    assert standing(ground) is SpareStatus.RETURNING
 
 
 def test_one_that_is_not_given_is_asked_for_again_after_a_minute_and_told_of_once() -> None:
     ground = drawing()
-    ground.end_chore(Kind.DRAW_SPARE, Ending.FAILED)
-    assert standing(ground) is SpareStanding.READY
+    ground.end_chore(Kind.DRAW_SPARE, PursuitResult.FAILED)
+    assert standing(ground) is SpareStatus.READY
     ground.wait(20, every=1)
     assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 1
     ground.wait(60, every=1)
@@ -86,10 +89,10 @@ def test_one_that_is_not_given_is_asked_for_again_after_a_minute_and_told_of_onc
 
 @pytest.mark.parametrize(
     ("ending", "wanted"),
-    [(Ending.ACHIEVED, SpareStanding.RETURNING), (Ending.CANCELLED, SpareStanding.READY)],
+    [(PursuitResult.ACHIEVED, SpareStatus.RETURNING), (PursuitResult.CANCELLED, SpareStatus.READY)],
 )
 def test_one_that_is_drawn_for_a_node_that_is_gone_comes_back(
-    ending: Ending, wanted: SpareStanding
+    ending: PursuitResult, wanted: SpareStatus
 ) -> None:
     ground = drawing()
     ground.say(Verb.FORGET, NODE)
@@ -102,15 +105,15 @@ def test_one_that_dies_meanwhile_is_away_until_it_is_mended() -> None:
     ground.fault(SPARE, policy=msgspec.structs.replace(DRAWS, draw_spare=False))
     ground.end_chore(Kind.DRAW_SPARE)
     spare = ground.state.spares.spares[SPARE]
-    assert (spare.standing, spare.away) == (SpareStanding.FAILED, True)
+    assert (spare.standing, spare.away) == (SpareStatus.FAILED, True)
 
 
 def test_nobody_knows_whether_it_was_drawn() -> None:
     ground = drawing()
-    ground.end_chore(Kind.DRAW_SPARE, Ending.UNKNOWN)
+    ground.end_chore(Kind.DRAW_SPARE, PursuitResult.UNKNOWN)
     assert "it is unknown whether the spare n39 was drawn" in ground.notes[-1].text
     ground.end_chore(Kind.DRAW_SPARE)
-    assert standing(ground) is SpareStanding.IN_USE
+    assert standing(ground) is SpareStatus.IN_USE
 
 
 def test_none_is_drawn_after_a_stop() -> None:

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import When
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import SpareSettings
@@ -39,7 +39,7 @@ def test_each_test_has_to_pass_before_it_is_released() -> None:
 def test_a_test_that_fails_is_named_and_nothing_is_released() -> None:
     ground = Ground()
     mended(ground, tests=("first", "second"))
-    ground.end(NODE, Ending.REFUSED)
+    ground.end(NODE, PursuitResult.REFUSED)
     ground.wait(3600, every=60)
     remedy = ground.remedy(NODE)
     assert remedy is not None
@@ -65,7 +65,7 @@ def test_our_mark_on_a_node_that_a_person_has_forgotten_is_left_alone() -> None:
     ground.say(Verb.FORGET, NODE)
     begun = ground.kinds(NODE)
     ground.wait(3600, every=60)
-    assert ground.nodes[NODE].standing is Standing.OURS
+    assert ground.nodes[NODE].standing is HoldState.OURS
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.HEALTHY, begun)
 
 
@@ -75,15 +75,17 @@ def test_a_job_that_cannot_be_asked_for_a_checkpoint_leaves_all_the_same() -> No
     ground.fault(NODE, policy=job_policy(when=When.NOW, signal="USR1", grace_s=60.0))
     ground.end(NODE)
     assert ground.kinds(NODE)[-1] is Kind.SIGNAL_JOB
-    ground.end(NODE, Ending.REFUSED)
+    ground.end(NODE, PursuitResult.REFUSED)
     assert ground.kinds(NODE)[-1] is Kind.SIGNAL_JOB
     ground.wait(70, every=10)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.SIGNAL_JOB, Kind.MOVE_JOB]
 
 
-@pytest.mark.parametrize(("ending", "told"), [(Ending.ACHIEVED, 0), (Ending.REFUSED, 1)])
+@pytest.mark.parametrize(
+    ("ending", "told"), [(PursuitResult.ACHIEVED, 0), (PursuitResult.REFUSED, 1)]
+)
 def test_a_spare_that_could_not_be_given_back_is_told_with_its_node(
-    ending: Ending, told: int
+    ending: PursuitResult, told: int
 ) -> None:
     spares = SpareSettings(nodes=(SPARE,), alike=())
     ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
@@ -157,13 +159,13 @@ def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
     ground.wait(20, every=10)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.REBOOT]
     node = ground.nodes[NODE]
-    node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "admin"
+    node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "admin"
     ground.wait(20, every=10)
     ground.fault(NODE, "i-second")
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     remedy = ground.remedy(NODE)
     assert remedy is not None
-    assert (remedy.stage, remedy.hold) == (Stage.HELD_BY_OTHER, None)
+    assert (remedy.stage, remedy.hold) == (Stage.OWNED_BY_OTHER, None)
     assert (remedy.attempts, remedy.rung, remedy.policy) == ((), 0, None)
     assert "i-second" in {case.incident for case in remedy.cases}
 

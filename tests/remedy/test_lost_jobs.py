@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
-from accelwatch.action.observed import JobSeen, JobState, Observed
+from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.policy.jobs import departures
@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import DepartedRecord, Loudness, replay
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import SpareSettings
@@ -23,7 +23,9 @@ from remedy_invariants import BrokenError, Watch
 
 NODE, SPARE, NAME = "n03", "n39", "c/17"
 MOVES = job_policy(when=When.NOW)
-DEAD = JobSeen(key=JOB, state=JobState.ENDED, failed=True, nodes=(NODE, "n04"), text="failed")
+DEAD = JobObservation(
+    key=JOB, state=JobState.FINISHED, failed=True, nodes=(NODE, "n04"), text="failed"
+)
 
 
 def ran(ground: Ground, ago: float = 30.0) -> None:
@@ -40,8 +42,10 @@ def taken_out(ground: Ground, policy: Policy = MOVES) -> None:
     ground.end(NODE)
 
 
-def looked(ground: Ground, seen: JobSeen, refusal: RefusalKind | None = RefusalKind.DIED) -> None:
-    ending = Ending.ACHIEVED if refusal is None else Ending.REFUSED
+def looked(
+    ground: Ground, seen: JobObservation, refusal: RefusalKind | None = RefusalKind.DIED
+) -> None:
+    ending = PursuitResult.ACHIEVED if refusal is None else PursuitResult.REFUSED
     ground.end(NODE, ending, refusal, job=seen)
 
 
@@ -267,10 +271,10 @@ def test_nobody_is_called_for_a_pause_before_a_retry() -> None:
     ground.wait(150, every=10)
     ground.end("n10")
     dead = msgspec.structs.replace(DEAD, nodes=("n10", "n04"), restarts=1)
-    ground.end_chore(Kind.FOLLOW_JOB, Ending.REFUSED, RefusalKind.DIED, dead)
-    ground.end("n10", Ending.REFUSED, RefusalKind.DIED, job=dead)
+    ground.end_chore(Kind.FOLLOW_JOB, PursuitResult.REFUSED, RefusalKind.DIED, dead)
+    ground.end("n10", PursuitResult.REFUSED, RefusalKind.DIED, job=dead)
     held = [one for one in ground.notes if "the last end was just now" in one.text]
-    assert {one.loudness for one in held} == {Loudness.TELL}
+    assert {one.loudness for one in held} == {Loudness.NOTIFY}
     ground.wait(200, every=10)
     assert ground.begun[-1].node == "n10"
     assert (ground.begun[-1].kind, ground.begun[-1].revive) == (Kind.MOVE_JOB, True)
@@ -292,21 +296,21 @@ def test_one_found_dead_needs_no_reading_though_the_last_survey_shows_it_there()
     ground.nodes[NODE].jobs = (JOB,)
     ground.step()
     taken_out(ground)
-    heard = ground.state.world.heard[NODE]
+    heard = ground.state.world.node_statuses[NODE]
     move = ground.flying.pop(NODE)
     assert move.kind is Kind.MOVE_JOB
     ground.now += 5
     late = msgspec.structs.replace(heard, late=True)
     died = Pursued(
         intent=move,
-        ending=Ending.REFUSED,
+        result=PursuitResult.REFUSED,
         time=ground.now,
         text="it has ended",
         refusal=RefusalKind.DIED,
         observed=Observed(time=ground.now, node=ground.nodes[NODE].seen(), job=DEAD),
     )
     ground.step(seen=(late, died), look=False)
-    assert JOB in ground.state.world.seen[NODE].jobs
+    assert JOB in ground.state.world.scheduler_nodes[NODE].jobs
     again = ground.flying[NODE]
     assert (again.kind, again.job, again.revive) == (Kind.MOVE_JOB, JOB, True)
     watch = Watch(ground.settings)

@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.checks import REMEDIES
-from accelwatch.remediation.policy.plan.ladder import INTENTS, SERVICE
+from accelwatch.remediation.policy.plan.escalation import INTENTS, SERVICE
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.conditions import CONDITIONS
 from accelwatch.remediation.policy.table.effects import EFFECTS
@@ -43,11 +43,13 @@ def test_a_row_says_what_there_is() -> None:
         assert set(row.does) <= set(EFFECTS), row
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.wants], ids=lambda row: row.wants)
+@pytest.mark.parametrize(
+    "row", [row for row in TABLE if row.intent_kind], ids=lambda row: row.intent_kind
+)
 def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(row: Row) -> None:
-    assert row.wants is not None
+    assert row.intent_kind is not None
     assert "idle" in row.conditions
-    assert ALLOWED_BY[row.wants] & set(row.conditions)
+    assert ALLOWED_BY[row.intent_kind] & set(row.conditions)
 
 
 WAYS_OUT = (Trigger.RELEASE, Trigger.FORCE_RELEASE, Trigger.FORGET)

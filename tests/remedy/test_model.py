@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import Mode, QuarantineLevel
 from accelwatch.remediation.policy.guards.attempts import AttemptState
 from accelwatch.remediation.policy.guards.breaker import BreakerState
 from accelwatch.remediation.policy.guards.budget import BudgetState
-from accelwatch.remediation.policy.guards.canary import CanaryState, FirstSeen
+from accelwatch.remediation.policy.guards.canary import CanaryState, RuleVersion
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.retry import JobHistory, RetryState
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.state.model import (
     Boundary,
     Denied,
     Departed,
-    Hold,
+    NodeQuarantine,
     Override,
     Remedy,
     RemedyState,
@@ -53,9 +53,9 @@ from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
 from accelwatch.remediation.policy.state.spares import Spare, SpareState
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import Good, NodeHeard, Scheduler, World
+from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler, World
 
-MARK = Mark("i1", 3)
+MARK = OwnerAnnotation("i1", 3)
 INTENT = Intent(
     kind=IntentKind.MOVE_JOB,
     mark=MARK,
@@ -80,7 +80,7 @@ REMEDY = Remedy(
     cases=(CASE,),
     policy=POLICY,
     incident="i1",
-    hold=Hold(node="n1", mark=MARK, set_at=5.0, original={"reason": "x"}),
+    hold=NodeQuarantine(node="n1", mark=MARK, set_at=5.0, original={"reason": "x"}),
     pursuing=INTENT,
     attempts=(Attempt(rung="reboot", at=4.0),),
     signalled=(JobKey("c", "17", 5.0),),
@@ -105,15 +105,15 @@ RECORDS: list[StateRecord] = [
     BudgetRecord(budget=BudgetState(begun={"train": (1.0,)})),
     BreakerRecord(breaker=BreakerState(failures=(1.0,))),
     AttemptsRecord(attempts=AttemptState(tried={"i1": 1})),
-    CanaryRecord(canary=CanaryState(rules={"r": FirstSeen("d", 1.0)})),
+    CanaryRecord(canary=CanaryState(rules={"r": RuleVersion("d", 1.0)})),
     SparesRecord(spares=SpareState(spares={"n60": Spare(incident="i1")})),
     RetriesRecord(retries=RetryState(jobs={"17": JobHistory(resumed=(1.0,))})),
     ScoresRecord(scores=ScoreState(levels={"node:n1": Level(1.5, 1.0)})),
 ]
 WORLD = World(
-    heard={"n1": NodeHeard(node="n1", time=1.0, healthy=True, serials={"0": "s"})},
-    seen={"n1": NodeSeen(name="n1", standing=Standing.OURS, mark=MARK)},
-    seen_by={"n1": "slurm"},
+    node_statuses={"n1": NodeStatus(node="n1", time=1.0, healthy=True, serials={"0": "s"})},
+    scheduler_nodes={"n1": NodeObservation(name="n1", hold_state=HoldState.OURS, annotation=MARK)},
+    shown_by={"n1": "slurm"},
     good={"n1": Good(generation="g1", since=1.0, until=2.0)},
     schedulers={"slurm": Scheduler(time=1.0)},
 )

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import Observed, Standing
+from accelwatch.action.observed import HoldState, Observed
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.jobs.resuming import name_of
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, Ground, job_policy
 
@@ -84,7 +84,7 @@ def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
     ground.end("n03", original=fenced)
     assert ground.kinds("n03")[:2] == [QUARANTINE, FENCE]
     ground.say(Verb.FORCE_RELEASE, "n03")
-    ground.end("n03", Ending.CANCELLED)
+    ground.end("n03", PursuitResult.CANCELLED)
     released = ground.flying["n03"]
     assert released.kind is IntentKind.RELEASE
     assert {**released.original, **kept} == released.original
@@ -93,25 +93,25 @@ def test_a_release_knows_how_its_node_stood_before_us_the_oldest_word_counts(
 @pytest.mark.parametrize(
     ("standing", "said"),
     [
-        (Standing.OPEN, "n03 takes work again"),
+        (HoldState.OPEN, "n03 takes work again"),
         (
-            Standing.DOWN,
+            HoldState.DOWN,
             "n03 is not held by us any more; its scheduler keeps it down: Not responding",
         ),
     ],
 )
 def test_of_a_node_that_its_scheduler_keeps_down_nobody_says_that_it_takes_work(
-    standing: Standing, said: str
+    standing: HoldState, said: str
 ) -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
     ground.say(Verb.FORCE_RELEASE, "n03")
-    ground.end("n03", Ending.CANCELLED)
+    ground.end("n03", PursuitResult.CANCELLED)
     node = ground.nodes["n03"]
     intent, node.standing, node.mark = ground.flying.pop("n03"), standing, None
     seen = msgspec.structs.replace(node.seen(), reason="Not responding")
     ended = Pursued(
         intent=intent,
-        ending=Ending.ACHIEVED,
+        result=PursuitResult.ACHIEVED,
         time=ground.now,
         text="as the test says",
         observed=Observed(time=ground.now, node=seen),
@@ -125,7 +125,7 @@ def test_a_move_that_finds_it_silent_is_begun_again_after_the_fence(fence: Fence
     ground = quarantined(fence, answering=True)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
     ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE)
     ground.wait(40, every=5)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
     ground.wait(40, every=5)
@@ -144,7 +144,7 @@ def found_silent(ground: Ground) -> None:
     node.answering = shown
     refused = Pursued(
         intent=intent,
-        ending=Ending.REFUSED,
+        result=PursuitResult.REFUSED,
         time=ground.now,
         text="n03 does not answer: fence it first",
         refusal=RefusalKind.UNSAFE,
@@ -212,7 +212,7 @@ def test_a_job_is_moved_after_the_fence_however_often_its_node_was_found_silent(
 
 def test_a_move_that_is_not_safe_for_another_reason_is_left_to_a_person() -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE)
     ground.wait(120)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
 
@@ -220,7 +220,7 @@ def test_a_move_that_is_not_safe_for_another_reason_is_left_to_a_person() -> Non
 def test_without_a_fence_a_move_that_finds_it_silent_is_left_to_a_person() -> None:
     ground = quarantined(Fence.NONE, answering=True)
     ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE)
     ground.wait(120)
     assert ground.kinds("n03") == [QUARANTINE, MOVE]
 
@@ -229,7 +229,7 @@ def test_a_move_that_was_refused_for_its_silence_is_no_resume_of_the_job() -> No
     ground = quarantined(Fence.REQUIRE, answering=True)
     assert ground.state.retries.jobs[name_of(JOB)].resumed
     ground.nodes["n03"].answering = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE)
     assert name_of(JOB) not in ground.state.retries.jobs
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import (
     Advice,
     Confidence,
@@ -16,7 +16,7 @@ from accelwatch.alerting.rules.document import (
     Severity,
     Trust,
 )
-from accelwatch.alerting.rules.rule import Action, Origin, Rule, Rung
+from accelwatch.alerting.rules.rule import Action, EscalationStep, Origin, Rule
 from accelwatch.alerting.rules.timing import Timing
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.expr.rule import compile_rule
@@ -69,15 +69,15 @@ def case(one: Incident, known: tuple[Incident, ...] = (), muted: str = "") -> Ca
     return changed.case
 
 
-def at(time: float, kind: MomentKind) -> Moment:
-    return Moment(time, kind, "so it was")
+def at(time: float, kind: TimelineKind) -> TimelineEntry:
+    return TimelineEntry(time, kind, "so it was")
 
 
 def test_a_policy_is_what_the_rule_wants() -> None:
     policy = policy_of(
         rule(
             quarantine=QuarantineLevel.NODE,
-            remedy=(Rung(name="reboot", most=2), Rung(name="service")),
+            remedy=(EscalationStep(name="reboot", most=2), EscalationStep(name="service")),
             verify_passive_s=600.0,
             verify_active=("quick",),
         )
@@ -95,9 +95,9 @@ def test_what_is_about_no_single_node_is_no_case() -> None:
 
 
 def test_the_newest_evidence_is_what_fired_or_happened_last() -> None:
-    fired = (at(START + 5, MomentKind.OPENED), at(START + 9, MomentKind.NOTE))
+    fired = (at(START + 5, TimelineKind.OPENED), at(START + 9, TimelineKind.NOTE))
     assert case(incident(timeline=fired)).evidence_at == START + 5
-    for kind in (MomentKind.REOPENED, MomentKind.RULE, MomentKind.ROSE, MomentKind.AGAIN):
+    for kind in (TimelineKind.REOPENED, TimelineKind.RULE, TimelineKind.ROSE, TimelineKind.AGAIN):
         again = (*fired, at(START + 30, kind))
         assert case(incident(timeline=again)).evidence_at == START + 30
     happened = (Evidence(signal="xid_79", text="Xid 79", event=EVENT),)
@@ -128,9 +128,9 @@ def test_only_authenticated_evidence_is_trusted(
 
 
 def test_a_blind_incident_is_blind_until_it_sees_again() -> None:
-    blind = (at(START, MomentKind.OPENED), at(START + 9, MomentKind.BLIND))
+    blind = (at(START, TimelineKind.OPENED), at(START + 9, TimelineKind.BLIND))
     assert case(incident(timeline=blind)).blind
-    for kind in (MomentKind.SEEING, MomentKind.AGAIN):
+    for kind in (TimelineKind.SEEING, TimelineKind.AGAIN):
         assert not case(incident(timeline=(*blind, at(START + 20, kind)))).blind
 
 
@@ -138,9 +138,9 @@ def test_an_incident_whose_rule_is_gone_says_so() -> None:
     gone = case_changed(incident(), None, {})
     assert gone is not None
     assert gone.case.orphaned
-    told = (at(START, MomentKind.OPENED), at(START + 9, MomentKind.ORPHANED))
+    told = (at(START, TimelineKind.OPENED), at(START + 9, TimelineKind.ORPHANED))
     assert case(incident(timeline=told)).orphaned
-    assert not case(incident(timeline=(*told, at(START + 20, MomentKind.RULE)))).orphaned
+    assert not case(incident(timeline=(*told, at(START + 20, TimelineKind.RULE)))).orphaned
 
 
 def test_a_member_of_a_storm_has_its_group_while_that_goes_on() -> None:

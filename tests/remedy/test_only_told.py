@@ -5,8 +5,8 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, Severity
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding
-from accelwatch.remediation.policy.plan.standing_in import candidate
+from accelwatch.remediation.policy.guards.breaker import BreakerStatus
+from accelwatch.remediation.policy.plan.stand_ins import candidate
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.stage import Stage
@@ -160,7 +160,7 @@ def test_the_breaker_counts_what_begins_after_it_was_reset(first: bool) -> None:
         ground.wait(60, every=10)
         if node in ground.flying:
             ground.end(node)
-    assert ground.state.breaker.standing is BreakerStanding.OPEN
+    assert ground.state.breaker.standing is BreakerStatus.OPEN
 
 
 def test_a_person_may_silence_what_acts_though_something_else_is_told() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.step import Step, Told, ToldStatus
+from accelwatch.action.step import Report, ReportStatus, Step
 from accelwatch.remediation.execution.ledger import release_without_journal
 from accelwatch.remediation.execution.operations import (
     FOLLOWS,
@@ -62,7 +62,7 @@ def test_unknown_is_left_by_what_is_seen_or_a_person_only() -> None:
 
 
 def test_whatever_may_have_happened_is_never_called_off() -> None:
-    assert (OperationState.TOLD, OperationState.CANCELLED) not in FOLLOWS
+    assert (OperationState.ANSWERED, OperationState.CANCELLED) not in FOLLOWS
     assert FOLLOWS[OperationState.STARTED, OperationState.CANCELLED] == {Witness.PURSUIT}
 
 
@@ -77,12 +77,15 @@ def test_an_end_is_an_end() -> None:
 def test_times_and_answers_are_kept() -> None:
     started = advanced(operation(), OperationState.STARTED, now=START + 1)
     told = advanced(
-        started, OperationState.TOLD, now=START + 2, told=Told(status=ToldStatus.DONE, text="ok")
+        started,
+        OperationState.ANSWERED,
+        now=START + 2,
+        report=Report(status=ReportStatus.DONE, text="ok"),
     )
     seen = advanced(told, OperationState.OBSERVED, now=START + 3, by=Witness.OBSERVATION)
     assert (started.started, started.ended) == (START + 1, None)
     assert (seen.started, seen.ended) == (START + 1, START + 3)
-    assert seen.told == Told(status=ToldStatus.DONE, text="ok")
+    assert seen.told == Report(status=ReportStatus.DONE, text="ok")
 
 
 @pytest.mark.parametrize("state", OperationState)

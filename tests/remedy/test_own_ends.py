@@ -5,23 +5,23 @@ import pytest
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
 from accelwatch.remediation.policy.state.cases import bad_nodes
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.step import own_ends
+from accelwatch.remediation.policy.step import job_deaths
 from remedy_ground import BEGIN, JOB, SETTINGS, Ground, job_policy
 from remedy_invariants import Watch
 
 NODES, NAME = ("n03", "n04"), "c/17"
-DEAD = JobSeen(
-    key=JOB, state=JobState.ENDED, failed=True, nodes=NODES, text="failed, exit code 1:0"
+DEAD = JobObservation(
+    key=JOB, state=JobState.FINISHED, failed=True, nodes=NODES, text="failed, exit code 1:0"
 )
 AGAIN = msgspec.structs.replace(DEAD, state=JobState.RUNNING, failed=False, restarts=1)
 
@@ -45,8 +45,8 @@ def revivals(ground: Ground) -> list[Intent]:
     return [one for one in ground.begun if one.kind is Kind.MOVE_JOB]
 
 
-def died(ground: Ground, seen: JobSeen = DEAD) -> None:
-    ground.end_chore(Kind.FOLLOW_JOB, Ending.REFUSED, RefusalKind.DIED, seen)
+def died(ground: Ground, seen: JobObservation = DEAD) -> None:
+    ground.end_chore(Kind.FOLLOW_JOB, PursuitResult.REFUSED, RefusalKind.DIED, seen)
 
 
 def alerts(ground: Ground) -> list[str]:
@@ -93,7 +93,9 @@ def test_a_job_whose_user_said_nothing_is_never_even_looked_at() -> None:
         AGAIN,
     ],
 )
-def test_one_that_has_not_failed_or_is_begun_again_by_others_is_let_be(seen: JobSeen) -> None:
+def test_one_that_has_not_failed_or_is_begun_again_by_others_is_let_be(
+    seen: JobObservation,
+) -> None:
     ground = Ground()
     left(ground)
     died(ground, seen)
@@ -107,13 +109,13 @@ def test_one_that_a_node_which_it_has_left_begins_again_is_not_begun_beside_that
     (look,) = looks(ground)
     ground.fault(NODES[0], policy=job_policy(when=When.NOW))
     ground.end(NODES[0])
-    ground.end(NODES[0], Ending.REFUSED, RefusalKind.DIED, job=DEAD)
+    ground.end(NODES[0], PursuitResult.REFUSED, RefusalKind.DIED, job=DEAD)
     (move,) = revivals(ground)
     assert look in ground.state.chores.values()
     died(ground)
     assert ground.state.retries.jobs[NAME].run is None
     waits = msgspec.structs.replace(DEAD, state=JobState.WAITING, failed=False)
-    ground.end(NODES[0], Ending.FAILED, job=waits)
+    ground.end(NODES[0], PursuitResult.FAILED, job=waits)
     ground.wait(300)
     moves = [one for one in ground.state.chores.values() if one.kind is Kind.MOVE_JOB]
     assert [one.mark for one in moves] == [move.mark]
@@ -128,7 +130,7 @@ def test_that_a_move_was_tried_before_its_first_death_makes_that_no_retry() -> N
     ground.step()
     case = ground.fault(NODES[0], policy=job_policy())
     ground.end(NODES[0])
-    ground.end(NODES[0], Ending.FAILED, job=AGAIN)
+    ground.end(NODES[0], PursuitResult.FAILED, job=AGAIN)
     ground.clear(NODES[0], case)
     for name in NODES:
         ground.nodes[name].jobs = ()
@@ -235,7 +237,7 @@ def test_a_node_that_is_out_for_it_has_the_job_in_hand() -> None:
     assert ground.kinds(NODES[0])[-1] is Kind.FOLLOW_JOB
     died(ground)
     assert revivals(ground) == []
-    ground.end(NODES[0], Ending.REFUSED, RefusalKind.DIED, job=DEAD)
+    ground.end(NODES[0], PursuitResult.REFUSED, RefusalKind.DIED, job=DEAD)
     (move,) = revivals(ground)
     assert (move.revive, NODES[0] in move.avoided) == (True, True)
     assert move.mark.incident == f"i-{NODES[0]}"
@@ -251,7 +253,7 @@ def test_killed_in_between_the_next_engine_looks_and_begins_it_again() -> None:
 
 
 def test_of_very_many_a_few_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_ends, "MOST_LOOKS", 2)
+    monkeypatch.setattr(job_deaths, "MOST_CHECKS", 2)
     ground = Ground()
     jobs = tuple(msgspec.structs.replace(JOB, id=str(at)) for at in range(5))
     ground.nodes["n03"].jobs, ground.nodes["n03"].begin_again = jobs, frozenset(jobs)
@@ -268,7 +270,7 @@ def test_one_that_nobody_could_look_at_in_time_is_let_be(
 ) -> None:
     ground = Ground()
     with monkeypatch.context() as patch:
-        patch.setattr(own_ends, "MOST_LOOKS", 0)
+        patch.setattr(job_deaths, "MOST_CHECKS", 0)
         left(ground)
         ground.wait(150)
     ground.wait(150)

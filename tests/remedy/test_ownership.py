@@ -5,36 +5,38 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Mark
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.foreign_reasons import BEGINNINGS, Holder, holder_of
 from accelwatch.remediation.policy.guards.ownership import (
     Imprint,
     Ownership,
     ownership,
-    told,
+    ownership_text,
 )
 
-MARK = Mark(incident="i7", token=3)
+MARK = OwnerAnnotation(incident="i7", token=3)
 REASON = "accelwatch:i7:nvidia.gpu.lost GPU 3 has fallen off the bus"
 
 
-def seen(**others: Any) -> NodeSeen:
+def seen(**others: Any) -> NodeObservation:
     """A node as it is seen right after we have drained it, with changes."""
     drained: dict[str, Any] = {
         "name": "n1",
-        "standing": Standing.OURS,
-        "mark": MARK,
+        "hold_state": HoldState.OURS,
+        "annotation": MARK,
         "reason": REASON,
         "set_by": "watch",
         "set_at": 1000.0,
     }
-    return NodeSeen(**{**drained, **others})
+    return NodeObservation(**{**drained, **others})
 
 
-KEPT = Imprint(mark=MARK, reason=REASON, set_by="watch", set_at=1000.0)
-OPEN = seen(standing=Standing.OPEN, mark=None, reason="", set_by="", set_at=None)
-BY_ADMIN = seen(standing=Standing.FOREIGN, mark=None, reason="disk", set_by="root", set_at=900.0)
+KEPT = Imprint(annotation=MARK, reason=REASON, set_by="watch", set_at=1000.0)
+OPEN = seen(hold_state=HoldState.OPEN, annotation=None, reason="", set_by="", set_at=None)
+BY_ADMIN = seen(
+    hold_state=HoldState.FOREIGN, annotation=None, reason="disk", set_by="root", set_at=900.0
+)
 
 
 def test_what_is_kept_of_our_own_mark_can_be_written_down() -> None:
@@ -45,17 +47,17 @@ def test_what_is_kept_of_our_own_mark_can_be_written_down() -> None:
     ("node", "whose"),
     [
         (OPEN, Ownership.OPEN),
-        (seen(standing=Standing.OPEN), Ownership.OPEN),
+        (seen(hold_state=HoldState.OPEN), Ownership.OPEN),
         (seen(), Ownership.ADOPTED),
         (BY_ADMIN, Ownership.FOREIGN),
-        (seen(standing=Standing.FOREIGN), Ownership.FOREIGN),
-        (seen(standing=Standing.DOWN), Ownership.DOWN),
-        (seen(standing=Standing.MISSING), Ownership.MISSING),
-        (seen(standing=Standing.OPEN, maintenance=True), Ownership.MAINTENANCE),
-        (seen(standing=Standing.FOREIGN, maintenance=True), Ownership.FOREIGN),
+        (seen(hold_state=HoldState.FOREIGN), Ownership.FOREIGN),
+        (seen(hold_state=HoldState.DOWN), Ownership.DOWN),
+        (seen(hold_state=HoldState.MISSING), Ownership.MISSING),
+        (seen(hold_state=HoldState.OPEN, maintenance=True), Ownership.MAINTENANCE),
+        (seen(hold_state=HoldState.FOREIGN, maintenance=True), Ownership.FOREIGN),
     ],
 )
-def test_a_node_of_which_nothing_is_written_down(node: NodeSeen, whose: Ownership) -> None:
+def test_a_node_of_which_nothing_is_written_down(node: NodeObservation, whose: Ownership) -> None:
     assert ownership(node, None) is whose
 
 
@@ -63,8 +65,8 @@ def test_a_node_of_which_nothing_is_written_down(node: NodeSeen, whose: Ownershi
     ("change", "whose"),
     [
         ({}, Ownership.OURS),
-        ({"mark": None}, Ownership.OURS),
-        ({"standing": Standing.DOWN}, Ownership.OURS),
+        ({"annotation": None}, Ownership.OURS),
+        ({"hold_state": HoldState.DOWN}, Ownership.OURS),
         ({"set_at": 1000.9}, Ownership.OURS),
         ({"maintenance": True}, Ownership.OURS),
         ({"reason": "disk"}, Ownership.TAKEN_OVER),
@@ -74,12 +76,12 @@ def test_a_node_of_which_nothing_is_written_down(node: NodeSeen, whose: Ownershi
         ({"set_at": 1001.0}, Ownership.TAKEN_OVER),
         ({"set_at": 999.0}, Ownership.TAKEN_OVER),
         ({"set_at": None}, Ownership.TAKEN_OVER),
-        ({"mark": Mark(incident="i8", token=3)}, Ownership.TAKEN_OVER),
-        ({"mark": Mark(incident="i7", token=4)}, Ownership.TAKEN_OVER),
-        ({"mark": Mark(incident="i7", token=3, by="other")}, Ownership.TAKEN_OVER),
-        ({"standing": Standing.FOREIGN}, Ownership.TAKEN_OVER),
-        ({"standing": Standing.OPEN}, Ownership.OVERRIDDEN),
-        ({"standing": Standing.MISSING}, Ownership.MISSING),
+        ({"annotation": OwnerAnnotation(incident="i8", token=3)}, Ownership.TAKEN_OVER),
+        ({"annotation": OwnerAnnotation(incident="i7", token=4)}, Ownership.TAKEN_OVER),
+        ({"annotation": OwnerAnnotation(incident="i7", token=3, by="other")}, Ownership.TAKEN_OVER),
+        ({"hold_state": HoldState.FOREIGN}, Ownership.TAKEN_OVER),
+        ({"hold_state": HoldState.OPEN}, Ownership.OVERRIDDEN),
+        ({"hold_state": HoldState.MISSING}, Ownership.MISSING),
     ],
 )
 def test_a_node_that_we_have_drained(change: dict[str, Any], whose: Ownership) -> None:
@@ -110,7 +112,7 @@ def test_what_slurm_itself_adds_at_a_reboot_is_no_takeover(
     added: str, by: str, whose: Ownership
 ) -> None:
     rebooted = seen(
-        standing=Standing.DOWN, mark=None, reason=REASON + added, set_by=by, set_at=2000.0
+        hold_state=HoldState.DOWN, annotation=None, reason=REASON + added, set_by=by, set_at=2000.0
     )
     assert ownership(rebooted, KEPT) is whose
 
@@ -131,22 +133,22 @@ def test_the_schedulers_user_may_be_another() -> None:
         (BY_ADMIN, None, "n1 is held by a person or another program by root: disk"),
         (BY_ADMIN, KEPT, "n1 was taken over from accelwatch by root: disk"),
         (
-            seen(standing=Standing.FOREIGN, reason="NHC: check_hw", set_by=""),
+            seen(hold_state=HoldState.FOREIGN, reason="NHC: check_hw", set_by=""),
             None,
             "n1 is held by a health check: NHC: check_hw",
         ),
         (
-            seen(standing=Standing.DOWN, reason="Not responding", set_by="slurm"),
+            seen(hold_state=HoldState.DOWN, reason="Not responding", set_by="slurm"),
             None,
             "the scheduler has given n1 up by slurm: Not responding",
         ),
-        (seen(standing=Standing.MISSING), None, "the scheduler knows no node n1"),
-        (seen(standing=Standing.OPEN, maintenance=True), None, "n1 is reserved for maintenance"),
+        (seen(hold_state=HoldState.MISSING), None, "the scheduler knows no node n1"),
+        (seen(hold_state=HoldState.OPEN, maintenance=True), None, "n1 is reserved for maintenance"),
         (seen(), None, f"n1 bears our mark, but nothing is written down of it by watch: {REASON}"),
     ],
 )
-def test_people_are_told_who_has_it(node: NodeSeen, kept: Imprint | None, text: str) -> None:
-    assert told(node, ownership(node, kept)) == text
+def test_people_are_told_who_has_it(node: NodeObservation, kept: Imprint | None, text: str) -> None:
+    assert ownership_text(node, ownership(node, kept)) == text
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_who_holds_a_node_is_known_by_how_the_reason_begins(
     reason: str, by: str, holder: Holder
 ) -> None:
     assert holder_of(reason, by) is holder
-    assert holder.words
+    assert holder.text
 
 
 def test_no_beginning_hides_another() -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.remediation.policy.guards.denial import DenialKind
@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
 
@@ -53,7 +53,7 @@ def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
     whys = {denial.why for denial in plan(ground).steps[0].in_the_way}
     assert whys >= {
         DenialKind.CEILING,
-        DenialKind.HELD,
+        DenialKind.VETOED,
         DenialKind.TRUST,
         DenialKind.APPROVAL,
         DenialKind.GROUP,
@@ -63,14 +63,14 @@ def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
 @pytest.mark.parametrize(
     ("standing", "maintenance", "text"),
     [
-        (Standing.OPEN, False, ""),
-        (Standing.FOREIGN, False, "n03 is held by a person or another program by root"),
-        (Standing.DOWN, False, "the scheduler has given n03 up by root"),
-        (Standing.OPEN, True, "n03 is reserved for maintenance"),
+        (HoldState.OPEN, False, ""),
+        (HoldState.FOREIGN, False, "n03 is held by a person or another program by root"),
+        (HoldState.DOWN, False, "the scheduler has given n03 up by root"),
+        (HoldState.OPEN, True, "n03 is reserved for maintenance"),
     ],
 )
 def test_what_somebody_else_has_is_not_taken_out(
-    standing: Standing, maintenance: bool, text: str
+    standing: HoldState, maintenance: bool, text: str
 ) -> None:
     ground = Ground()
     node = ground.nodes["n03"]
@@ -167,7 +167,7 @@ def test_what_could_not_be_done_is_told_and_stands_in_the_plan_until_it_is() -> 
     ground.wait(200)
     assert ground.kinds("n03")[-1] is Kind.RELEASE
     ground.notes.clear()
-    ground.end("n03", Ending.FAILED)
+    ground.end("n03", PursuitResult.FAILED)
     text = "release of n03 could not be done: as the test says"
     told = [one for one in ground.notes if one.loudness is Loudness.ALERT]
     assert [(one.text, one.incident) for one in told] == [(text, "i-n03")]
@@ -185,7 +185,7 @@ def test_after_the_last_try_it_is_told_that_there_is_no_other() -> None:
     ground.clear("n03", case)
     ground.wait(200)
     for number in range(MOST_FAILURES + 1):
-        ground.end("n03", Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+        ground.end("n03", PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
         last = [one.text for one in ground.notes if one.loudness is Loudness.ALERT][-1]
         assert ("not tried again" in last) == (number == MOST_FAILURES)
         ground.wait(20_000, every=50)

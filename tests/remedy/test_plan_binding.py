@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind, JobKey
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.plan.plan import Plan, planned
@@ -34,7 +34,7 @@ class OwnedNode(Node):
 
     owners: dict[str, str] = field(default_factory=lambda: {"17": "ada", "18": "bob"})
 
-    def seen(self) -> NodeSeen:
+    def seen(self) -> NodeObservation:
         owners = {str(job): self.owners[str(job)] for job in self.jobs}
         return msgspec.structs.replace(super().seen(), owners=owners)
 
@@ -301,7 +301,7 @@ class ApprovedFleet:
         command = Command(verb=Verb.APPROVE, by="ana", at=0.0, node=NODE, digest=self.plan)
 
         async def say() -> None:
-            self.replies.append(await self.watch.engine.ask(command))
+            self.replies.append(await self.watch.engine.submit_command(command))
 
         self.saying = asyncio.ensure_future(say())
 

@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Ground
 
@@ -75,7 +75,7 @@ def test_what_was_begun_is_ended_as_it_was_begun(after: Policy) -> None:
 def test_what_failed_before_the_node_was_out_is_not_tried_again_by_a_lowered_rule() -> None:
     ground = Ground()
     case = ground.fault(NODE)
-    ground.end(NODE, ending=Ending.FAILED)
+    ground.end(NODE, ending=PursuitResult.FAILED)
     assert ground.stage(NODE) is Stage.FAILED
     becomes(ground, case, OBSERVED)
     ground.wait(3600)

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.remediation.policy.jobs.probing import INCIDENT, MOST_PROBES
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 from accelwatch.remediation.policy.state.outcome import ChoreRecord
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remedy_ground import JOB, Ground
 
 NAME = "n03"
@@ -66,7 +66,7 @@ def test_one_that_comes_and_goes_is_probed_once_a_minute_at_most() -> None:
         speak(ground)
         for intent in list(ground.state.chores.values()):
             assert intent in ground.cancelled, "it is not wanted any more"
-            ground.end_chore(IntentKind.PROBE, Ending.CANCELLED)
+            ground.end_chore(IntentKind.PROBE, PursuitResult.CANCELLED)
     assert len(probes(ground)) == 1
     ground.wait(PROBE_AGAIN_S, every=5)
     fall_silent(ground)
@@ -100,7 +100,7 @@ def _site_low(ground: Ground) -> None:
 
 
 def _foreign(ground: Ground) -> None:
-    ground.nodes[NAME].standing = Standing.FOREIGN
+    ground.nodes[NAME].standing = HoldState.FOREIGN
 
 
 def _maintained(ground: Ground) -> None:
@@ -136,7 +136,7 @@ def test_it_is_not_probed_where_it_may_not_be_or_need_not(keep: Callable[[Ground
 
 def test_our_own_node_is_probed_too_and_one_without_a_job_is_left_to_the_action() -> None:
     ground = ground_of()
-    ground.nodes[NAME].standing, ground.nodes[NAME].jobs = Standing.OURS, ()
+    ground.nodes[NAME].standing, ground.nodes[NAME].jobs = HoldState.OURS, ()
     ground.step()
     fall_silent(ground)
     assert len(probes(ground)) == 1

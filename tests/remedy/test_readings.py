@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 from remedy_ground import JOB, POLICY, Ground, job_policy
 
 NODE = "n03"
@@ -19,7 +19,7 @@ NODE = "n03"
 
 def silenced(ground: Ground, **fields: object) -> None:
     """The agent falls silent; what was heard last is told as it is then."""
-    last = ground.state.world.heard[NODE]
+    last = ground.state.world.node_statuses[NODE]
     ground.nodes[NODE].agent = False
     ground.step(seen=(msgspec.structs.replace(last, **{"late": True, **fields}),))
 
@@ -183,9 +183,9 @@ def test_an_engine_that_has_just_begun_has_no_reading() -> None:
     ground.fault(NODE)
     world = msgspec.structs.replace(
         ground.state.world,
-        heard={
-            **ground.state.world.heard,
-            NODE: msgspec.structs.replace(ground.state.world.heard[NODE], time=0.0),
+        node_statuses={
+            **ground.state.world.node_statuses,
+            NODE: msgspec.structs.replace(ground.state.world.node_statuses[NODE], time=0.0),
         },
     )
     ground.state = msgspec.structs.replace(ground.state, world=world)
@@ -193,4 +193,4 @@ def test_an_engine_that_has_just_begun_has_no_reading() -> None:
 
 
 def test_old_records_of_what_was_heard_mean_an_interval_of_a_second() -> None:
-    assert NodeHeard(node=NODE, time=1.0).interval_s == 1.0
+    assert NodeStatus(node=NODE, time=1.0).interval_s == 1.0

@@ -6,11 +6,11 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget
 from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
@@ -80,7 +80,7 @@ def test_what_the_scheduler_refuses_counts_as_what_fails(begin: object, kind: In
     assert callable(begin)
     ground = begin()
     assert ground.kinds(NODE)[-1] is kind
-    ground.end(NODE, Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+    ground.end(NODE, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     assert counted(ground) == 1
 
 
@@ -98,7 +98,7 @@ def test_what_was_never_asked_of_the_scheduler_counts_for_nothing(
 ) -> None:
     assert callable(begin)
     ground = begin()
-    ground.end(NODE, Ending.REFUSED, refusal)
+    ground.end(NODE, PursuitResult.REFUSED, refusal)
     assert counted(ground) == 0
 
 
@@ -107,14 +107,14 @@ def opened() -> Ground:
     ground = Ground(settings=FAST)
     for name in ("n01", "n09", "n17"):
         ground.fault(name)
-        ground.end(name, Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+        ground.end(name, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     return ground
 
 
 def test_refused_quarantines_open_the_breaker() -> None:
     ground = opened()
     breaker = ground.state.breaker
-    assert breaker.standing is BreakerStanding.OPEN
+    assert breaker.standing is BreakerStatus.OPEN
     assert breaker.why == "3 actions failed or were refused within 600 s"
     ground.fault("n25")
     assert ground.kinds("n25") == []
@@ -152,7 +152,7 @@ def test_what_waits_for_a_yes_when_the_breaker_opens_says_so_too() -> None:
     ground.fault(NODE, policy=ASKS)
     for name in ("n01", "n09", "n17"):
         ground.fault(name)
-        ground.end(name, Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+        ground.end(name, PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     remedy = ground.remedy(NODE)
     assert remedy is not None
     assert remedy.stage is Stage.SUSPECT

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
-from accelwatch.action.observed import ReservationSeen
-from accelwatch.action.step import Told, ToldStatus
+from accelwatch.action.observed import ReservationObservation
+from accelwatch.action.step import Report, ReportStatus
 from accelwatch.remediation.execution.surveying import SURVEY_EVERY_S
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.clocks import RETRY_S
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.step.reservations import is_being_moved
 from accelwatch.remediation.settings import SpareSettings
 from remedy.bench import Bench, intent
@@ -25,7 +25,7 @@ from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 MOVE, RESTORE, DRAW = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.DRAW_SPARE
 LOOKED_AROUND_S = 240.0
-SEEN = ReservationSeen(name="job-17", node="n05", job=JOB)
+SEEN = ReservationObservation(name="job-17", node="n05", job=JOB)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_one_that_the_journal_does_not_know_is_given_back_within_two_rounds(
 def test_it_is_given_back_also_after_stop(watch: FleetWatch) -> None:
     reserve(watch)
     stop = Command(verb=Verb.STOP, by="anna", at=0.0)
-    watch.bench.at(LOOKED_AROUND_S - 20.0, lambda: watch.engine.tell([stop]))
+    watch.bench.at(LOOKED_AROUND_S - 20.0, lambda: watch.engine.submit_changes([stop]))
     watch.run(LOOKED_AROUND_S + 2 * SURVEY_EVERY_S)
     assert watch.bench.world.jobs["17"].place == ()
 
@@ -99,7 +99,7 @@ def test_a_kill_at_any_moment_leaves_none_behind(watch: FleetWatch, point: Point
 
 def test_one_that_cannot_be_given_back_is_told_once_and_tried_again(watch: FleetWatch) -> None:
     reserve(watch)
-    no = Told(status=ToldStatus.REFUSED, text="Access denied")
+    no = Report(status=ReportStatus.REFUSED, text="Access denied")
     watch.bench.action.answers = [no, no]
     watch.run(LOOKED_AROUND_S + 2.5 * RETRY_S)
     assert watch.bench.world.jobs["17"].place == ()
@@ -108,7 +108,7 @@ def test_one_that_cannot_be_given_back_is_told_once_and_tried_again(watch: Fleet
     assert "Access denied" in told[0].text
 
 
-def moving(*, reservations: tuple[ReservationSeen, ...] = (SEEN,)) -> Ground:
+def moving(*, reservations: tuple[ReservationObservation, ...] = (SEEN,)) -> Ground:
     """A job is being moved off n03."""
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
@@ -125,9 +125,11 @@ def given_back(ground: Ground) -> list[Intent]:
     return [one for one in ground.begun if one.kind is RESTORE]
 
 
-@pytest.mark.parametrize(("ending", "moved_to"), [(Ending.ACHIEVED, ("n05",)), (Ending.FAILED, ())])
+@pytest.mark.parametrize(
+    ("ending", "moved_to"), [(PursuitResult.ACHIEVED, ("n05",)), (PursuitResult.FAILED, ())]
+)
 def test_it_ends_with_the_move_though_the_node_stays_out(
-    ending: Ending, moved_to: tuple[str, ...]
+    ending: PursuitResult, moved_to: tuple[str, ...]
 ) -> None:
     ground = moving()
     assert given_back(ground) == []
@@ -201,7 +203,7 @@ def test_a_move_of_another_job_cancels_no_return() -> None:
     ground = Ground()
     ground.nodes["n03"].jobs = (JOB,)
     other = JobKey("c", "18", JOB.submitted)
-    ground.reservations = (ReservationSeen(name="job-18", node="n05", job=other),)
+    ground.reservations = (ReservationObservation(name="job-18", node="n05", job=other),)
     ground.fault("n03", policy=job_policy())
     ground.end("n03")
     assert ground.flying["n03"].kind is MOVE
@@ -229,7 +231,7 @@ def test_nobody_takes_a_spare_before_the_job_that_it_is_drawn_for() -> None:
         bench.world.add_job(f"on-{busy}", busy)
     drawn = bench.pursue(intent(DRAW, spare="s1", job=job))
     assert drawn is not None
-    assert drawn.ending is Ending.ACHIEVED
+    assert drawn.result is PursuitResult.ACHIEVED
     assert [kind for kind, _ in dict.fromkeys(bench.lives())][:1] == ["keep_place"]
     bench.pursue(intent(MOVE, spare="s1", job=job))
     assert bench.world.jobs["17"].nodes == ("s1",)

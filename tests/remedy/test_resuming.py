@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
 from accelwatch.remediation.policy.guards.retry import JobHistory, Try
@@ -13,14 +13,14 @@ from accelwatch.remediation.policy.jobs.another_try import another
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.score import WEIGHTS, Failing, score
 from accelwatch.remediation.policy.state.step_context import StepContext
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
 NODE, OTHER, SPARE = "n03", "n10", "n20"
 NAME = "c/17"
-SEEN = JobSeen(
+SEEN = JobObservation(
     key=JOB,
     state=JobState.RUNNING,
     nodes=(OTHER, SPARE),
@@ -43,9 +43,14 @@ def moved(ground: Ground) -> Case:
 
 def died(ground: Ground, **fields: object) -> None:
     """The job that is watched has failed."""
-    dead: dict[str, object] = {"state": JobState.ENDED, "failed": True, "text": "failed", **fields}
+    dead: dict[str, object] = {
+        "state": JobState.FINISHED,
+        "failed": True,
+        "text": "failed",
+        **fields,
+    }
     seen = msgspec.structs.replace(SEEN, **dead)
-    ground.end_chore(Kind.FOLLOW_JOB, Ending.REFUSED, RefusalKind.DIED, seen)
+    ground.end_chore(Kind.FOLLOW_JOB, PursuitResult.REFUSED, RefusalKind.DIED, seen)
 
 
 def revivals(ground: Ground) -> list[Intent]:
@@ -107,7 +112,7 @@ def test_a_node_that_does_not_answer_is_left_out_and_has_to_be_proven_dead() -> 
     ground.wait(70, every=10)
     (again,) = revivals(ground)
     assert (again.node, OTHER in again.avoided) == (OTHER, True)
-    ground.end_chore(Kind.MOVE_JOB, Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.end_chore(Kind.MOVE_JOB, PursuitResult.REFUSED, RefusalKind.UNSAFE)
     assert "could not be begun again" in told(ground, Loudness.ALERT)[-1]
     assert Kind.RESTORE_JOB in {one.kind for one in ground.state.chores.values()}
     assert history(ground).run is None
@@ -192,7 +197,7 @@ def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
     ground = Ground()
     moved(ground)
     died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
-    assert "its scheduler has begun it again" in told(ground, Loudness.TELL)[-1]
+    assert "its scheduler has begun it again" in told(ground, Loudness.NOTIFY)[-1]
     watching = ground.state.chores[f"follow {NAME}"]
     assert watching.restarts == 2
     assert len(history(ground).deaths) == 1
@@ -207,7 +212,7 @@ def test_a_job_that_runs_again_is_watched_again_and_its_lists_are_given_back() -
     ground.wait(70, every=10)
     runs = msgspec.structs.replace(SEEN, restarts=2, nodes=("n30", SPARE))
     ground.end_chore(Kind.MOVE_JOB, job=runs)
-    assert "runs again on n30,n20" in told(ground, Loudness.TELL)[-1]
+    assert "runs again on n30,n20" in told(ground, Loudness.NOTIFY)[-1]
     assert ground.state.chores[f"follow {NAME}"].restarts == 2
     assert Kind.RESTORE_JOB not in {one.kind for one in ground.state.chores.values()}
     ground.end_chore(Kind.FOLLOW_JOB, job=runs)
@@ -265,7 +270,7 @@ def test_what_has_passed_is_tried_once_more_on_the_same_nodes_and_counts_a_littl
     assert again.avoided == (NODE,)
     assert (
         "on the same nodes, once: nvidia.xid.app on n10 has passed"
-        in told(ground, Loudness.TELL)[-1]
+        in told(ground, Loudness.NOTIFY)[-1]
     )
     scores = ground.state.scores
     assert score(scores, f"node:{OTHER}", ground.now) == pytest.approx(WEIGHTS[Failing.APP], 0.01)
@@ -308,7 +313,7 @@ def test_a_node_that_was_silent_and_answers_again_is_tried_once_more() -> None:
     ground.wait(70, every=10)
     (again,) = revivals(ground)
     assert again.avoided == (NODE,)
-    assert "the silence on n10 has passed" in told(ground, Loudness.TELL)[-1]
+    assert "the silence on n10 has passed" in told(ground, Loudness.NOTIFY)[-1]
 
 
 def test_what_has_not_passed_is_left_out_at_once() -> None:
@@ -334,7 +339,7 @@ def test_without_a_fault_or_a_new_checkpoint_it_goes_one_checkpoint_back_after_t
     ground.wait(20, every=10)
     (again,) = revivals(ground)
     assert (again.checkpoint, again.avoided) == (EARLIER, (NODE,))
-    assert "from step-800, the checkpoint before its newest" in told(ground, Loudness.TELL)[-1]
+    assert "from step-800, the checkpoint before its newest" in told(ground, Loudness.NOTIFY)[-1]
     begun_again(ground, 2)
     assert history(ground).latest == Try(nodes=tuple(sorted(SEEN.nodes)), checkpoint=EARLIER)
 
@@ -473,8 +478,8 @@ def test_a_death_is_no_death_of_the_job_that_had_the_id_before() -> None:
     ground.nodes[OTHER].jobs = (other,)
     ground.fault(OTHER, policy=MOVES)
     ground.end(OTHER)
-    dead = JobSeen(key=other, state=JobState.ENDED, failed=True, nodes=(OTHER,))
-    ground.end(OTHER, Ending.REFUSED, RefusalKind.IMPOSSIBLE, job=dead)
+    dead = JobObservation(key=other, state=JobState.FINISHED, failed=True, nodes=(OTHER,))
+    ground.end(OTHER, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE, job=dead)
     assert len(history(ground).deaths) == 1
     assert history(ground).submitted == (2_000_000.0,)
 

@@ -8,7 +8,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Limit
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Ground
 
@@ -17,7 +17,7 @@ TESTED = msgspec.structs.replace(POLICY, ladder=(), passive_s=10.0, tests=("quic
 
 
 def told(ground: Ground) -> list[str]:
-    return [note.text for note in ground.notes if note.loudness is Loudness.TELL]
+    return [note.text for note in ground.notes if note.loudness is Loudness.NOTIFY]
 
 
 def plan(ground: Ground, name: str) -> str:
@@ -29,7 +29,7 @@ def test_a_reboot_that_is_refused_is_told_with_the_reason_and_stays_in_the_plan(
     ground.fault("n03")
     ground.end("n03")
     assert ground.flying["n03"].kind is Kind.REBOOT
-    ground.end("n03", Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     assert "reboot of n03 was refused: as the test says" in told(ground)
     assert "reboot of n03 was refused: as the test says" in plan(ground, "n03")
     ground.wait(600)
@@ -40,7 +40,7 @@ def test_a_reboot_that_has_failed_is_told_too() -> None:
     ground = Ground()
     ground.fault("n03")
     ground.end("n03")
-    ground.end("n03", Ending.FAILED)
+    ground.end("n03", PursuitResult.FAILED)
     assert "reboot of n03 has failed: as the test says" in told(ground)
     assert "reboot of n03 has failed: as the test says" in plan(ground, "n03")
 
@@ -101,6 +101,6 @@ def test_a_test_that_has_failed_is_not_one_that_could_not_be_run(
     refusal: RefusalKind, text: str
 ) -> None:
     ground = verified()
-    ground.end("n03", Ending.REFUSED, refusal)
+    ground.end("n03", PursuitResult.REFUSED, refusal)
     assert text in told(ground)
     assert text.removeprefix("failed ") in plan(ground, "n03")

@@ -15,7 +15,7 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.execution.operations import OperationState
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from hook_samples import program, saying, script
 from remedy.bench import Bench, intent
 
@@ -71,9 +71,9 @@ def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         one.loop.close()
 
 
-def ended(pursued: Pursued | None) -> Ending:
+def ended(pursued: Pursued | None) -> PursuitResult:
     assert pursued is not None
-    return pursued.ending
+    return pursued.result
 
 
 def states(site: Site) -> list[OperationState]:
@@ -87,7 +87,7 @@ def acting(tmp_path: Path) -> str:
 
 def test_what_is_seen_after_a_call_is_achieved(sites: Any, tmp_path: Path) -> None:
     site = sites(acting(tmp_path))
-    assert ended(site.pursue(QUARANTINE)) is Ending.ACHIEVED
+    assert ended(site.pursue(QUARANTINE)) is PursuitResult.ACHIEVED
     assert states(site)[-1] is OperationState.OBSERVED
     assert len(site.calls()) == 1
 
@@ -96,7 +96,7 @@ def test_ok_though_nothing_happened_is_told_to_a_person(sites: Any) -> None:
     site = sites("exit 0")
     assert site.pursue(QUARANTINE, 300.0) is None
     (unknown,) = site.reported
-    assert unknown.ending is Ending.UNKNOWN
+    assert unknown.result is PursuitResult.UNKNOWN
     assert len(site.calls()) == 1
 
 
@@ -104,14 +104,14 @@ def test_ok_though_nothing_happened_is_refused_where_it_could_be_repeated(sites:
     site = sites("exit 0", idempotent=True)
     end = site.pursue(QUARANTINE)
     assert end is not None
-    assert (end.ending, end.refusal) == (Ending.REFUSED, RefusalKind.UNSAFE)
+    assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.UNSAFE)
     assert "not observed" in end.text
     assert len(site.calls()) == 1
 
 
 def test_each_attempt_has_the_same_operation(sites: Any, tmp_path: Path) -> None:
     site = sites(f"[ $ACCELWATCH_ATTEMPT -ge 3 ] || exit 75; {acting(tmp_path)}", idempotent=True)
-    assert ended(site.pursue(QUARANTINE)) is Ending.ACHIEVED
+    assert ended(site.pursue(QUARANTINE)) is PursuitResult.ACHIEVED
     assert len(site.calls()) == 3
     assert len(set(site.calls())) == 1
     assert len({one.id for one in site.operations()}) == 3
@@ -121,7 +121,7 @@ def test_one_that_fails_is_refused(sites: Any) -> None:
     site = sites("echo no such rack >&2; exit 1")
     end = site.pursue(QUARANTINE)
     assert end is not None
-    assert end.ending is Ending.REFUSED
+    assert end.result is PursuitResult.REFUSED
     assert "no such rack" in end.text
     assert len(site.calls()) == 1
 
@@ -129,16 +129,16 @@ def test_one_that_fails_is_refused(sites: Any) -> None:
 def test_one_that_was_killed_is_not_called_again(sites: Any) -> None:
     site = sites("kill -KILL $$")
     assert site.pursue(QUARANTINE, 300.0) is None
-    assert site.reported[0].ending is Ending.UNKNOWN
+    assert site.reported[0].result is PursuitResult.UNKNOWN
     assert len(site.calls()) == 1
 
 
 def test_what_nothing_shows_is_done_once_whatever_restarts(sites: Any) -> None:
     site = sites("echo opened T-1", kind="service", trusted=True)
     wanted = intent(IntentKind.SERVICE)
-    assert ended(site.pursue(wanted)) is Ending.ACHIEVED
+    assert ended(site.pursue(wanted)) is PursuitResult.ACHIEVED
     site.restart()
-    assert ended(site.pursue(wanted)) is Ending.ACHIEVED
+    assert ended(site.pursue(wanted)) is PursuitResult.ACHIEVED
     assert len(site.calls()) == 1
 
 
@@ -149,7 +149,7 @@ def test_what_was_accepted_and_fails_is_refused(sites: Any, tmp_path: Path) -> N
     site = sites(text)
     end = site.pursue(QUARANTINE)
     assert end is not None
-    assert end.ending is Ending.REFUSED
+    assert end.result is PursuitResult.REFUSED
     assert "the rack is locked" in end.text
     assert len(site.calls()) == 2
 
@@ -167,7 +167,7 @@ def test_what_was_accepted_before_a_restart_is_asked_for_after_it(
     (operation,) = site.operations()
     site.restart()
     (tmp_path / "ready").touch()
-    assert ended(site.pursue(QUARANTINE)) is Ending.ACHIEVED
+    assert ended(site.pursue(QUARANTINE)) is PursuitResult.ACHIEVED
     assert (tmp_path / "polls").read_text().splitlines()[1:] == ["t 9"]
     assert len(set(site.calls())) == 1, "it is asked for as the same operation"
     assert [one.id for one in site.operations()] == [operation.id]
@@ -187,7 +187,7 @@ def test_a_word_without_an_effect_is_told_when_the_time_to_see_it_is_over(
     try:
         site.pursue(QUARANTINE, within_s=OBSERVE_FOR_S + 10.0)
         (told, *_) = site.reported
-        assert told.ending is (Ending.REFUSED if idempotent else Ending.UNKNOWN)
+        assert told.result is (PursuitResult.REFUSED if idempotent else PursuitResult.UNKNOWN)
         assert OBSERVE_FOR_S <= told.time - began < OBSERVE_FOR_S + 5.0
         assert len(site.calls()) == 1
     finally:

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Observed, Standing
+from accelwatch.action.observed import HoldState, Observed
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.jobs.jobs import silent
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import DataGuard
@@ -53,7 +53,7 @@ def test_a_person_who_gives_a_node_back_is_seen_at_once() -> None:
     ground = Ground()
     out(ground, policy=NO_LADDER)
     ground.set_back(HOUR_S)
-    ground.nodes["n05"].standing, ground.nodes["n05"].mark = Standing.OPEN, None
+    ground.nodes["n05"].standing, ground.nodes["n05"].mark = HoldState.OPEN, None
     ground.wait(10, 10)
     assert ground.stage("n05") is Stage.OVERRIDDEN
 
@@ -140,7 +140,7 @@ def test_a_node_is_left_alone_as_long_as_a_person_was_told() -> None:
 def test_a_clock_that_runs_has_as_long_to_run_as_before() -> None:
     ground = Ground()
     ground.fault("n05", policy=NO_LADDER)
-    ground.end("n05", Ending.FAILED)
+    ground.end("n05", PursuitResult.FAILED)
     before = ground.remedy("n05")
     assert before is not None
     assert before.stage is Stage.FAILED
@@ -174,7 +174,7 @@ def test_an_agent_that_fell_silent_before_it_is_not_fresh_after_it() -> None:
     ground.step(seen=(heard,))
     ctx = StepContext(ground.state, SETTINGS, ground.now)
     assert silent(ctx, ctx.remedy("n05"))
-    known = ground.state.world.heard["n05"]
+    known = ground.state.world.node_statuses["n05"]
     assert known.healthy is None
     assert known.labels == heard.labels
 
@@ -210,7 +210,7 @@ def test_an_end_that_was_seen_before_it_hides_no_later_survey() -> None:
     intent = ground.flying["n05"]
     observed = Observed(time=ground.now, node=ground.nodes["n05"].seen())
     end = Pursued(
-        intent=intent, ending=Ending.CANCELLED, time=ground.now, text="", observed=observed
+        intent=intent, result=PursuitResult.CANCELLED, time=ground.now, text="", observed=observed
     )
     ground.set_back(HOUR_S)
     ground.step(seen=(end,))

@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
-from accelwatch.remediation.policy.state.spares import Spare, SpareStanding
+from accelwatch.remediation.policy.state.pursued import PursuitResult
+from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
 from accelwatch.remediation.settings import SpareSettings
 from remedy_ground import JOB, SETTINGS, Ground, job_policy
 
@@ -39,7 +39,7 @@ def moving_without() -> Ground:
     return ground
 
 
-def standing(ground: Ground, name: str) -> SpareStanding:
+def standing(ground: Ground, name: str) -> SpareStatus:
     return ground.state.spares.spares[name].standing
 
 
@@ -58,12 +58,12 @@ def test_a_spare_that_becomes_well_is_drawn_for_a_job_that_waits() -> None:
     ground.nodes[FIRST].healthy = True
     ground.wait(5, every=1)
     assert ground.cancelled == [ground.flying[NODE]]
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     assert (ground.flying[NODE].kind, drawn(ground)) == (Kind.DRAW_SPARE, [FIRST])
     ground.end(NODE)
     move = ground.flying[NODE]
     assert (move.kind, move.job, move.spare) == (Kind.MOVE_JOB, JOB, FIRST)
-    assert standing(ground, FIRST) is SpareStanding.IN_USE
+    assert standing(ground, FIRST) is SpareStatus.IN_USE
     assert len(ground.state.retries.jobs[f"c/{JOB}"].resumed) == 1
 
 
@@ -75,7 +75,7 @@ def test_a_spare_that_another_node_gives_back_is_drawn_for_a_job_that_waits() ->
     ground.end(other)
     ground.end(other)
     ground.end(other, moved_to=(FIRST,))
-    assert standing(ground, FIRST) is SpareStanding.IN_USE
+    assert standing(ground, FIRST) is SpareStatus.IN_USE
     ground.now += 200
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
@@ -84,7 +84,7 @@ def test_a_spare_that_another_node_gives_back_is_drawn_for_a_job_that_waits() ->
     ground.say(Verb.FORGET, other)
     ground.end_chore(Kind.RETURN_SPARE)
     ground.wait(5, every=1)
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     assert drawn(ground) == [FIRST, FIRST]
 
 
@@ -98,7 +98,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     )
     ground.nodes[FIRST].healthy = True
     ground.wait(5, every=1)
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     ground.end(NODE)
     assert len(alerts(ground)) == 1
     assert "the spare n38 stands in for n03 now" in [note.text for note in ground.notes]
@@ -108,14 +108,14 @@ def test_one_that_cannot_be_drawn_is_asked_for_again_after_a_minute() -> None:
     ground = ground_with(FIRST)
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
-    ground.end(NODE, Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+    ground.end(NODE, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     assert ground.flying[NODE].kind is Kind.MOVE_JOB
     ground.wait(40, every=1)
     assert (drawn(ground), ground.cancelled) == ([FIRST], [])
     ground.wait(30, every=1)
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     assert drawn(ground) == [FIRST, FIRST]
-    ground.end(NODE, Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+    ground.end(NODE, PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
     assert len(alerts(ground)) == 1
 
 
@@ -155,8 +155,8 @@ def test_a_spare_that_dies_while_it_is_drawn_is_replaced() -> None:
     ground.end(NODE)
     assert drawn(ground) == [FIRST]
     dead(ground)
-    assert standing(ground, FIRST) is SpareStanding.FAILED
-    ground.end(NODE, Ending.CANCELLED)
+    assert standing(ground, FIRST) is SpareStatus.FAILED
+    ground.end(NODE, PursuitResult.CANCELLED)
     assert drawn(ground) == [FIRST, SECOND]
     assert ground.state.spares.spares[FIRST].away is False
 
@@ -173,12 +173,12 @@ def test_a_spare_whose_test_runs_is_left_to_it_when_its_draw_has_ended_late() ->
     case = dead(ground)
     ground.clear(FIRST, case)
     ground.wait(0.6 * day, every=600)
-    assert standing(ground, FIRST) is SpareStanding.TESTING
-    ground.end(NODE, Ending.CANCELLED)
+    assert standing(ground, FIRST) is SpareStatus.TESTING
+    ground.end(NODE, PursuitResult.CANCELLED)
     ground.wait(5, every=1)
-    assert standing(ground, FIRST) is SpareStanding.TESTING
+    assert standing(ground, FIRST) is SpareStatus.TESTING
     ground.end_chore(Kind.TEST)
-    assert standing(ground, FIRST) is SpareStanding.READY
+    assert standing(ground, FIRST) is SpareStatus.READY
 
 
 def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
@@ -188,11 +188,11 @@ def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
     case = dead(ground)
     ground.end(NODE)
     spare = ground.state.spares.spares[FIRST]
-    assert (spare.standing, spare.broken, spare.away) == (SpareStanding.FAILED, True, True)
+    assert (spare.standing, spare.broken, spare.away) == (SpareStatus.FAILED, True, True)
     assert drawn(ground) == [FIRST, SECOND]
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
-    assert standing(ground, FIRST) is SpareStanding.RETURNING
+    assert standing(ground, FIRST) is SpareStatus.RETURNING
     ground.end_chore(Kind.RETURN_SPARE)
     assert ground.state.spares.spares[FIRST] == Spare()
 
@@ -209,19 +209,19 @@ def test_a_spare_that_dies_before_its_job_runs_is_replaced_and_left_to_its_own_r
     assert ground.kinds(FIRST)[-1] is Kind.QUARANTINE
     assert any("n38, which stands in for n03, is bad itself" in note.text for note in ground.notes)
     ground.wait(2, every=1)
-    ground.end(NODE, Ending.CANCELLED)
+    ground.end(NODE, PursuitResult.CANCELLED)
     ground.end(NODE)
     move = ground.flying[NODE]
     assert (move.kind, move.spare, FIRST in move.bad_nodes) == (Kind.MOVE_JOB, SECOND, True)
     ground.end(FIRST)
     ground.end(NODE, moved_to=(SECOND,))
     ground.wait(30, every=1)
-    assert standing(ground, FIRST) is SpareStanding.FAILED
+    assert standing(ground, FIRST) is SpareStatus.FAILED
     ground.clear(FIRST, case)
     ground.wait(100, every=10)
     assert ground.flying[FIRST].kind is Kind.RELEASE
     ground.end(FIRST)
-    assert standing(ground, FIRST) is SpareStanding.RETURNING
+    assert standing(ground, FIRST) is SpareStatus.RETURNING
 
 
 def test_a_dead_spare_does_not_go_back_when_its_node_is_released() -> None:
@@ -235,7 +235,7 @@ def test_a_dead_spare_does_not_go_back_when_its_node_is_released() -> None:
     ground.step(CaseChanged(node=FIRST, case=case))
     ground.say(Verb.FORGET, NODE)
     assert not [one for one in ground.begun if one.kind is Kind.RETURN_SPARE]
-    assert standing(ground, FIRST) is SpareStanding.FAILED
+    assert standing(ground, FIRST) is SpareStatus.FAILED
 
 
 @pytest.mark.parametrize("jobs", [True, False])
@@ -248,10 +248,10 @@ def test_a_spare_comes_back_only_when_nothing_runs_on_it(jobs: bool) -> None:
     ground.nodes[FIRST].jobs = (JOB,) if jobs else ()
     policy = msgspec.structs.replace(ONLY_OUT, level=None)
     case = ground.fault(FIRST, policy=policy, severity=Severity.CRITICAL)
-    assert standing(ground, FIRST) is SpareStanding.FAILED
+    assert standing(ground, FIRST) is SpareStatus.FAILED
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
-    wanted = SpareStanding.FAILED if jobs else SpareStanding.RETURNING
+    wanted = SpareStatus.FAILED if jobs else SpareStatus.RETURNING
     assert standing(ground, FIRST) is wanted
 
 
@@ -260,6 +260,6 @@ def test_a_draw_that_was_cancelled_after_it_had_happened_is_undone() -> None:
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
     ground.say(Verb.STOP)
-    ground.end(NODE, Ending.CANCELLED, original={"nodes": FIRST})
-    assert standing(ground, FIRST) is SpareStanding.RETURNING
+    ground.end(NODE, PursuitResult.CANCELLED, original={"nodes": FIRST})
+    assert standing(ground, FIRST) is SpareStatus.RETURNING
     assert alerts(ground) == []

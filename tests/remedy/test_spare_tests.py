@@ -5,12 +5,12 @@ import pytest
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
-from accelwatch.remediation.policy.state.spares import Spare, SpareStanding
+from accelwatch.remediation.policy.state.pursued import PursuitResult
+from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings, mistakes
 from remedy_ground import JOB, SETTINGS, Ground
 
@@ -31,10 +31,10 @@ def test_spares_are_tested_one_after_another_and_again_after_half_the_time() -> 
     ground = Ground(settings=TESTS)
     (first,) = begun(ground)
     assert (first.node, first.spare, first.test) == ("n38", "n38", "quick")
-    assert spare(ground, "n38").standing is SpareStanding.TESTING
+    assert spare(ground, "n38").standing is SpareStatus.TESTING
     ground.end_chore(Kind.TEST)
     assert (spare(ground, "n38").standing, spare(ground, "n38").tested) == (
-        SpareStanding.READY,
+        SpareStatus.READY,
         ground.now,
     )
     assert [one.node for one in begun(ground)] == ["n38", "n39"]
@@ -47,9 +47,9 @@ def test_spares_are_tested_one_after_another_and_again_after_half_the_time() -> 
 
 def test_one_that_fails_is_told_and_not_drawn_until_it_passes() -> None:
     ground = Ground(settings=TESTS)
-    ground.end_chore(Kind.TEST, Ending.REFUSED, RefusalKind.UNFIT)
+    ground.end_chore(Kind.TEST, PursuitResult.REFUSED, RefusalKind.UNFIT)
     failed = spare(ground, "n38")
-    assert (failed.standing, failed.tested) == (SpareStanding.FAILED, None)
+    assert (failed.standing, failed.tested) == (SpareStatus.FAILED, None)
     assert "failed quick" in failed.text
     (alert,) = [one for one in ground.notes if one.loudness is Loudness.ALERT]
     assert "the spare n38 failed quick" in alert.text
@@ -57,7 +57,7 @@ def test_one_that_fails_is_told_and_not_drawn_until_it_passes() -> None:
     ground.wait(0.51 * DAY, every=600)
     assert [one.node for one in begun(ground)][2] == "n38"
     ground.end_chore(Kind.TEST)
-    assert (spare(ground, "n38").standing, spare(ground, "n38").text) == (SpareStanding.READY, "")
+    assert (spare(ground, "n38").standing, spare(ground, "n38").text) == (SpareStatus.READY, "")
 
 
 @pytest.mark.parametrize("refusal", [RefusalKind.IMPOSSIBLE, RefusalKind.FOREIGN])
@@ -65,8 +65,8 @@ def test_a_test_that_cannot_be_run_says_nothing_and_is_tried_again_in_an_hour(
     refusal: RefusalKind,
 ) -> None:
     ground = Ground(settings=TESTS)
-    ground.end_chore(Kind.TEST, Ending.REFUSED, refusal)
-    assert spare(ground, "n38").standing is SpareStanding.READY
+    ground.end_chore(Kind.TEST, PursuitResult.REFUSED, refusal)
+    assert spare(ground, "n38").standing is SpareStatus.READY
     assert "could not be tested" in ground.notes[-1].text
     ground.end_chore(Kind.TEST)
     ground.wait(3400, every=60)
@@ -89,7 +89,7 @@ def test_only_an_idle_spare_that_may_be_touched_is_tested(what: str) -> None:
         case "jobs":
             node.jobs = (JOB,)
         case "taken":
-            node.standing = Standing.FOREIGN
+            node.standing = HoldState.FOREIGN
         case "sick":
             node.healthy = False
         case "silent":

@@ -11,27 +11,27 @@ from accelwatch.remediation.policy.state.spares import (
     Candidate,
     Drawn,
     Spare,
-    SpareStanding,
+    SpareRequest,
     SpareState,
-    Wanted,
+    SpareStatus,
+    activated,
     draw,
     due_for_test,
     failed,
-    let_go,
     listed,
     passed,
+    released,
     returned,
     returning,
-    taken,
 )
 from accelwatch.remediation.settings import SpareSettings
 
 DAY = 86_400.0
 H100 = {"model": "H100", "rack": "r1", "leaf": "s1"}
-WANTED = Wanted(incident="i1", node="n1", labels=H100)
+WANTED = SpareRequest(incident="i1", node="n1", labels=H100)
 SETTINGS = SpareSettings(near=("leaf", "rack"), test="quick", test_max_age_s=DAY)
-READY, RESERVED, IN_USE = SpareStanding.READY, SpareStanding.RESERVED, SpareStanding.IN_USE
-RETURNING, FAILED = SpareStanding.RETURNING, SpareStanding.FAILED
+READY, RESERVED, IN_USE = SpareStatus.READY, SpareStatus.RESERVED, SpareStatus.IN_USE
+RETURNING, FAILED = SpareStatus.RETURNING, SpareStatus.FAILED
 
 
 def pool(*names: str) -> SpareState:
@@ -42,7 +42,7 @@ def drawn(
     state: SpareState,
     candidates: Mapping[str, Candidate],
     now: float = 60.0,
-    wanted: Wanted = WANTED,
+    wanted: SpareRequest = WANTED,
     settings: SpareSettings = SETTINGS,
 ) -> tuple[SpareState, str]:
     state, answer = draw(state, wanted, candidates, now=now, settings=settings)
@@ -69,7 +69,7 @@ def candidate(score: float = 0.0, **labels: str) -> Candidate:
 
 def in_use() -> SpareState:
     state, name = drawn(pool("s1"), {"s1": candidate()})
-    return taken(state, name)
+    return activated(state, name)
 
 
 def test_the_nearest_is_drawn_then_the_one_that_failed_least() -> None:
@@ -83,7 +83,7 @@ def test_the_nearest_is_drawn_then_the_one_that_failed_least() -> None:
     order = []
     state = pool(*known)
     for number in range(5):
-        wanted = Wanted(incident=f"i{number}", node="n1", labels=H100)
+        wanted = SpareRequest(incident=f"i{number}", node="n1", labels=H100)
         state, name = drawn(state, known, wanted=wanted)
         order.append(name)
     assert order == ["better", "worse", "leaf", "rack", "far"]
@@ -104,17 +104,17 @@ def test_a_drawn_spare_is_reserved_for_the_incident_and_the_node() -> None:
 def test_asking_again_draws_no_second_one() -> None:
     known = {"s1": candidate(), "s2": candidate()}
     state, _ = drawn(pool("s1", "s2"), known)
-    for held in (state, taken(state, "s1")):
+    for held in (state, activated(state, "s1")):
         same, name = drawn(held, known)
         assert (same, name) == (held, "s1")
-    other = Wanted(incident="i1", node="n2", labels=H100)
+    other = SpareRequest(incident="i1", node="n2", labels=H100)
     assert drawn(state, known, wanted=other)[1] == "s2"
-    later = Wanted(incident="i2", node="n1", labels=H100)
+    later = SpareRequest(incident="i2", node="n1", labels=H100)
     assert drawn(state, known, wanted=later)[1] == "s2"
 
 
 @pytest.mark.parametrize("standing", [RETURNING, FAILED])
-def test_what_comes_back_or_is_broken_does_not_stand_in_again(standing: SpareStanding) -> None:
+def test_what_comes_back_or_is_broken_does_not_stand_in_again(standing: SpareStatus) -> None:
     spare = Spare(standing=standing, incident="i1", stands_for="n1", tested=0.0)
     assert str(standing) in denied(SpareState(spares={"s1": spare}), {"s1": candidate()})
 
@@ -173,22 +173,22 @@ def test_the_way_of_a_spare() -> None:
 
 def test_a_spare_that_is_not_needed_after_all_is_ready_again() -> None:
     state, _ = drawn(pool("s1"), {"s1": candidate()})
-    assert let_go(state, "s1") == pool("s1")
+    assert released(state, "s1") == pool("s1")
 
 
 @pytest.mark.parametrize(
     ("move", "allowed"),
     [
-        (taken, RESERVED),
-        (let_go, RESERVED),
+        (activated, RESERVED),
+        (released, RESERVED),
         (returning, IN_USE),
         (returned, RETURNING),
     ],
 )
 def test_no_step_is_left_out(
-    move: Callable[[SpareState, str], SpareState], allowed: SpareStanding
+    move: Callable[[SpareState, str], SpareState], allowed: SpareStatus
 ) -> None:
-    for standing in SpareStanding:
+    for standing in SpareStatus:
         state = SpareState(spares={"s1": Spare(standing=standing, stands_for="n1")})
         if standing is allowed:
             assert move(state, "s1") != state
@@ -226,7 +226,7 @@ def test_idle_spares_are_tested_before_their_test_is_too_old() -> None:
             "never": Spare(),
             "away": Spare(standing=IN_USE),
             "broken": Spare(standing=FAILED, tested=0.4 * DAY),
-            "runs": Spare(standing=SpareStanding.TESTING),
+            "runs": Spare(standing=SpareStatus.TESTING),
             "just tried": Spare(tried=DAY - 3599),
             "broken, just tried": Spare(standing=FAILED, tried=0.51 * DAY),
         }

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from accelwatch.action.intent import IntentKind, Mark
-from accelwatch.action.observed import Standing
+from accelwatch.action.intent import IntentKind, OwnerAnnotation
+from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Confidence, Mode
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.table.conditions import plan_of
@@ -79,7 +79,7 @@ def test_where_no_rule_acts_by_itself_a_person_is_asked_and_the_mark_is_set_afte
     assert "Waiting for your yes: n03" in calls(ground)[0]
     approve(ground, "n03")
     ground.end("n03")
-    assert ground.nodes["n03"].standing is Standing.OURS
+    assert ground.nodes["n03"].standing is HoldState.OURS
     assert ground.kinds("n03") == [IntentKind.QUARANTINE] * 2
 
 
@@ -166,7 +166,7 @@ def test_a_controller_that_keeps_its_state_says_nothing_and_a_later_reset_is_a_w
     ground.controller_starts()
     ground.wait(60)
     assert calls(ground) == []
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = Standing.OPEN, None
+    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -175,8 +175,8 @@ def test_a_reset_that_leaves_our_key_is_a_wish_whenever_the_controller_was_start
     """Slurm keeps the key in `Extra` when a person resumes a node."""
     ground = taken_out("n03")
     ground.controller_starts()
-    ground.nodes["n03"].standing = Standing.OPEN
-    assert ground.nodes["n03"].mark == Mark("i-n03", 1)
+    ground.nodes["n03"].standing = HoldState.OPEN
+    assert ground.nodes["n03"].mark == OwnerAnnotation("i-n03", 1)
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -202,7 +202,7 @@ def test_a_hold_of_which_no_start_is_known_is_a_wish_as_before() -> None:
     )
     remedies = {**ground.state.remedies, "n03": blank}
     ground.state = msgspec.structs.replace(ground.state, remedies=remedies)
-    ground.nodes["n03"].standing, ground.nodes["n03"].mark = Standing.OPEN, None
+    ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
 
@@ -214,7 +214,7 @@ def test_a_release_that_waits_is_done_by_the_loss() -> None:
     ground.clear("n03", remedy.cases[0])
     ground.wait(120)
     assert ground.stage("n03") is Stage.RELEASING
-    ground.end("n03", Ending.CANCELLED)
+    ground.end("n03", PursuitResult.CANCELLED)
     ground.controller_starts(loses_state=True)
     ground.wait(60)
     assert ground.stage("n03") is Stage.HEALTHY
@@ -223,7 +223,7 @@ def test_a_release_that_waits_is_done_by_the_loss() -> None:
 
 def given_back(ground: Ground, name: str) -> None:
     """A person resumes a node at the scheduler itself."""
-    ground.nodes[name].standing, ground.nodes[name].set_by = Standing.OPEN, ""
+    ground.nodes[name].standing, ground.nodes[name].set_by = HoldState.OPEN, ""
     ground.wait(600)
 
 

@@ -11,9 +11,15 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.operations import OperationState
-from accelwatch.remediation.execution.stop_file import LOOK_EVERY_S, StopFile
+from accelwatch.remediation.execution.stop_file import CHECK_EVERY_S, StopFile
 from accelwatch.remediation.policy.guards.denial import PERMIT
-from accelwatch.remediation.policy.state.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remediation.policy.state.changes import (
+    Change,
+    Command,
+    Started,
+    Verb,
+    WorldObservation,
+)
 from accelwatch.remediation.policy.state.model import RemedyState, Stop
 from accelwatch.remediation.policy.state.outcome import Outcome, StartedRecord, StopRecord
 from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
@@ -35,18 +41,22 @@ class Queue:
         self.kind = kind
         self.stop = folder / "STOP"
         self.file = StopFile(self.stop, self.bench.clock)
-        self.file.begin = self.file.look  # type: ignore[method-assign]
+        self.file.start = self.file.check  # type: ignore[method-assign]
         self.engine = Engine(
             self.decide,
             {NAME: self.bench.action},
             self.bench.journal.commit,
             self.bench.clock,
             self.file,
-            may_begin=lambda _: PERMIT,
+            may_start=lambda _: PERMIT,
         )
 
     def decide(
-        self, state: RemedyState, changes: Sequence[Change], heard: Sequence[Heard], now: float
+        self,
+        state: RemedyState,
+        changes: Sequence[Change],
+        heard: Sequence[WorldObservation],
+        now: float,
     ) -> Outcome:
         """Everything is wanted at the start; what people say is kept, and takes nothing back."""
         records: list[PureRecord] = []
@@ -68,10 +78,10 @@ class Queue:
 
     def run(self, happen: Callable[[], object], seconds: float = 30.0) -> None:
         async def whole() -> None:
-            await self.engine.begin(self.bench.journal.states())
+            await self.engine.start(self.bench.journal.states())
             asyncio.get_running_loop().call_later(STOP_AT_S, happen)
             await asyncio.sleep(seconds)
-            await self.engine.end()
+            await self.engine.stop()
 
         try:
             self.bench.loop.run_until_complete(whole())
@@ -80,11 +90,11 @@ class Queue:
 
     def by_file(self) -> None:
         self.stop.touch()
-        self.bench.loop.call_later(LOOK_EVERY_S, self.file.look)
+        self.bench.loop.call_later(CHECK_EVERY_S, self.file.check)
 
     def say(self, verb: Verb, by: str = "ada") -> None:
         command = Command(verb=verb, by=by, at=START, reason="rack 7 is being moved")
-        self.asking = asyncio.ensure_future(self.engine.ask(command))
+        self.asking = asyncio.ensure_future(self.engine.submit_command(command))
 
     @property
     def late(self) -> list[str]:
@@ -126,7 +136,7 @@ def test_a_stop_by_command_waits_for_no_disk(tmp_path: Path) -> None:
 
         queue.engine._commit = never
         # A decision is being written, and that takes for ever.
-        queue.engine.tell([Started(token=2, at=START)])
+        queue.engine.submit_changes([Started(token=2, at=START)])
         queue.bench.loop.call_later(0.1, lambda: queue.say(Verb.STOP))
         queue.bench.loop.call_later(0.1, lambda: setattr(queue.engine, "_commit", commit))
 

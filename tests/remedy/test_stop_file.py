@@ -14,13 +14,13 @@ from waiting import wait_until
 def test_it_stops_as_long_as_it_is_there(tmp_path: Path) -> None:
     path = tmp_path / "STOP"
     file = StopFile(path, ManualClock())
-    file.look()
+    file.check()
     assert file.why == ""
     path.touch()
-    file.look()
+    file.check()
     assert file.why == f"the file {path} is there"
     path.unlink()
-    file.look()
+    file.check()
     assert file.why == ""
 
 
@@ -28,7 +28,7 @@ def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
     (tmp_path / "etc").touch()
     for path in (tmp_path / "none" / "STOP", tmp_path / "etc" / "STOP", None):
         file = StopFile(path, ManualClock())
-        file.look()
+        file.check()
         assert file.why == ""
 
 
@@ -36,25 +36,25 @@ def test_a_link_to_nowhere_stops_too(tmp_path: Path) -> None:
     path = tmp_path / "STOP"
     path.symlink_to(tmp_path / "nowhere")
     file = StopFile(path, ManualClock())
-    file.look()
+    file.check()
     assert file.why != ""
 
 
 def test_who_cannot_look_stops(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 300)
     file = StopFile(path, ManualClock())
-    file.look()
+    file.check()
     assert file.why == f"the file {path} cannot be looked for: {os.strerror(36)}"
 
 
 def test_it_is_looked_for_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "STOP"
     file = StopFile(path, ManualClock())
-    file.begin()
+    file.start()
     assert file.why == ""
     path.touch()
     wait_until(lambda: file.why)
-    file.end()
+    file.stop()
 
 
 def test_a_folder_that_does_not_answer_stops(
@@ -68,11 +68,11 @@ def test_a_folder_that_does_not_answer_stops(
         inside.set()
         hung.wait()
 
-    file.begin()
-    monkeypatch.setattr(file, "look", look)
+    file.start()
+    monkeypatch.setattr(file, "check", look)
     wait_until(inside.is_set)
     assert file.why == ""
     clock.advance(STALE_S + 1)
     assert "its folder does not respond" in file.why
     hung.set()
-    file.end()
+    file.stop()

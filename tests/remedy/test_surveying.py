@@ -50,7 +50,7 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
         looking = asyncio.create_task(surveys.run())
         while len(heard) < 4:
             if wanted:
-                surveys.want()
+                surveys.refresh()
             await asyncio.sleep(0.01)
         looking.cancel()
 

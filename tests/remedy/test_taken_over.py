@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, SETTINGS, Ground
 
@@ -42,7 +42,7 @@ def test_it_is_theirs_also_when_it_fails_again() -> None:
     ground.wait(60)
     ground.fault("n03", "i-newer", policy=ONLY_QUARANTINE)
     ground.wait(6 * 3600.0, every=600.0)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert ground.kinds("n03") == [IntentKind.QUARANTINE]
 
 
@@ -52,7 +52,7 @@ def test_when_they_give_it_back_it_is_a_node_like_any_other() -> None:
     ground.wait(30)
     assert ground.state.forgotten == {"n03": "i-n03"}
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by, node.healthy = Standing.OPEN, None, "", True
+    node.standing, node.mark, node.set_by, node.healthy = HoldState.OPEN, None, "", True
     ground.wait(60)
     assert ground.stage("n03") is Stage.HEALTHY
     assert ground.state.forgotten == {}
@@ -74,13 +74,13 @@ def test_a_test_that_failed_before_they_had_it_says_nothing_of_the_node_after() 
     ground.end("n03")
     ground.clear("n03", case)
     ground.wait(120)
-    ground.end("n03", Ending.REFUSED)
+    ground.end("n03", PursuitResult.REFUSED)
     node = ground.nodes["n03"]
-    node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "bo"
+    node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "bo"
     ground.wait(60)
     again = ground.fault("n03", "i-again", policy=policy)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
-    node.standing, node.set_by = Standing.OPEN, ""
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
+    node.standing, node.set_by = HoldState.OPEN, ""
     ground.wait(60)
     assert ground.stage("n03") is Stage.SUSPECT
     ground.clear("n03", again)
@@ -102,7 +102,7 @@ def test_a_release_that_a_person_forces_takes_it_back_however_it_looks() -> None
 def test_a_release_that_is_refused_because_it_is_not_ours_any_more_is_not_tried_again() -> None:
     ground = quarantined()
     released(ground)
-    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.FOREIGN)
     ground.wait(3600, every=300.0)
     assert ground.kinds("n03") == [IntentKind.QUARANTINE, IntentKind.RELEASE]
 
@@ -126,9 +126,9 @@ def test_what_a_scheduler_writes_on_a_node_that_is_down_is_no_mark_of_ours() -> 
     ground.fault("n03")
     ground.end("n03")
     node = ground.nodes["n03"]
-    node.standing, node.set_by = Standing.DOWN, "slurm"
+    node.standing, node.set_by = HoldState.DOWN, "slurm"
     ground.end("n03")
-    node.standing, node.set_by = Standing.OURS, "accelwatch"
+    node.standing, node.set_by = HoldState.OURS, "accelwatch"
     ground.wait(60)
     assert ground.stage("n03") is Stage.VERIFYING
 
@@ -166,15 +166,15 @@ def test_one_who_takes_it_over_in_the_moment_of_our_drain_is_told(ours: bool) ->
     ground = Ground()
     ground.fault("n03", policy=ONLY_QUARANTINE)
     node, mark = ground.nodes["n03"], ground.flying["n03"].mark
-    node.standing, node.set_by = Standing.OURS if ours else Standing.FOREIGN, "root"
+    node.standing, node.set_by = HoldState.OURS if ours else HoldState.FOREIGN, "root"
     node.mark = mark if ours else None
-    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN, took_effect=True)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.FOREIGN, took_effect=True)
     ground.wait(6 * 3600.0, every=600.0)
     told = [note for note in ground.notes if "root took n03 over" in note.text]
     assert [note.loudness for note in told] == [Loudness.ALERT]
     ground.fault("n03", "i-newer", policy=ONLY_QUARANTINE)
     ground.wait(6 * 3600.0, every=600.0)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert ground.kinds("n03") == [IntentKind.QUARANTINE]
 
 
@@ -182,7 +182,7 @@ def test_one_who_had_it_before_our_drain_has_taken_nothing_over() -> None:
     ground = Ground()
     ground.fault("n03", policy=ONLY_QUARANTINE)
     node = ground.nodes["n03"]
-    node.standing, node.set_by = Standing.FOREIGN, "root"
-    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN)
-    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    node.standing, node.set_by = HoldState.FOREIGN, "root"
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.FOREIGN)
+    assert ground.stage("n03") is Stage.OWNED_BY_OTHER
     assert not [note for note in ground.notes if "took n03 over" in note.text]

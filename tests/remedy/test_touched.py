@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 import remedy_walker
-from accelwatch.remediation.policy.state.changes import Change, Heard
+from accelwatch.remediation.policy.state.changes import Change, WorldObservation
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import Outcome, StateRecord
-from accelwatch.remediation.policy.state.world import Looked
+from accelwatch.remediation.policy.state.world import PendingChecks
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings
 from remedy_walker import History
@@ -22,7 +22,7 @@ _replace = msgspec.structs.replace
 
 def forgetting(state: RemedyState) -> RemedyState:
     """The same state, of which nobody knows who was looked at."""
-    return _replace(state, world=_replace(state.world, looked=Looked()))
+    return _replace(state, world=_replace(state.world, pending_checks=PendingChecks()))
 
 
 def joined(outcomes: list[Outcome]) -> Outcome:
@@ -54,13 +54,13 @@ def test_whoever_is_not_looked_at_would_have_come_to_nothing(
         assert (outcome.pursue, outcome.cancel) == (whole.pursue, whole.cancel)
         assert outcome.notes == whole.notes
         assert forgetting(outcome.state) == forgetting(whole.state)
-        spared[outcome.state.world.looked.at == state.world.looked.at] += 1
+        spared[outcome.state.world.pending_checks.at == state.world.pending_checks.at] += 1
         return outcome
 
     def one_by_one(
         state: RemedyState,
         changes: Iterable[Change],
-        observations: Iterable[Heard],
+        observations: Iterable[WorldObservation],
         now: float,
         settings: RemedySettings,
     ) -> Outcome:

@@ -3,11 +3,11 @@
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remedy_ground import JOB, Ground, job_policy
 
 MOVE, RESTORE = IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB
@@ -29,7 +29,7 @@ def fencing() -> Ground:
     """A move has changed its job when it finds the node silent, which is being fenced now."""
     ground = moving()
     ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
-    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE, original=STEERED)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.UNSAFE, original=STEERED)
     ground.wait(80, every=5)
     assert ground.flying["n03"].kind is IntentKind.FENCE
     return ground
@@ -39,7 +39,9 @@ def given_back(ground: Ground) -> list[Intent]:
     """The restores after a person has released the node."""
     ground.say(Verb.FORCE_RELEASE, "n03")
     while "n03" in ground.flying:
-        ended = Ending.CANCELLED if ground.flying["n03"].kind is MOVE else Ending.ACHIEVED
+        ended = (
+            PursuitResult.CANCELLED if ground.flying["n03"].kind is MOVE else PursuitResult.ACHIEVED
+        )
         ground.end("n03", ended)
     return [intent for intent in ground.begun if intent.kind is RESTORE]
 
@@ -47,13 +49,15 @@ def given_back(ground: Ground) -> list[Intent]:
 @pytest.mark.parametrize(
     ("ending", "refusal"),
     [
-        (Ending.REFUSED, RefusalKind.OVERRIDDEN),
-        (Ending.REFUSED, RefusalKind.IMPOSSIBLE),
-        (Ending.FAILED, None),
-        (Ending.CANCELLED, None),
+        (PursuitResult.REFUSED, RefusalKind.OVERRIDDEN),
+        (PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE),
+        (PursuitResult.FAILED, None),
+        (PursuitResult.CANCELLED, None),
     ],
 )
-def test_what_it_has_changed_is_put_back(ending: Ending, refusal: RefusalKind | None) -> None:
+def test_what_it_has_changed_is_put_back(
+    ending: PursuitResult, refusal: RefusalKind | None
+) -> None:
     ground = moving()
     ground.end("n03", ending, refusal, original=STEERED)
     (restore,) = given_back(ground)
@@ -62,23 +66,23 @@ def test_what_it_has_changed_is_put_back(ending: Ending, refusal: RefusalKind | 
 
 def test_one_that_has_changed_nothing_leaves_nothing_to_put_back() -> None:
     ground = moving()
-    ground.end("n03", Ending.REFUSED, RefusalKind.NOT_ALLOWED)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
     assert given_back(ground) == []
 
 
 def test_one_whose_end_is_not_known_is_put_back_once_it_is() -> None:
     ground = moving()
     flying = ground.flying["n03"]
-    ground.end("n03", Ending.UNKNOWN, original=STEERED)
+    ground.end("n03", PursuitResult.UNKNOWN, original=STEERED)
     ground.flying["n03"] = flying
-    ground.end("n03", Ending.REFUSED, RefusalKind.OVERRIDDEN, original=STEERED)
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.OVERRIDDEN, original=STEERED)
     (restore,) = given_back(ground)
     assert dict(restore.original) == STEERED
 
 
 def test_one_that_a_person_waits_for_no_more_is_put_back_as_far_as_it_is_known() -> None:
     ground = moving()
-    ground.end("n03", Ending.UNKNOWN)
+    ground.end("n03", PursuitResult.UNKNOWN)
     ground.say(Verb.RETRY, "n03")
     (restore,) = given_back(ground)
     assert (restore.job, dict(restore.original)) == (JOB, {})
@@ -86,9 +90,9 @@ def test_one_that_a_person_waits_for_no_more_is_put_back_as_far_as_it_is_known()
 
 def test_one_of_a_node_that_somebody_has_taken_over_is_put_back_when_it_ends() -> None:
     ground = moving()
-    ground.nodes["n03"].standing = Standing.FOREIGN
+    ground.nodes["n03"].standing = HoldState.FOREIGN
     ground.step()
-    ground.end("n03", Ending.CANCELLED, original=STEERED)
+    ground.end("n03", PursuitResult.CANCELLED, original=STEERED)
     (restore,) = [one for one in ground.begun if one.kind is RESTORE]
     assert dict(restore.original) == STEERED
 
@@ -99,7 +103,7 @@ def test_one_of_a_node_that_a_person_has_forgotten_is_put_back_when_it_ends(
 ) -> None:
     ground = moving()
     ground.say(Verb.FORGET, "n03")
-    ground.end("n03", Ending.CANCELLED, original=original)
+    ground.end("n03", PursuitResult.CANCELLED, original=original)
     assert [dict(one.original) for one in ground.begun if one.kind is RESTORE] == restores
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.pursued import Ending
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remedy_ground import POLICY, Node
 from remedy_invariants import BrokenError, check_release
@@ -132,7 +132,7 @@ def _mended(severity: Severity) -> tuple[History, Node]:
     history.tell(node, fault)
     _wait(history)
     history.tell(node, msgspec.structs.replace(fault, open=False))
-    history.finish(history.watch.flying[node.name], Ending.ACHIEVED)
+    history.finish(history.watch.flying[node.name], PursuitResult.ACHIEVED)
     for _ in range(6):
         _wait(history)
     return history, node

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.audit import look_over
+from accelwatch.alerting.incidents.journal.audit import audit_journal
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.journaling import restored
@@ -75,7 +75,7 @@ def test_the_journal_of_the_whole_way_is_well_and_can_be_made_again(
     file.write([Batch(time=START, records=watch.bench.journal.written)])
     states = file.load(START).states
     assert restored(states) == restored(watch.bench.journal.states())
-    assert look_over(tmp_path / FILE, START).is_well
+    assert audit_journal(tmp_path / FILE, START).is_well
     file.rebuild()
     assert file.load(START).states == states
     file.close()
@@ -113,11 +113,11 @@ def test_a_kill_at_any_commit_does_no_harm(watch: FleetWatch, when: str, number:
 
 def test_nothing_is_done_while_a_person_has_stopped_it(watch: FleetWatch) -> None:
     stop = Command(verb=Verb.STOP, by="anna", at=0.0)
-    watch.bench.at(200.0, lambda: watch.engine.tell([stop]))
+    watch.bench.at(200.0, lambda: watch.engine.submit_changes([stop]))
     watch.run(FAULT_S + 600.0)
     assert effects(watch) == []
     start = Command(verb=Verb.START, by="anna", at=0.0)
-    watch.bench.at(1.0, lambda: watch.engine.tell([start]))
+    watch.bench.at(1.0, lambda: watch.engine.submit_changes([start]))
     watch.engine = watch.new()
     watch.run(900.0)
     assert sorted(effects(watch)) == sorted(WHOLE_WAY)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.engine import Engine
 from accelwatch.alerting.rules.loading import load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Rule
@@ -90,13 +90,13 @@ class Scene:
         found: list[list[VerdictChange]] = []
         now = 1000.0
         for _ in range(ticks):
-            stir = Stir(engine.attention) if sparing else None
+            stir = ChangeSet(engine.attention) if sparing else None
             now += self.interval_s * self.random.choice([1, 1, 1, 1, 1, 3, 0.5])
             for member in members:
                 member.values = self.values(member.values, host=not member.device)
             world.tick(now, stir)
             if event := self.event(now):
-                world.hear(self.random.choice(["n1", "n2"]), event, stir)
+                world.add_event(self.random.choice(["n1", "n2"]), event, stir)
             found.append(engine.step(world.subjects(), now, now, stir))
         return found
 
@@ -138,7 +138,7 @@ def test_who_stands_still_is_asked_once() -> None:
     engine = world.engine = Engine(rules, nanoseconds)
     worked: list[int] = []
     for at in range(9):
-        stir = Stir(engine.attention)
+        stir = ChangeSet(engine.attention)
         world.tick(1000.0 + at, stir)
         engine.step(world.subjects(), 1000.0 + at, 1000.0 + at, stir)
         worked.append(max(len(readings) - 1, 0))

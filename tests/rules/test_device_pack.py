@@ -17,7 +17,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import BY_EXPORTER, WITHOUT_DRIVER, Health, Unread, judge
+from accelwatch.schema.health import BY_EXPORTER, WITHOUT_DRIVER, Health, Unread, evaluate_health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from fake_feed import FakeFeed
@@ -38,7 +38,7 @@ def of_vendor(vendor: str, **changes: object) -> DeviceView:
 
 
 def judged(view: DeviceView, unread: Unread | None = None) -> DeviceView:
-    found = judge(view.state, view.reading, (), machines.NOW, unread)
+    found = evaluate_health(view.state, view.reading, (), machines.NOW, unread)
     return msgspec.structs.replace(view, health=found.health, health_reasons=found.reasons)
 
 

@@ -125,7 +125,7 @@ def test_when_it_cannot_be_told_whether_one_is_selected_nothing_is_over(tmp_path
     member.fields = {}
     stage.heat(20.0)
     assert stage.tick() == []
-    assert stage.engine.spells.is_firing("test.hot", device())
+    assert stage.engine.alert_states.is_firing("test.hot", device())
 
 
 def test_who_has_gone_is_unknown_and_told_after_a_while(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_who_has_gone_is_unknown_and_told_after_a_while(tmp_path: Path) -> None:
     ]
     assert [one.transition for one in changes] == [Transition.BLIND]
     assert changes[0].evidence == ()
-    assert stage.engine.spells.is_firing("test.hot", device())
+    assert stage.engine.alert_states.is_firing("test.hot", device())
 
 
 @pytest.mark.parametrize(("hold", "firing"), [("1m", False), ("0", True)])
@@ -151,7 +151,7 @@ def test_what_has_only_begun_is_forgotten_of_who_has_gone_for_a_day(
     stage = Stage(rules, gpu())
     stage.heat(95.0)
     stage.tick()
-    spells, rule = stage.engine.spells, rules["test.hot"]
+    spells, rule = stage.engine.alert_states, rules["test.hot"]
     for hours in (1, 23.99):
         stage.engine.step({}, stage.now + 3600 * hours, 6000.0)
         assert spells.blind(rule) == 1
@@ -165,7 +165,7 @@ def test_who_has_gone_is_waited_for_until_that_is_told(tmp_path: Path) -> None:
     stage = Stage(rules, gpu())
     stage.heat(95.0)
     stage.tick()
-    spells = stage.engine.spells
+    spells = stage.engine.alert_states
     assert stage.engine.step({}, stage.now + 3600 * 47, 6000.0) == []
     assert spells.of("test.hot")
     (told,) = stage.engine.step({}, stage.now + 3600 * 49, 6000.0)
@@ -182,7 +182,7 @@ def test_who_is_there_and_not_known_is_not_forgotten(tmp_path: Path) -> None:
     stage.now += 3600 * 25
     stage.tick()
     stage.tick()
-    assert stage.engine.spells.blind(rules["test.hot"]) == 1
+    assert stage.engine.alert_states.blind(rules["test.hot"]) == 1
 
 
 def test_a_rule_that_is_off_says_nothing(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_a_rule_that_says_something_else_begins_anew(tmp_path: Path) -> None:
     stage.heat(95.0)
     stage.tick()
     stage.engine.set_rules(rules_of(tmp_path, HOT + "  tests: []\n"))
-    assert stage.engine.spells.is_firing("test.hot", device())
+    assert stage.engine.alert_states.is_firing("test.hot", device())
     stage.engine.set_rules(rules_of(tmp_path, HOT.replace("90", "91")))
-    assert stage.engine.spells.is_firing("test.hot", device()) is False
+    assert stage.engine.alert_states.is_firing("test.hot", device()) is False
     stage.engine.set_rules({})
-    assert stage.engine.spells.is_firing("test.hot", device()) is None
+    assert stage.engine.alert_states.is_firing("test.hot", device()) is None
 
 
 def test_a_rule_can_ask_whether_another_one_fires(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_evidence_of_events_has_their_text_and_their_trust(tmp_path: Path) -> No
         source="kernel_log",
         device_id="nvidia0",
     )
-    stage.world.hear("n1", event)
+    stage.world.add_event("n1", event)
     (change,) = stage.tick()
     assert change.evidence == (
         Evidence(
@@ -364,7 +364,7 @@ def test_evidence_of_an_event_of_any_device_has_its_text(tmp_path: Path) -> None
         source="kernel_log",
         device_id="nvidia1",
     )
-    stage.world.hear("n1", event)
+    stage.world.add_event("n1", event)
     (change,) = stage.tick()
     assert [one.text for one in change.evidence] == ["xid_79: GPU has fallen off the bus"]
 
@@ -454,7 +454,7 @@ def test_how_long_ago_an_event_was_is_told_by_the_event(tmp_path: Path) -> None:
         text="nfs: server storage01 not responding, still trying",
         source="kernel_log",
     )
-    stage.world.hear("n1", event)
+    stage.world.add_event("n1", event)
     (change,) = stage.tick()
     told = "nfs_not_responding: nfs: server storage01 not responding, still trying"
     assert [(one.text, one.since) for one in change.evidence] == [(told, 1005.0)]

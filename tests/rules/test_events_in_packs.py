@@ -134,7 +134,7 @@ def fired() -> dict[tuple[str, Category], set[str]]:
         now = 1e6 + tick * EVERY_S
         world.tick(now)
         for at, one in enumerate(catalogue()):
-            world.hear(f"n{at}", _event(one, now))
+            world.add_event(f"n{at}", _event(one, now))
         for change in engine.step(world.subjects(), now, now):
             if change.transition is Transition.FIRED and change.entity.node:
                 rules[catalogue()[int(change.entity.node[1:])]].add(change.rule)

@@ -15,7 +15,7 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
-from accelwatch.alerting.rules.rule import Deadlines, RuleSet, Rung
+from accelwatch.alerting.rules.rule import Deadlines, EscalationStep, RuleSet
 from accelwatch.alerting.rules.world import Member, World
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
@@ -99,9 +99,9 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     assert (action.job, action.signal, action.grace_s) == (JobPolicy.REQUEUE, "USR1", 60.0)
     assert action.draw_spare
     assert action.remedy == (
-        Rung(name="reboot"),
-        Rung(name="power_cycle", most=2),
-        Rung(name="service"),
+        EscalationStep(name="reboot"),
+        EscalationStep(name="power_cycle", most=2),
+        EscalationStep(name="service"),
     )
     assert (action.verify_passive_s, action.verify_active) == (600.0, ("gpu-quick",))
     assert action.probation_s == 86_400.0

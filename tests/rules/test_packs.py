@@ -11,7 +11,7 @@ import pytest
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.alerting.rules.loading import PACKS, load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.expr.heard import Heard
+from accelwatch.expr.event_history import EventHistory
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import Category, ErrorEvent
@@ -141,7 +141,7 @@ def rules_of(code: int, category: Category = Category.OTHER) -> set[str]:
     )
     found = set()
     for rule in packs().values():
-        heard = Heard(need for one in (rule.when,) for need in one.needs.events)
+        heard = EventHistory(need for one in (rule.when,) for need in one.needs.events)
         heard.add(event, 100.0)
         if any(heard.last("", need.pattern) == 100.0 for need in rule.when.needs.events):
             found.add(rule.id)
@@ -241,7 +241,7 @@ def test_nothing_fires_on_a_healthy_simulated_fleet(vendor: str) -> None:
     fleet = Fleet(nodes, scenario, seed=7, start=1e6, interval_s=EVERY_S)
     shots = []
     for at in range(int(3600 / EVERY_S)):
-        moment = fleet.moment(at * EVERY_S)
+        moment = fleet.instant_at(at * EVERY_S)
         shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, moment) for node in nodes]))
     assert above_info(played(packs(), shots, EVERY_S)) == {}
 
@@ -258,7 +258,7 @@ def test_a_job_that_hangs_is_one_incident_of_the_job() -> None:
     fleet = Fleet(nodes, Scenario(jobs=(job,)), seed=7, start=1e6, interval_s=EVERY_S)
     shots = []
     for at in range(90):
-        moment = fleet.moment(at * EVERY_S)
+        moment = fleet.instant_at(at * EVERY_S)
         shots.append((1e6 + at * EVERY_S, [fleet.snapshot(node, moment) for node in nodes]))
     assert above_info(played(packs(), shots, EVERY_S)) == {"jobs.silent_hang": {"job 4711"}}
 

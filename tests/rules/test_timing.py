@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.alerting.rules.timing import Phase, Spell, Timing, Transition, Truths, advance
+from accelwatch.alerting.rules.timing import AlertState, Phase, Timing, Transition, Truths, advance
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 
 TIMING = Timing(for_s=20.0, keep_s=30.0, unknown_after_s=60.0)
@@ -12,9 +12,9 @@ TIMING = Timing(for_s=20.0, keep_s=30.0, unknown_after_s=60.0)
 
 def played(
     ticks: Sequence[Truth | Truths], timing: Timing = TIMING, every_s: float = 10.0
-) -> tuple[list[tuple[int, Transition]], Spell | None]:
+) -> tuple[list[tuple[int, Transition]], AlertState | None]:
     """What came of a row of ticks: the transitions with their tick, and the spell at the end."""
-    spell: Spell | None = None
+    spell: AlertState | None = None
     transitions: list[tuple[int, Transition]] = []
     for at, tick in enumerate(ticks):
         truths = tick if isinstance(tick, Truths) else Truths(when=tick)
@@ -149,7 +149,7 @@ def test_data_that_come_more_seldom_hold_for_nothing_and_that_is_told() -> None:
     transitions, spell = played([True, UNKNOWN, UNKNOWN] * 30, timing)
     assert transitions == [(10, Transition.BLIND)]
     assert spell is not None
-    assert (spell.phase, spell.held_s) == (Phase.PENDING, 0.0)
+    assert (spell.phase, spell.phase_s) == (Phase.PENDING, 0.0)
 
 
 def test_it_sees_again_when_it_was_known_for_as_long_as_it_must_hold() -> None:
@@ -193,4 +193,4 @@ def test_a_clock_that_goes_back_counts_nothing() -> None:
     spell, transition = advance(spell, Truths(when=True), 400.0, TIMING)
     assert transition is None
     assert spell is not None
-    assert spell.held_s == 0.0
+    assert spell.phase_s == 0.0

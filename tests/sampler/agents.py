@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.node.sampler.launch import Child, spawn
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
 from accelwatch.node.sampler.supervisor import Limits, Supervisor
 from accelwatch.node.store import Store
@@ -54,7 +54,7 @@ class Agent:
             settings, self.store.apply, clock=clock, limits=limits, launch=self._launch
         )
 
-    def _launch(self, order: Begin) -> Child:
+    def _launch(self, order: StartOrder) -> Child:
         child = spawn(order, self._environ)
         self.children.append(child.process.pid)
         return child

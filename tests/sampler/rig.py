@@ -11,7 +11,7 @@ from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.collector import Collector
-from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.worker import Message, Stop
 from accelwatch.node.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
 from accelwatch.schema.device import Device
@@ -100,7 +100,7 @@ class Rig:
     def __init__(
         self,
         backend: Scripted,
-        held_out: tuple[HeldOut, ...] = (),
+        held_out: tuple[QuarantinedComponent, ...] = (),
         timeout_s: float = 0.5,
         absent: Callable[[str], str] | None = None,
         **more: Any,
@@ -129,7 +129,7 @@ class Rig:
         )
         self._start(held_out)
 
-    def _start(self, held_out: tuple[HeldOut, ...]) -> None:
+    def _start(self, held_out: tuple[QuarantinedComponent, ...]) -> None:
         self.collector.start(held_out)
 
     def _load(self) -> Callable[[Context], Scripted]:

@@ -7,12 +7,17 @@ import signal
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.launch import Child
-from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES, decode_order, encode, marked
-from accelwatch.node.sampler.protocol.marks import CallsOut, map_marks
+from accelwatch.node.sampler.protocol.call_registry import CallsOut, map_registry
+from accelwatch.node.sampler.protocol.frames import (
+    MAX_FRAME_BYTES,
+    decode_order,
+    encode,
+    with_checksum,
+)
 from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn, Order
+from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, Order, StartOrder
 from accelwatch.node.sampler.supervisor import Limits, Supervisor
-from accelwatch.node.store.reports import Called, Heartbeat, Part, Report, Returned
+from accelwatch.node.store.reports import Called, Component, Heartbeat, Report, Returned
 from accelwatch.schema.frames import Splitter
 from sampler.fakes import FAKE, SECOND
 
@@ -23,13 +28,13 @@ MIB = 1 << 20
 class SilentChild:
     """A real process that only sleeps, and the far ends of its pipes."""
 
-    def __init__(self, order: Begin) -> None:
+    def __init__(self, order: StartOrder) -> None:
         self.order = order
         reports, self._told = os.pipe()
         self._orders, orders = os.pipe()
         os.set_blocking(self._orders, False)
         self._crash = os.memfd_create("crash")
-        self._calls = CallsOut(map_marks(self._crash))
+        self._calls = CallsOut(map_registry(self._crash))
         self._printed = bounded_file()
         sleep = shutil.which("sleep") or "/bin/sleep"
         self.pid = os.posix_spawn(sleep, ["sleep", "600"], {})
@@ -43,7 +48,7 @@ class SilentChild:
             if isinstance(report, Called | Returned):
                 self._calls.note(report)
             else:
-                os.write(self._told, marked(encode(report)))
+                os.write(self._told, with_checksum(encode(report)))
 
     def write(self, data: bytes) -> None:
         """Write as a collector never does."""
@@ -70,7 +75,7 @@ class SilentChild:
             return None
         return [decode_order(body) for body in Splitter(MAX_FRAME_BYTES).feed(chunk)]
 
-    def let_in(self) -> list[Part]:
+    def let_in(self) -> list[Component]:
         """What it was told to call again."""
         return [order.part for order in self.orders() or () if isinstance(order, LetIn)]
 
@@ -107,7 +112,7 @@ class Owner:
             unwatch=self.watched.remove,
         )
 
-    def _launch(self, order: Begin) -> Child:
+    def _launch(self, order: StartOrder) -> Child:
         if self.refuse:
             self.refuse -= 1
             raise OSError("no more processes")
@@ -136,7 +141,7 @@ class Owner:
 
     def close(self) -> None:
         """End everything."""
-        self.supervisor.ask_to_stop()
+        self.supervisor.request_stop()
         self.supervisor.stop()
         for child in self.children:
             child.close()

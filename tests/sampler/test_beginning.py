@@ -11,18 +11,18 @@ import pytest
 from accelwatch.backend import Context
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.collector import Collector
-from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.opening import (
     not_there,
 )
 from accelwatch.node.store.reports import (
-    BackendFound,
+    BackendChanged,
     Called,
+    Component,
     Cycle,
     Done,
     Heartbeat,
     Noted,
-    Part,
     Written,
 )
 from sampler.rig import STEPS, Rig, Scripted, waited
@@ -61,14 +61,16 @@ class Absent(Rig):
     absent: ClassVar[Mapping[str, str]] = {"scripted": "no PCI function"}
 
     def __init__(self, backend: Scripted) -> None:
-        super().__init__(backend, held_out=(HeldOut(part=Part("scripted"), reason="crashed"),))
+        super().__init__(
+            backend, held_out=(QuarantinedComponent(part=Component("scripted"), reason="crashed"),)
+        )
         self.told.clear()
         self.collector.start(absent=self.absent)
 
 
 def test_a_backend_known_to_be_absent_is_told_and_not_opened() -> None:
     rig = Absent(Scripted())
-    assert rig.told == [BackendFound(status=not_there("scripted", "no PCI function"))]
+    assert rig.told == [BackendChanged(status=not_there("scripted", "no PCI function"))]
     for _ in range(3):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
@@ -81,13 +83,13 @@ class NotYet(Rig):
         self.why = {"scripted": "no PCI function"}
         super().__init__(backend, absent=lambda name: self.why.get(name, ""), **more)
 
-    def _start(self, held_out: tuple[HeldOut, ...]) -> None:
+    def _start(self, held_out: tuple[QuarantinedComponent, ...]) -> None:
         self.collector.start(held_out, absent=dict(self.why))
 
 
 def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
     rig = NotYet(Scripted())
-    assert rig.told == [BackendFound(status=not_there("scripted", "no PCI function"))]
+    assert rig.told == [BackendChanged(status=not_there("scripted", "no PCI function"))]
     rig.why.clear()
     rig.clock.advance(1.9)
     rig.collector.step(0.0)
@@ -98,7 +100,9 @@ def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
 
 
 def test_what_was_absent_and_is_held_out_is_left_alone() -> None:
-    rig = NotYet(Scripted(), held_out=(HeldOut(part=Part("scripted"), reason="crashed"),))
+    rig = NotYet(
+        Scripted(), held_out=(QuarantinedComponent(part=Component("scripted"), reason="crashed"),)
+    )
     rig.why.clear()
     rig.clock.advance(3.0)
     for _ in range(3):
@@ -205,7 +209,7 @@ def test_without_an_accelerator_the_rest_is_begun_at_once() -> None:
 
 def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
     order = Order(("host", "kernel_log"))
-    order.collector.start((HeldOut(part=Part("host")),))
+    order.collector.start((QuarantinedComponent(part=Component("host")),))
     assert order.begun == ["kernel_log"]
     order.collector.close()
 

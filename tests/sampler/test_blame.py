@@ -1,11 +1,11 @@
 from accelwatch.node.sampler.protocol.blame import (
-    HOLD_FIRST_S,
-    HoldOut,
+    QUARANTINE_FIRST_S,
+    Quarantine,
+    component_of,
     merged,
-    part_of,
     suspects_of,
 )
-from accelwatch.node.store.reports import Called, Part
+from accelwatch.node.store.reports import Called, Component
 
 CRASH = b"""Fatal Python error: Segmentation fault
 
@@ -17,16 +17,16 @@ Current thread 0x0000000000000bbb (most recent call first):
 """
 
 
-AMD, NVIDIA = Part("amd"), Part("nvidia")
-GPU_3, GPU_5 = Part("nvidia", "nvidia:3"), Part("nvidia", "nvidia:5")
+AMD, NVIDIA = Component("amd"), Component("nvidia")
+GPU_3, GPU_5 = Component("nvidia", "nvidia:3"), Component("nvidia", "nvidia:5")
 
 
 def called(number: int, backend: str, thread: int, action: str = "open", slot: str = "") -> Called:
     return Called(call=number, backend=backend, action=action, slot=slot, thread=thread)
 
 
-def parts(suspects: tuple[Called, ...]) -> tuple[Part, ...]:
-    return tuple(part_of(call) for call in suspects)
+def parts(suspects: tuple[Called, ...]) -> tuple[Component, ...]:
+    return tuple(component_of(call) for call in suspects)
 
 
 def test_the_crash_report_names_the_call() -> None:
@@ -36,7 +36,7 @@ def test_the_crash_report_names_the_call() -> None:
 
 def test_an_event_source_can_be_named() -> None:
     calls = [called(0, "kernel_log", 0xBBB, "events"), called(1, "amd", 0xAAA)]
-    assert parts(suspects_of(calls, CRASH)) == (Part("kernel_log", events=True),)
+    assert parts(suspects_of(calls, CRASH)) == (Component("kernel_log", events=True),)
 
 
 def test_without_a_report_all_calls_that_are_out_are_suspect() -> None:
@@ -64,7 +64,7 @@ def test_an_event_source_inside_its_driver_is_not_suspected_before_a_call() -> N
 
 def test_an_event_source_is_suspected_when_nothing_else_was_out_but_not_of_a_kill() -> None:
     calls = [called(0, "nvidia", 9, "events")]
-    assert parts(suspects_of(calls, b"")) == (Part("nvidia", events=True),)
+    assert parts(suspects_of(calls, b"")) == (Component("nvidia", events=True),)
     assert suspects_of(calls, b"", killed=True) == ()
     assert suspects_of(calls, CRASH) == ()
 
@@ -76,17 +76,17 @@ def test_one_device_is_itself_and_several_are_their_backend() -> None:
 
 
 def test_a_device_is_held_out_by_its_first_crash_and_its_backend_goes_on() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([NVIDIA], 0.0)
-    assert hold.crashed([GPU_3], 1.0) == {GPU_3: HOLD_FIRST_S}
-    assert hold.held_out(1.0) == {GPU_3}
+    assert hold.crashed([GPU_3], 1.0) == {GPU_3: QUARANTINE_FIRST_S}
+    assert hold.quarantined(1.0) == {GPU_3}
     assert hold.on_trial(6.0) == {GPU_3}
     hold.admitted([GPU_3], 6.0)
-    assert hold.crashed([GPU_3], 6.5) == {GPU_3: 2 * HOLD_FIRST_S}
+    assert hold.crashed([GPU_3], 6.5) == {GPU_3: 2 * QUARANTINE_FIRST_S}
 
 
 def test_a_device_on_trial_is_blamed_before_those_that_ran_well() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([NVIDIA], 0.0)
     hold.crashed([GPU_3], 20.0)
     hold.admitted([GPU_3], 25.0)
@@ -94,32 +94,32 @@ def test_a_device_on_trial_is_blamed_before_those_that_ran_well() -> None:
 
 
 def test_several_bad_devices_are_tried_no_more_often_than_one() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([NVIDIA], 0.0)
     hold.crashed([GPU_3], 1.0)
-    assert hold.crashed([GPU_5], 2.0) == {GPU_5: 2 * HOLD_FIRST_S}
+    assert hold.crashed([GPU_5], 2.0) == {GPU_5: 2 * QUARANTINE_FIRST_S}
 
 
 def test_the_second_crash_holds_out_and_pauses_grow() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([AMD, NVIDIA], 0.0)
     assert hold.crashed([NVIDIA], 1.0) == {}
-    assert hold.held_out(1.0) == frozenset()
-    assert hold.crashed([NVIDIA], 2.0) == {NVIDIA: HOLD_FIRST_S}
-    assert hold.held_out(6.9) == {NVIDIA}
-    assert hold.held_out(7.0) == frozenset()
-    assert hold.crashed([NVIDIA], 8.0) == {NVIDIA: 2 * HOLD_FIRST_S}
+    assert hold.quarantined(1.0) == frozenset()
+    assert hold.crashed([NVIDIA], 2.0) == {NVIDIA: QUARANTINE_FIRST_S}
+    assert hold.quarantined(6.9) == {NVIDIA}
+    assert hold.quarantined(7.0) == frozenset()
+    assert hold.crashed([NVIDIA], 8.0) == {NVIDIA: 2 * QUARANTINE_FIRST_S}
 
 
 def test_pauses_stop_growing_at_five_minutes() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     for _ in range(20):
         pauses = hold.crashed([NVIDIA], 0.0)
     assert pauses == {NVIDIA: 300.0}
 
 
 def test_of_several_suspects_the_one_just_let_in_is_blamed() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([AMD], 0.0)
     hold.admitted([NVIDIA], 100.0)
     hold.crashed([AMD, NVIDIA], 101.0)
@@ -127,20 +127,20 @@ def test_of_several_suspects_the_one_just_let_in_is_blamed() -> None:
 
 
 def test_equal_suspects_are_let_in_one_after_another() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.admitted([AMD, NVIDIA], 0.0)
     hold.crashed([AMD, NVIDIA], 1.0)
     hold.crashed([AMD, NVIDIA], 2.0)
-    assert hold.held_out(3.0) == {AMD, NVIDIA}
-    assert hold.held_out(8.0) == {NVIDIA}
-    assert hold.held_out(18.0) == frozenset()
+    assert hold.quarantined(3.0) == {AMD, NVIDIA}
+    assert hold.quarantined(8.0) == {NVIDIA}
+    assert hold.quarantined(18.0) == frozenset()
 
 
 def test_a_calm_minute_after_the_pause_is_forgiven() -> None:
-    hold = HoldOut()
+    hold = Quarantine()
     hold.crashed([NVIDIA], 0.0)
     hold.crashed([NVIDIA], 1.0)
     hold.forgive(60.0)
-    assert hold.crashed([NVIDIA], 61.0) == {NVIDIA: 2 * HOLD_FIRST_S}
+    assert hold.crashed([NVIDIA], 61.0) == {NVIDIA: 2 * QUARANTINE_FIRST_S}
     hold.forgive(200.0)
     assert hold.crashed([NVIDIA], 201.0) == {}

@@ -23,7 +23,7 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
     calls = Calls(told.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
     answered: list[Answer] = []
-    number = calls.begin(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
+    number = calls.start(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
     ident = worker.ident
     answer = inbox.get(timeout=60)
     assert isinstance(answer, Answer)
@@ -34,7 +34,7 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
         Called(call=number, backend="x", action="read", slot="s:0", thread=ident),
         Returned(call=number),
     ]
-    assert calls.begin(worker, lambda: 8, answered.append, backend="x", action="open") == number + 1
+    assert calls.start(worker, lambda: 8, answered.append, backend="x", action="open") == number + 1
     assert told[-1] == Called(call=number + 1, backend="x", action="open", slot="", thread=ident)
 
 
@@ -61,7 +61,7 @@ class Turns:
         go = threading.Event()
         worker = Worker("w", self.clock, self.inbox)
         self.workers.append(worker)
-        number = self.calls.begin(
+        number = self.calls.start(
             worker,
             lambda: go.wait(30.0),
             lambda answer: self.answered.append(answer.call),
@@ -84,7 +84,7 @@ class Turns:
     def deliver(self) -> None:
         answer = self.inbox.get(timeout=60)
         if isinstance(answer, Answers):
-            self.calls.come(answer.of)
+            self.calls.on_turns_done(answer.of)
         else:
             assert isinstance(answer, Answer)
             self.calls.deliver(answer)
@@ -155,18 +155,18 @@ def test_turns_are_held_up_by_one_that_takes_long(turns: Turns) -> None:
     first = turns.begin()
     turns.until(first)
     turns.clock.advance(1.0)
-    assert not turns.calls.held_up
+    assert not turns.calls.is_stalled
     turns.held[first].set()
     turns.deliver()
     second = turns.begin()
     turns.until(first, second)
     turns.begin()
     turns.clock.advance(PATIENCE_S / 2)
-    assert not turns.calls.held_up
+    assert not turns.calls.is_stalled
     turns.clock.advance(PATIENCE_S)
-    assert turns.calls.held_up
-    turns.calls.look()
-    assert not turns.calls.held_up
+    assert turns.calls.is_stalled
+    turns.calls.poll()
+    assert not turns.calls.is_stalled
 
 
 def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) -> None:
@@ -187,9 +187,9 @@ def test_turns_that_must_not_wait_any_longer_are_begun_together(turns: Turns) ->
 def test_who_does_not_get_on_between_two_looks_is_waited_for_no_longer(turns: Turns) -> None:
     first, second = turns.begin(), turns.begin()
     turns.until(first)
-    turns.calls.look()
+    turns.calls.poll()
     assert turns.made == [first]
-    turns.calls.look()
+    turns.calls.poll()
     assert turns.made == [first, second]
 
 
@@ -200,16 +200,16 @@ def test_each_turn_may_take_as_long_as_the_one_before(turns: Turns) -> None:
     turns.held[first].set()
     turns.until(first, second)
     turns.clock.advance(PATIENCE_S * 0.75)
-    assert not turns.calls.held_up
+    assert not turns.calls.is_stalled
 
 
 def test_who_gets_on_between_two_looks_is_waited_for(turns: Turns) -> None:
     first, second, _ = turns.begin(), turns.begin(), turns.begin()
     turns.until(first)
-    turns.calls.look()
+    turns.calls.poll()
     turns.held[first].set()
     turns.until(first, second)
-    turns.calls.look()
+    turns.calls.poll()
     assert turns.calls.waiting
 
 
@@ -218,8 +218,8 @@ def test_between_two_turns_nobody_takes_long(turns: Turns) -> None:
     first = turns.begin(held=False)
     wait_until(lambda: Returned(call=first) in turns.told)
     second = turns.begin(held=False)
-    turns.calls.look()
-    turns.calls.look()
+    turns.calls.poll()
+    turns.calls.poll()
     assert (turns.made, turns.calls.waiting) == ([first], True)
     turns.telling.set()
     turns.until(first, second)
@@ -255,7 +255,7 @@ def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None
     turns.held[slow].set()
 
     def taken_in() -> bool:
-        turns.calls.take_in()
+        turns.calls.collect_answers()
         return turns.answered == [slow]
 
     wait_until(taken_in)
@@ -267,7 +267,7 @@ def test_what_took_long_is_taken_in_as_soon_as_it_has_come(turns: Turns) -> None
 def test_what_has_come_is_taken_in_while_another_turn_is_made(turns: Turns) -> None:
     first, second = turns.begin(held=False), turns.begin()
     turns.until(first, second)
-    turns.calls.look()
+    turns.calls.poll()
     assert turns.answered == [first]
 
 
@@ -320,7 +320,7 @@ def test_what_is_known_is_told_before_a_call_is_made() -> None:
     )
     worker = Worker("w", ManualClock(), inbox)
     for in_turn in (False, True):
-        calls.begin(
+        calls.start(
             worker, lambda: None, lambda _: None, backend="x", action="read", in_turn=in_turn
         )
         inbox.get(timeout=60)

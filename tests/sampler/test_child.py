@@ -10,16 +10,22 @@ from pathlib import Path
 import pytest
 
 from accelwatch.node.sampler.child import first_order
-from accelwatch.node.sampler.protocol.frames import MarkedSplitter, Stream, decode, encode, marked
-from accelwatch.node.sampler.protocol.marks import calls_out, threads_inside
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn
-from accelwatch.node.store.reports import Cycle, Done, Heartbeat, Part
+from accelwatch.node.sampler.protocol.call_registry import calls_out, threads_inside
+from accelwatch.node.sampler.protocol.frames import (
+    ChecksumSplitter,
+    Stream,
+    decode,
+    encode,
+    with_checksum,
+)
+from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, StartOrder
+from accelwatch.node.store.reports import Component, Cycle, Done, Heartbeat
 from sampler.fakes import FAKE, TELLING
 from waiting import wait_until
 
 COMMAND = [sys.executable, "-c", "from accelwatch.node.sampler.child import main; main()"]
 """As `python -m`, but under the name of the module that the mutation tests change."""
-PART = Part("nvidia", "nvidia:0")
+PART = Component("nvidia", "nvidia:0")
 PREPARED = """
 import os, resource, signal, sys
 from accelwatch.node.sampler import child
@@ -116,20 +122,20 @@ def test_it_goes_before_its_server_and_with_its_parent() -> None:
 
 
 def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
-    orders = encode(Begin(settings=CollectSettings())) + encode(LetIn(part=PART))
+    orders = encode(StartOrder(settings=CollectSettings())) + encode(LetIn(part=PART))
     done = run(OBEYED, input=orders)
     assert done.returncode == 0
     assert done.stdout.split(b"\n") == [f"Admit(part={PART!r})".encode(), b"Stop()", b""]
 
 
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
-    length = len(marked(encode(Heartbeat(cpu_s=1.0, resident_bytes=1))))
+    length = len(with_checksum(encode(Heartbeat(cpu_s=1.0, resident_bytes=1))))
     assert run(REPORTED).stdout == b"nothing yet\n%d\nnobody reads\n" % length
 
 
 def test_nothing_behind_the_first_order_is_read() -> None:
     reading, writing = os.pipe()
-    begin = Begin(settings=CollectSettings(interval_s=3.0))
+    begin = StartOrder(settings=CollectSettings(interval_s=3.0))
     os.write(writing, encode(LetIn(part=PART)) + encode(begin) + encode(LetIn(part=PART)))
     assert first_order(reading) == begin
     assert os.read(reading, 4096) == encode(LetIn(part=PART))
@@ -178,7 +184,7 @@ def test_its_own_words_go_where_it_was_told() -> None:
     ) as child:
         assert child.stdin is not None
         os.close(errors)
-        child.stdin.write(encode(Begin(settings=settings)))
+        child.stdin.write(encode(StartOrder(settings=settings)))
         child.stdin.flush()
         said = os.read(reading, 4096)
         adjusted = Path(f"/proc/{child.pid}/oom_score_adj").read_text()
@@ -208,7 +214,7 @@ def test_a_collector_that_nobody_reads_ends_without_a_word(tmp_path: Path) -> No
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stderr is not None
-        child.stdin.write(encode(Begin(settings=settings)))
+        child.stdin.write(encode(StartOrder(settings=settings)))
         child.stdin.flush()
         reports = Stream(child.stdout.fileno())
         while not any(isinstance(report, Cycle) for report in reports.read()):
@@ -233,7 +239,7 @@ def test_who_is_inside_a_driver_is_written_behind_the_crash_report() -> None:
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        child.stdin.write(encode(Begin(settings=settings)))
+        child.stdin.write(encode(StartOrder(settings=settings)))
         child.stdin.flush()
 
         def reading() -> frozenset[int]:
@@ -258,11 +264,11 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        child.stdin.write(encode(Begin(settings=settings, began=time.monotonic() - 3600.0)))
+        child.stdin.write(encode(StartOrder(settings=settings, began=time.monotonic() - 3600.0)))
         child.stdin.flush()
         told = child.stdout.read()
     os.close(crash)
-    reports = [*map(decode, MarkedSplitter().feed(told))]
+    reports = [*map(decode, ChecksumSplitter().feed(told))]
     assert reports[-1] == Done()
 
 

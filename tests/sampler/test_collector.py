@@ -16,18 +16,18 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.node.sampler.collector import Collector
-from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.calls import Calls
 from accelwatch.node.sampler.turns.gate import PATIENCE_S
 from accelwatch.node.sampler.turns.worker import Admit, Batch, Message, Stop
 from accelwatch.node.store.reports import (
     CRASHED,
-    BackendFound,
+    BackendChanged,
     Called,
+    Component,
     Done,
     Identified,
     Outcome,
-    Part,
     Returned,
     Slots,
 )
@@ -171,7 +171,7 @@ def test_turns_do_not_wait_because_the_loop_has_much_to_do(
 ) -> None:
     rig, go = first_turn_held()
     inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
-    rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
+    rig.collector.inbox.put(Batch(backend="scripted", events=(), accepted=lambda: None))
     rig.clock.advance(passed_s)
     rig.collector.step(0.0)
     assert read_so_far(rig) == called
@@ -186,7 +186,7 @@ def test_turns_go_on_waiting_while_the_loop_has_not_waited(messages: int, timeou
     inbox, rig.collector.inbox = rig.collector.inbox, SimpleQueue()
     for _ in range(3):
         for _ in range(messages):
-            rig.collector.inbox.put(Batch(backend="scripted", events=(), taken=lambda: None))
+            rig.collector.inbox.put(Batch(backend="scripted", events=(), accepted=lambda: None))
         rig.collector.step(timeout_s)
     assert read_so_far(rig) == ["s:0"]
     rig.collector.inbox = inbox
@@ -263,15 +263,15 @@ def test_a_driver_that_is_unloaded_makes_its_backend_unavailable_until_it_is_bac
     rig.first_cycle()
     backend.discover_error = BackendUnavailable("driver unloaded", reason="driver_gone")
     rig.clock.advance(10.0)
-    rig.until(lambda: len(rig.of(BackendFound)) == 2)
-    assert [r.status.state for r in rig.told if isinstance(r, BackendFound)] == [
+    rig.until(lambda: len(rig.of(BackendChanged)) == 2)
+    assert [r.status.state for r in rig.told if isinstance(r, BackendChanged)] == [
         BackendState.OK,
         BackendState.UNAVAILABLE,
     ]
     rig.until(lambda: backend.closed)
     backend.discover_error = None
     rig.clock.advance(10.0)
-    rig.until(lambda: len(rig.of(BackendFound)) == 3)
+    rig.until(lambda: len(rig.of(BackendChanged)) == 3)
     assert backend.opened == 2
     rig.until(lambda: rig.outcomes()[-1] == ("s:0", None))
 
@@ -280,7 +280,7 @@ def test_a_backend_that_cannot_look_for_devices_is_closed_and_opened_again_later
     backend = Scripted(1)
     backend.discover_error = ValueError("a bug")
     rig = Rig(backend)
-    rig.until(lambda: rig.of(BackendFound))
+    rig.until(lambda: rig.of(BackendChanged))
     assert backend.closed == backend.opened == 1
     backend.discover_error = None
     rig.clock.advance(9.9)
@@ -305,24 +305,24 @@ def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
 
 
 def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
-    rig = Rig(Scripted(), held_out=(HeldOut(part=Part("scripted")),))
+    rig = Rig(Scripted(), held_out=(QuarantinedComponent(part=Component("scripted")),))
     for _ in range(5):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
-    rig.collector.inbox.put(Admit(part=Part("scripted")))
+    rig.collector.inbox.put(Admit(component=Component("scripted")))
     rig.first_cycle()
     assert rig.backend.opened == 1
 
 
 def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> None:
-    held = HeldOut(part=Part("scripted", "s:1"), reason="held out for 5 s")
+    held = QuarantinedComponent(part=Component("scripted", "s:1"), reason="held out for 5 s")
     rig = Rig(Scripted(3), held_out=(held,))
     rig.first_cycle()
     assert sorted(rig.backend.identified) == ["s:0", "s:2"]
     failures = [o.failure for o in rig.of(Outcome) if o.slot == "s:1"]
     assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "held out for 5 s")]
     assert rig.cycles() == ["error"]
-    rig.collector.inbox.put(Admit(part=held.part))
+    rig.collector.inbox.put(Admit(component=held.part))
     rig.tick()
     assert ("s:1", True) in rig.backend.reads
     assert rig.cycles()[-1] == "ok"
@@ -573,9 +573,9 @@ def test_closing_waits_for_no_one_who_has_closed() -> None:
 def test_a_backend_is_loaded_when_its_hardware_is_plugged_in() -> None:
     why = {"scripted": "nothing on the bus"}
     rig = Rig(Scripted(), absent=lambda name: why.get(name, ""))
-    rig.until(lambda: rig.of(BackendFound))
-    (found,) = rig.of(BackendFound)
-    assert isinstance(found, BackendFound)
+    rig.until(lambda: rig.of(BackendChanged))
+    (found,) = rig.of(BackendChanged)
+    assert isinstance(found, BackendChanged)
     assert (found.status.state, found.status.message) == (BackendState.ABSENT, why["scripted"])
     loads = [rig.loaded]
     why.clear()
@@ -624,19 +624,19 @@ def test_what_a_moment_will_add_to_is_held_back_for_that_moment(
     collector, clock, told = told_by(monkeypatch)
     for seconds, times in ((0.0, 0), (0.0095, 0), (0.001, 1), (0.0095, 1), (0.001, 2)):
         clock.advance(seconds)
-        collector._tell()
+        collector._flush_if_due()
         assert len(told) == 1 + times
     told[0] = False
-    collector._tell()
+    collector._flush_if_due()
     told[0] = True
     clock.advance(0.0095)
-    collector._tell()
+    collector._flush_if_due()
     assert told[1:] == [True, True, False]
 
 
 def test_a_single_reading_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
     collector, _, told = told_by(monkeypatch, one_shot=True)
-    collector._tell()
+    collector._flush_if_due()
     assert told[1:] == [True]
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import kill_commands
 
 _COLLECTOR = """
 import subprocess, sys
@@ -34,7 +34,7 @@ def test_children_and_the_groups_that_they_lead_are_ended() -> None:
     assert collector.stdout is not None
     try:
         collector.stdout.readline()
-        end_commands(collector.pid)
+        kill_commands(collector.pid)
         assert collector.stdout.readline() == "-9 -9\n"
         assert collector.poll() is None
         collector.communicate("", timeout=30)
@@ -50,7 +50,7 @@ def test_children_and_the_groups_that_they_lead_are_ended() -> None:
 def test_a_process_that_has_gone_has_no_commands() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    end_commands(gone.pid)
+    kill_commands(gone.pid)
 
 
 _UNREACHABLE = """

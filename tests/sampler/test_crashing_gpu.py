@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.sampler.protocol.blame import HOLD_FIRST_S
+from accelwatch.node.sampler.protocol.blame import QUARANTINE_FIRST_S
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.supervisor import Limits
 from accelwatch.schema.device import DeviceState
@@ -184,13 +184,13 @@ def test_it_is_tried_again_ever_more_rarely_and_each_trial_costs_one_restart(
     scenario.fault(READ, "segv", device=3).write()
     agent.until(held_out_for(5))
     begun = len(agent.children)
-    clock.advance(HOLD_FIRST_S)
+    clock.advance(QUARANTINE_FIRST_S)
     agent.until(held_out_for(10))
     assert len(agent.children) == begun + 1
     scenario.heal(READ, device=3).write()
-    clock.advance(HOLD_FIRST_S)
+    clock.advance(QUARANTINE_FIRST_S)
     assert len(agent.children) == begun + 1
-    clock.advance(HOLD_FIRST_S)
+    clock.advance(QUARANTINE_FIRST_S)
     agent.until(all_ok)
     assert len(agent.children) == begun + 1
 

@@ -29,7 +29,7 @@ class Tracked:
                 inbox=Inbox(),
             ),
         )
-        self.cycle.begin(self.clock.monotonic())
+        self.cycle.start(self.clock.monotonic())
 
 
 def failure(absence: Absence, message: str = "") -> Failure:
@@ -41,9 +41,9 @@ def test_a_cycle_is_over_when_nobody_is_waited_for() -> None:
     for turn in "ab":
         rig.cycle.wait_for(turn)
     rig.clock.advance(0.25)
-    rig.cycle.ended("a", None)
+    rig.cycle.finish_turn("a", None)
     assert (rig.cycle.close_if_over(), rig.cycle.open, rig.told) == (False, True, [])
-    rig.cycle.ended("b", None)
+    rig.cycle.finish_turn("b", None)
     assert (rig.cycle.close_if_over(), rig.cycle.open) == (True, False)
     expected = Cycle(backend="x", result="ok", duration_s=0.25, wall=rig.clock.wall(), message="")
     assert rig.told == [expected]
@@ -77,7 +77,7 @@ def test_a_failure_does_not_outlast_its_cycle() -> None:
     rig.cycle.note(failure(Absence.TIMEOUT, "late"))
     rig.cycle.close_if_over()
     rig.clock.advance(1.0)
-    rig.cycle.begin(rig.clock.monotonic())
+    rig.cycle.start(rig.clock.monotonic())
     rig.clock.advance(0.5)
     rig.cycle.close_if_over()
     last = rig.told[-1]

@@ -11,22 +11,27 @@ from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.protocol import frames
 from accelwatch.node.sampler.protocol.frames import (
     MAX_FRAME_BYTES,
-    MarkedSplitter,
+    ChecksumSplitter,
     Stream,
     decode,
     decode_order,
     encode,
-    marked,
+    with_checksum,
     write_all,
 )
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, HeldOut, LetIn
+from accelwatch.node.sampler.protocol.settings import (
+    CollectSettings,
+    LetIn,
+    QuarantinedComponent,
+    StartOrder,
+)
 from accelwatch.node.store.reports import (
+    Component,
     Cycle,
     EncodedOutcome,
     Failure,
     Heartbeat,
     Outcome,
-    Part,
     Report,
 )
 from accelwatch.schema.frames import Splitter
@@ -73,8 +78,14 @@ def test_a_reading_that_is_bytes_already_crosses_as_it_is() -> None:
 
 def test_orders_cross_the_pipe_unchanged() -> None:
     settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
-    held = (HeldOut(part=Part("amd", "amd:0"), reason="crashed"), HeldOut(part=Part("intel")))
-    for order in (Begin(settings=settings, held_out=held), LetIn(part=Part("amd", events=True))):
+    held = (
+        QuarantinedComponent(part=Component("amd", "amd:0"), reason="crashed"),
+        QuarantinedComponent(part=Component("intel")),
+    )
+    for order in (
+        StartOrder(settings=settings, held_out=held),
+        LetIn(part=Component("amd", events=True)),
+    ):
         (body,) = Splitter(MAX_FRAME_BYTES).feed(encode(order))
         assert decode_order(body) == order
 
@@ -120,7 +131,7 @@ def test_a_stream_leaves_damaged_reports_out_and_goes_on() -> None:
         stream = Stream(reading)
         assert stream.read() == []
         sent = (encode(REPORTS[3]), b"\0\0\0\x02\xc1\xc1", encode(REPORTS[2]))
-        os.write(writing, b"".join(map(marked, sent)))
+        os.write(writing, b"".join(map(with_checksum, sent)))
         assert stream.read() == [REPORTS[3], REPORTS[2]]
         assert stream.damaged == 1
         os.close(writing)
@@ -152,7 +163,7 @@ def test_a_refusal_says_what_and_why() -> None:
 def test_every_damaged_report_is_counted() -> None:
     reading, writing = os.pipe()
     try:
-        os.write(writing, marked(b"\0\0\0\x01\xc1") * 3)
+        os.write(writing, with_checksum(b"\0\0\0\x01\xc1") * 3)
         stream = Stream(reading)
         assert stream.read() == []
         assert stream.damaged == 3
@@ -161,7 +172,7 @@ def test_every_damaged_report_is_counted() -> None:
         os.close(writing)
 
 
-MARK = marked(b"")[:4]
+MARK = with_checksum(b"")[:4]
 NOISES = {
     "text": b"NVRM: hello\n",
     "zeros": bytes(64),
@@ -178,13 +189,13 @@ def test_what_a_library_writes_among_reports_is_left_out(noise: bytes, step: int
     """A mark of noise may announce so many bytes that what follows is looked at only with the next."""
     sent = b"".join(
         (
-            marked(encode(REPORTS[3])),
+            with_checksum(encode(REPORTS[3])),
             noise,
-            marked(encode(REPORTS[2])),
-            marked(encode(REPORTS[3])),
+            with_checksum(encode(REPORTS[2])),
+            with_checksum(encode(REPORTS[3])),
         )
     )
-    splitter = MarkedSplitter()
+    splitter = ChecksumSplitter()
     chunks = (sent[at : at + step] for at in range(0, len(sent), step))
     told = [decode(body) for chunk in chunks for body in splitter.feed(chunk)]
     assert told == [REPORTS[3], REPORTS[2], REPORTS[3]]
@@ -192,17 +203,17 @@ def test_what_a_library_writes_among_reports_is_left_out(noise: bytes, step: int
 
 
 def test_what_a_library_writes_into_a_report_costs_that_report() -> None:
-    broken = marked(encode(REPORTS[0]))
-    sent = broken[:20] + b"noise" + broken[20:] + marked(encode(REPORTS[2])) * 2
-    splitter = MarkedSplitter()
+    broken = with_checksum(encode(REPORTS[0]))
+    sent = broken[:20] + b"noise" + broken[20:] + with_checksum(encode(REPORTS[2])) * 2
+    splitter = ChecksumSplitter()
     assert [*map(decode, splitter.feed(sent))] == [REPORTS[2]] * 2
     assert splitter.damaged == 1
 
 
 @given(st.binary(max_size=60), st.integers(1, 20))
 def test_no_noise_makes_a_report(noise: bytes, step: int) -> None:
-    splitter = MarkedSplitter()
-    sent = noise + marked(encode(REPORTS[2])) + marked(encode(REPORTS[3]))
+    splitter = ChecksumSplitter()
+    sent = noise + with_checksum(encode(REPORTS[2])) + with_checksum(encode(REPORTS[3]))
     chunks = (sent[at : at + step] for at in range(0, len(sent), step))
     told = [body for chunk in chunks for body in splitter.feed(chunk)]
     assert told == [encode(REPORTS[2])[4:], encode(REPORTS[3])[4:]]

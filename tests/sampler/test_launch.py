@@ -18,11 +18,16 @@ import pytest
 from accelwatch.node.sampler import early, launch
 from accelwatch.node.sampler.launch import Child, post_mortem
 from accelwatch.node.sampler.one_shot import read_once
+from accelwatch.node.sampler.protocol.call_registry import (
+    CallsOut,
+    Inside,
+    map_registry,
+    threads_inside,
+)
 from accelwatch.node.sampler.protocol.frames import Stream, decode_order
-from accelwatch.node.sampler.protocol.marks import CallsOut, Inside, map_marks, threads_inside
 from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, LetIn
-from accelwatch.node.store.reports import Called, CollectorEnded, Done, Part, Report
+from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, StartOrder
+from accelwatch.node.store.reports import Called, CollectorExited, Component, Done, Report
 from accelwatch.processes.child_process import anonymous_file
 from accelwatch.schema.frames import Splitter
 from accelwatch.schema.snapshot import Snapshot
@@ -73,8 +78,8 @@ def aborted() -> None:
     os.abort()
 
 
-def ended(child: Child, *calls: Called, hint: str = "") -> CollectorEnded:
-    out = CallsOut(map_marks(child.process.crash))
+def ended(child: Child, *calls: Called, hint: str = "") -> CollectorExited:
+    out = CallsOut(map_registry(child.process.crash))
     for call in calls:
         out.note(call)
     return post_mortem(child, 3.0, hint=hint)
@@ -83,7 +88,7 @@ def ended(child: Child, *calls: Called, hint: str = "") -> CollectorEnded:
 def test_a_library_that_ends_the_process_has_crashed_it(started: Started) -> None:
     end = ended(started(lambda: os._exit(3)), READ, OPEN)
     assert (end.code, end.wall) == ("exit_3", 3.0)
-    assert end.parts == (Part("nvidia", "nvidia:0"), Part("amd"))
+    assert end.parts == (Component("nvidia", "nvidia:0"), Component("amd"))
     assert end.message == (
         "the collector process ended with exit_3 during read of nvidia nvidia:0, open of amd"
     )
@@ -98,31 +103,31 @@ def test_a_failure_of_the_collector_itself_is_nobodys_fault(started: Started) ->
 @pytest.mark.parametrize("crash", [b"", FATAL])
 def test_a_library_may_end_the_process_with_the_same_status(started: Started, crash: bytes) -> None:
     end = ended(started(lambda: os._exit(1), crash=crash), READ)
-    assert end.parts == (Part("nvidia", "nvidia:0"),)
+    assert end.parts == (Component("nvidia", "nvidia:0"),)
     assert end.message == "the collector process ended with exit_1 during read of nvidia nvidia:0"
 
 
 def test_words_in_the_crash_file_do_not_excuse_another_status(started: Started) -> None:
     end = ended(started(lambda: os._exit(2), crash=b"some words"), READ)
-    assert end.parts == (Part("nvidia", "nvidia:0"),)
+    assert end.parts == (Component("nvidia", "nvidia:0"),)
     assert "some words" not in end.message
 
 
 def test_the_report_names_the_thread(started: Started) -> None:
     end = ended(started(aborted, crash=FATAL), OPEN, READ)
-    assert (end.code, end.parts) == ("SIGABRT", (Part("nvidia", "nvidia:0"),))
+    assert (end.code, end.parts) == ("SIGABRT", (Component("nvidia", "nvidia:0"),))
 
 
 def test_of_several_calls_the_one_inside_a_driver_is_to_blame(started: Started) -> None:
     child = started(lambda: os._exit(3))
-    memory = map_marks(child.process.crash)
+    memory = map_registry(child.process.crash)
     call = Inside(memory).call()
     caller = threading.Thread(target=call.__enter__)
     caller.start()
     caller.join()
     (thread,) = threads_inside(child.process.crash)
     end = ended(child, OPEN, msgspec.structs.replace(READ, thread=thread))
-    assert end.parts == (Part("nvidia", "nvidia:0"),)
+    assert end.parts == (Component("nvidia", "nvidia:0"),)
 
 
 def test_what_was_printed_last_and_why_we_looked_is_told(started: Started) -> None:
@@ -144,7 +149,7 @@ def test_what_we_killed_was_killed_however_late_the_kernel_is(
     waits: list[float] = []
     child = started()
     child.kill()
-    monkeypatch.setattr(child.process, "ended_within", waits.append)
+    monkeypatch.setattr(child.process, "poll_within", waits.append)
     assert child.how() == "SIGKILL"
     child.process.killed = False
     assert child.how() == "unknown"
@@ -154,14 +159,14 @@ def test_what_we_killed_was_killed_however_late_the_kernel_is(
 def test_orders_reach_the_child_until_it_has_gone(started: Started) -> None:
     ours, its = socket.socketpair()
     child = started(orders=ours.detach())
-    part = Part("nvidia", "nvidia:0")
-    child.let_in(part)
+    part = Component("nvidia", "nvidia:0")
+    child.readmit(part)
     (body,) = Splitter(4096).feed(its.recv(4096))
     assert decode_order(body) == LetIn(part=part)
     its.shutdown(socket.SHUT_RDWR)
-    child.let_in(part)
-    child.ask_to_stop()
-    child.let_in(part)
+    child.readmit(part)
+    child.request_stop()
+    child.readmit(part)
     its.close()
 
 
@@ -176,7 +181,7 @@ def test_only_who_is_patient_waits_for_the_end(
         signal.pause()
     child = Child(pid, reading, None, anonymous_file("crash"))
     waits: list[float] = []
-    monkeypatch.setattr(child.process, "ended_within", waits.append)
+    monkeypatch.setattr(child.process, "poll_within", waits.append)
     child.release(patient=patient)
     assert [wait > 0.0 for wait in waits] == [patient]
     monkeypatch.undo()
@@ -185,8 +190,10 @@ def test_only_who_is_patient_waits_for_the_end(
 
 
 @pytest.mark.parametrize("begin", [launch.fork, launch.spawn])
-def test_who_looks_into_proc_sees_what_the_crash_file_is(begin: Callable[[Begin], Child]) -> None:
-    child = begin(Begin(settings=single()))
+def test_who_looks_into_proc_sees_what_the_crash_file_is(
+    begin: Callable[[StartOrder], Child],
+) -> None:
+    child = begin(StartOrder(settings=single()))
     name = str(Path(f"/proc/self/fd/{child.process.crash}").readlink())
     child.release(patient=True)
     assert name == "/memfd:accelwatch-crash (deleted)"
@@ -197,48 +204,48 @@ def test_reports_are_read_without_waiting(started: Started) -> None:
 
 
 def test_a_forked_child_collects_by_its_order() -> None:
-    told = collected(launch.fork(Begin(settings=single())))
+    told = collected(launch.fork(StartOrder(settings=single())))
     assert isinstance(told[-1], Done)
 
 
 def test_a_child_that_was_begun_early_gets_the_order() -> None:
-    early.begin()
-    begun = early._begun
+    early.start()
+    begun = early._child
     assert begun is not None
-    child = launch.fork(Begin(settings=single()))
+    child = launch.fork(StartOrder(settings=single()))
     assert child.process.pid == begun[0]
     assert (child.reports, child.process.crash) == (begun[1], begun[3])
     assert isinstance(collected(child)[-1], Done)
 
 
 def test_a_child_that_was_begun_early_and_has_died_is_replaced() -> None:
-    early.begin()
-    begun = early._begun
+    early.start()
+    begun = early._child
     assert begun is not None
     os.kill(begun[0], signal.SIGKILL)
     os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
-    child = launch.fork(Begin(settings=single()))
+    child = launch.fork(StartOrder(settings=single()))
     assert child.process.pid != begun[0]
     assert isinstance(collected(child)[-1], Done)
 
 
-def begun_to_stay() -> early.Begun:
-    early.begin(lasting=True)
-    assert early._begun is not None
-    return early._begun
+def begun_to_stay() -> early.EarlyChild:
+    early.start(lasting=True)
+    assert early._child is not None
+    return early._child
 
 
 def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
     begun = begun_to_stay()
-    once = launch.fork(Begin(settings=single()))
+    once = launch.fork(StartOrder(settings=single()))
     assert once.process.pid != begun[0]
     assert isinstance(collected(once)[-1], Done)
-    child = launch.spawn(Begin(settings=lasting()))
+    child = launch.spawn(StartOrder(settings=lasting()))
     try:
         assert child.process.pid == begun[0]
         assert (child.reports, child.process.crash) == (begun[1], begun[3])
         assert child.printed is not None
-        child.ask_to_stop()
+        child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
         assert child.how() == "exit_0"
     finally:
@@ -247,12 +254,12 @@ def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
 
 def test_a_child_with_its_order_is_told_nothing_more() -> None:
     begun = begun_to_stay()
-    early.give_order(Begin(settings=lasting()))
-    assert early.given_order() == Begin(settings=lasting())
-    child = launch.spawn(Begin(settings=lasting()))
+    early.give_order(StartOrder(settings=lasting()))
+    assert early.received_order() == StartOrder(settings=lasting())
+    child = launch.spawn(StartOrder(settings=lasting()))
     try:
         assert child.process.pid == begun[0]
-        child.ask_to_stop()
+        child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
         assert child.how() == "exit_0"
     finally:
@@ -266,9 +273,9 @@ def has_gone(pid: int) -> bool:
 
 def test_a_child_with_another_order_is_replaced() -> None:
     begun = begun_to_stay()
-    early.give_order(Begin(settings=lasting()))
+    early.give_order(StartOrder(settings=lasting()))
     other = msgspec.structs.replace(lasting(), interval_s=7.0)
-    child = launch.spawn(Begin(settings=other))
+    child = launch.spawn(StartOrder(settings=other))
     try:
         assert child.process.pid != begun[0]
         wait_until(lambda: has_gone(begun[0]))
@@ -277,31 +284,31 @@ def test_a_child_with_another_order_is_replaced() -> None:
 
 
 def test_an_order_that_reaches_nobody_was_not_given() -> None:
-    early.give_order(Begin(settings=lasting()))
+    early.give_order(StartOrder(settings=lasting()))
     begun = begun_to_stay()
-    assert early.given_order() is None
+    assert early.received_order() is None
     os.kill(begun[0], signal.SIGKILL)
     os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
-    early.give_order(Begin(settings=lasting()))
-    assert early.given_order() is None
-    launch.spawn(Begin(settings=lasting())).release(patient=True)
+    early.give_order(StartOrder(settings=lasting()))
+    assert early.received_order() is None
+    launch.spawn(StartOrder(settings=lasting())).release(patient=True)
 
 
 def test_a_child_of_another_environment_is_not_the_one_that_was_begun() -> None:
     begun = begun_to_stay()
-    child = launch.spawn(Begin(settings=lasting()), dict(os.environ))
+    child = launch.spawn(StartOrder(settings=lasting()), dict(os.environ))
     try:
         assert child.process.pid != begun[0]
     finally:
         child.release(patient=True)
-        launch.spawn(Begin(settings=lasting())).release(patient=True)
+        launch.spawn(StartOrder(settings=lasting())).release(patient=True)
 
 
 def test_a_child_that_was_begun_to_stay_and_has_died_is_replaced() -> None:
     begun = begun_to_stay()
     os.kill(begun[0], signal.SIGKILL)
     os.waitid(os.P_PID, begun[0], os.WEXITED | os.WNOWAIT)
-    child = launch.spawn(Begin(settings=lasting()))
+    child = launch.spawn(StartOrder(settings=lasting()))
     try:
         assert child.process.pid != begun[0]
     finally:

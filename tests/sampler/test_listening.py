@@ -12,10 +12,10 @@ from accelwatch.backend import Opened
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
 from accelwatch.node.sampler.turns.listener import Listener
 from accelwatch.node.sampler.turns.worker import Admit, Batch, Inbox
-from accelwatch.node.store.reports import BackendFound, Called, Cycle, Events, Part, Returned
+from accelwatch.node.store.reports import BackendChanged, Called, Component, Cycle, Events, Returned
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState
@@ -85,13 +85,13 @@ def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
 
 
 def test_a_source_that_is_held_out_is_not_listened_to_until_it_is_let_in() -> None:
-    part = Part("scripted", events=True)
+    part = Component("scripted", events=True)
     backend = Telling()
-    rig = Rig(backend, held_out=(HeldOut(part=part, reason="it crashed"),))
+    rig = Rig(backend, held_out=(QuarantinedComponent(part=part, reason="it crashed"),))
     rig.first_cycle()
     rig.tick()
     assert (announced(rig), backend.waits) == ([], [])
-    rig.collector.inbox.put(Admit(part=part))
+    rig.collector.inbox.put(Admit(component=part))
     backend.pending = [event(1)]
     rig.until(lambda: events_of(rig) == ["c1"])
     assert len(announced(rig)) == 1
@@ -144,7 +144,7 @@ def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
         with pytest.raises(Empty):
             inbox.get_nowait()
         sizes.append((batch.backend, len(batch.events), batch.events[0].code))
-        batch.taken()
+        batch.accepted()
     listener.stop()
     assert sizes == [("scripted", 256, "c0"), ("scripted", 256, "c256"), ("scripted", 88, "c512")]
 
@@ -197,7 +197,7 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
     backend.pending = [event(1)]
     batch = inbox.get(timeout=60)
     assert isinstance(batch, Batch)
-    batch.taken()
+    batch.accepted()
     listener.stop()
     assert [record.getMessage() for record in caplog.records] == [
         "event source fails error=OSError('lost') backend=scripted"
@@ -208,7 +208,7 @@ def statuses(rig: Rig) -> list[tuple[BackendState, str, str]]:
     return [
         (report.status.state, report.status.reason, report.status.message)
         for report in rig.told
-        if isinstance(report, BackendFound)
+        if isinstance(report, BackendChanged)
     ]
 
 

@@ -8,11 +8,11 @@ from threading import get_ident
 import msgspec
 import pytest
 
-from accelwatch.node.sampler.protocol.marks import (
+from accelwatch.node.sampler.protocol.call_registry import (
     CallsOut,
     Inside,
     calls_out,
-    map_marks,
+    map_registry,
     threads_inside,
 )
 from accelwatch.node.sampler.turns.gate import Gate
@@ -36,14 +36,14 @@ def crash() -> Iterator[int]:
 
 
 def noted(crash: int, *reports: Called | Returned) -> CallsOut:
-    calls = CallsOut(map_marks(crash))
+    calls = CallsOut(map_registry(crash))
     for report in reports:
         calls.note(report)
     return calls
 
 
 def test_who_works_inside_is_noted_and_no_longer_when_done(crash: int) -> None:
-    gate = Gate(inside=Inside(map_marks(crash)))
+    gate = Gate(inside=Inside(map_registry(crash)))
     for enter in (gate.turn, gate.beside):
         with enter():
             assert threads_inside(crash) == {get_ident()}
@@ -51,7 +51,7 @@ def test_who_works_inside_is_noted_and_no_longer_when_done(crash: int) -> None:
 
 
 def test_several_are_noted_side_by_side_and_a_place_is_used_again(crash: int) -> None:
-    inside, own = Inside(map_marks(crash)), struct.pack("=Q", get_ident())
+    inside, own = Inside(map_registry(crash)), struct.pack("=Q", get_ident())
     with inside.call(), inside.call():
         assert os.pread(crash, 24, BEHIND) == own + own + bytes(8)
     with inside.call():
@@ -129,5 +129,5 @@ def test_a_crash_file_that_was_cut_has_what_is_left_of_it(crash: int) -> None:
 
 def test_room_for_marks_is_taken_before_there_are_any(crash: int) -> None:
     """Where there is none, an error says so; the first mark on a full disk would end the process."""
-    map_marks(crash)
+    map_registry(crash)
     assert os.fstat(crash).st_blocks * 512 >= MOST * CELL

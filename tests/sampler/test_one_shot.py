@@ -17,8 +17,8 @@ from accelwatch.cli.node.documents import status as status_code
 from accelwatch.node.sampler import launch
 from accelwatch.node.sampler.launch import reap_leftovers
 from accelwatch.node.sampler.one_shot import Isolation, read_once
-from accelwatch.node.sampler.protocol.marks import calls_out
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.protocol.call_registry import calls_out
+from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
 from accelwatch.node.store import Store
 from accelwatch.node.store.reports import Identified, Outcome, Report
@@ -294,7 +294,7 @@ def test_a_library_that_closes_our_descriptors_costs_its_device(
 def test_a_collector_that_something_else_stops_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = launch.fork
 
-    def stopped(order: Begin) -> launch.Child:
+    def stopped(order: StartOrder) -> launch.Child:
         child = begun(order)
         os.kill(child.process.pid, signal.SIGSTOP)
         return child

@@ -18,18 +18,18 @@ def file() -> Iterator[int]:
 def test_a_message_that_is_still_coming_is_told_once_and_whole(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"one half\n")
-    assert printed.news() == ""
+    assert printed.new_output() == ""
     os.write(file, b"and the other\n")
-    assert printed.news() == ""
-    assert printed.news() == "one half and the other"
-    assert printed.news() == ""
+    assert printed.new_output() == ""
+    assert printed.new_output() == "one half and the other"
+    assert printed.new_output() == ""
 
 
 def test_a_later_message_is_told_by_itself(file: int) -> None:
     printed = Printed(file)
     for message in ("first", "second"):
         os.write(file, message.encode() + b"\n")
-        assert [printed.news(), printed.news()] == ["", message]
+        assert [printed.new_output(), printed.new_output()] == ["", message]
 
 
 def test_a_library_that_goes_on_printing_is_told_meanwhile(file: int) -> None:
@@ -37,7 +37,7 @@ def test_a_library_that_goes_on_printing_is_told_meanwhile(file: int) -> None:
     told = []
     for number in range(8):
         os.write(file, b"%d\n" % number)
-        told.append(printed.news())
+        told.append(printed.new_output())
     assert told == ["", "", "", "0 1 2 3", "", "", "", "4 5 6 7"]
 
 
@@ -45,27 +45,27 @@ def test_what_fills_the_file_is_told_at_once(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"x" * PRINTED_BYTES)
     assert not printed.full
-    assert set(printed.news()) == {"x"}
+    assert set(printed.new_output()) == {"x"}
     assert printed.full
-    assert printed.news() == ""
+    assert printed.new_output() == ""
 
 
 def test_the_last_words_are_the_end_of_all_on_one_line(file: int) -> None:
     printed = Printed(file)
-    assert printed.last_words() == ""
+    assert printed.last_output() == ""
     os.write(file, b"first\n  then\t\xff\x1b[31m" + b"x" * 199 + b"end\n")
-    words = printed.last_words()
+    words = printed.last_output()
     assert (len(words), words[-4:], words[0]) == (200, "xend", "x")
-    printed.news()
-    assert printed.last_words() == words
+    printed.new_output()
+    assert printed.last_output() == words
 
 
 def test_bytes_of_any_kind_are_told_in_one_line_of_a_thousand_characters(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"a\xff\r\n b " + b"y" * 2000)
-    assert printed.news() == ""
-    assert printed.news() == "a\N{REPLACEMENT CHARACTER} b " + "y" * 995
-    assert printed.last_words() == "y" * 200
+    assert printed.new_output() == ""
+    assert printed.new_output() == "a\N{REPLACEMENT CHARACTER} b " + "y" * 995
+    assert printed.last_output() == "y" * 200
 
 
 def test_writes_beyond_the_bound_fail_and_nothing_is_lost_before(file: int) -> None:
@@ -83,7 +83,7 @@ def test_where_there_are_no_sealed_files_nothing_is_kept(monkeypatch: pytest.Mon
     descriptor = bounded_file()
     os.write(descriptor, b"gone")
     printed = Printed(descriptor)
-    assert [printed.news(), printed.last_words(), printed.full] == ["", "", False]
+    assert [printed.new_output(), printed.last_output(), printed.full] == ["", "", False]
     printed.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
@@ -92,11 +92,11 @@ def test_where_there_are_no_sealed_files_nothing_is_kept(monkeypatch: pytest.Mon
 def test_what_was_told_is_not_told_again_when_more_comes(file: int) -> None:
     printed = Printed(file)
     os.write(file, b"one\n")
-    assert [printed.news(), printed.news()] == ["", "one"]
+    assert [printed.new_output(), printed.new_output()] == ["", "one"]
     for part in (b"two", b" three", b" four"):
         os.write(file, part)
-        assert printed.news() == ""
+        assert printed.new_output() == ""
     os.write(file, b" five")
-    assert printed.news() == "two three four five"
+    assert printed.new_output() == "two three four five"
     os.write(file, b" six")
-    assert [printed.news(), printed.news()] == ["", "six"]
+    assert [printed.new_output(), printed.new_output()] == ["", "six"]

@@ -28,7 +28,7 @@ def kept(search: Search) -> Reading | None:
 
 def test_numbers_are_what_was_read_before_the_search() -> None:
     search, reading = Search(), partial()
-    search.keep([reading])
+    search.store_numbers([reading])
     assert isinstance(reading.values, dict)
     reading.values[POWER] = 999.0
     reading.absent[CLOCK] = Absence.ERROR
@@ -41,7 +41,7 @@ def test_numbers_are_what_was_read_before_the_search() -> None:
 def test_numbers_without_a_search_say_that_processes_came_too_late() -> None:
     search = Search()
     process = Process(device_id="v:1", pid=1)
-    search.keep([msgspec.structs.replace(partial(), processes=(process,))])
+    search.store_numbers([msgspec.structs.replace(partial(), processes=(process,))])
     numbers = kept(search)
     assert numbers is not None
     assert numbers.processes is None
@@ -50,7 +50,7 @@ def test_numbers_without_a_search_say_that_processes_came_too_late() -> None:
 
 def test_numbers_are_given_once() -> None:
     search = Search()
-    search.keep([partial()])
+    search.store_numbers([partial()])
     assert kept(search) is not None
     assert kept(search) is None
 
@@ -58,20 +58,20 @@ def test_numbers_are_given_once() -> None:
 def test_a_device_that_has_not_come_so_far_has_no_numbers() -> None:
     search = Search()
     assert kept(search) is None
-    search.keep([partial()])
+    search.store_numbers([partial()])
     assert search.numbers((), frozenset()) is None
 
 
 def test_numbers_of_the_turn_before_are_forgotten() -> None:
     search = Search()
-    search.keep([partial()])
+    search.store_numbers([partial()])
     assert search.due(0.0)
     assert kept(search) is None
 
 
 def test_numbers_that_break_the_contract_are_none() -> None:
     search = Search()
-    search.keep([msgspec.structs.replace(partial(), device_id="another")])
+    search.store_numbers([msgspec.structs.replace(partial(), device_id="another")])
     assert kept(search) is None
 
 
@@ -80,7 +80,7 @@ def test_nobody_searches_while_a_search_goes_on() -> None:
     assert search.due(0.0)
     search.call = 7
     assert not search.due(0.0)
-    search.came_back(0.0, late=False)
+    search.finish(0.0, late=False)
     assert search.call is None
     assert search.due(0.0)
 
@@ -89,7 +89,7 @@ def test_a_late_search_is_repeated_ever_later_up_to_a_limit() -> None:
     search, now, pauses = Search(), 0.0, []
     for _ in range(8):
         assert search.due(now)
-        search.came_back(now, late=True)
+        search.finish(now, late=True)
         ready = next(pause for pause in range(1, 1000) if search.due(now + pause))
         pauses.append(ready)
         now += ready
@@ -102,8 +102,8 @@ def test_only_a_search_in_time_forgets_the_late_ones(searched: bool) -> None:
     search = Search()
     for now in (0.0, 5.0):
         assert search.due(now)
-        search.came_back(now, late=True)
+        search.finish(now, late=True)
     # Two were late: the next is due after ten seconds more.
     assert search.due(15.0 if searched else 14.0) is searched
-    search.came_back(15.0, late=False)
+    search.finish(15.0, late=False)
     assert search.due(14.9) is searched

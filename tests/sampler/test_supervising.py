@@ -14,7 +14,7 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.supervising import supervise
 from accelwatch.node.sampler.supervisor import Limits
 from accelwatch.node.store.reports import (
-    CollectorEnded,
+    CollectorExited,
     Report,
 )
 from sampler.agents import GUARD_S
@@ -42,13 +42,13 @@ def test_on_an_event_loop_it_keeps_to_its_clock_and_limits() -> None:
     """A real child, which is too big at once; what it takes is read when it comes."""
     settings = CollectSettings(backends=(FAKE,), options={FAKE: {}}, root="/nonexistent")
     clock, limits = ManualClock(), Limits(resident_bytes=1)
-    ended: list[CollectorEnded] = []
+    ended: list[CollectorExited] = []
 
     async def run() -> None:
         done = asyncio.Event()
 
         def sink(report: Report) -> None:
-            if isinstance(report, CollectorEnded):
+            if isinstance(report, CollectorExited):
                 ended.append(report)
                 done.set()
 

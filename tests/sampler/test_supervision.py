@@ -9,16 +9,16 @@ from types import SimpleNamespace
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES, marked
-from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.protocol.frames import MAX_FRAME_BYTES, with_checksum
+from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
 from accelwatch.node.sampler.supervisor import CHECK_S, STOP_S, Limits
 from accelwatch.node.store.reports import (
-    BackendFound,
+    BackendChanged,
     Called,
-    CollectorEnded,
+    CollectorExited,
+    Component,
     Failure,
     Outcome,
-    Part,
     Returned,
 )
 from accelwatch.schema.snapshot import BackendState, BackendStatus
@@ -48,8 +48,8 @@ def own() -> Iterator[Callable[..., Owner]]:
         owner.close()
 
 
-def ends(owner: Owner) -> list[CollectorEnded]:
-    return [report for report in owner.told if isinstance(report, CollectorEnded)]
+def ends(owner: Owner) -> list[CollectorExited]:
+    return [report for report in owner.told if isinstance(report, CollectorExited)]
 
 
 class Resident:
@@ -99,7 +99,7 @@ def test_any_report_is_a_sign_of_life(own: Callable[..., Owner]) -> None:
     owner = own()
     owner.after(0.0)
     for _ in range(4):
-        owner.child.tell(BackendFound(status=FOUND))
+        owner.child.tell(BackendChanged(status=FOUND))
         assert owner.after(4.9) == 1
 
 
@@ -161,7 +161,7 @@ def test_a_growth_by_half_within_a_second_is_the_work_of_one_call(
     owner.after(1.0)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)] == [(Part(FAKE, "fake:0"),)]
+    assert [end.parts for end in ends(owner)] == [(Component(FAKE, "fake:0"),)]
 
 
 def test_what_was_noted_a_second_ago_is_the_measure_of_the_next(
@@ -186,7 +186,7 @@ def test_a_new_child_begins_with_nothing(own: Callable[..., Owner], resident: Re
     owner.child.tell(READ_0)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)] == [(), (Part(FAKE, "fake:0"),)]
+    assert [end.parts for end in ends(owner)] == [(), (Component(FAKE, "fake:0"),)]
 
 
 def test_a_new_child_is_not_measured_before_a_second_has_passed(
@@ -201,7 +201,7 @@ def test_a_new_child_is_not_measured_before_a_second_has_passed(
     owner.after(0.9)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)][1:] == [(Part(FAKE, "fake:0"),)]
+    assert [end.parts for end in ends(owner)][1:] == [(Component(FAKE, "fake:0"),)]
 
 
 def test_a_child_is_ended_for_one_reason(own: Callable[..., Owner], resident: Resident) -> None:
@@ -297,7 +297,7 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
     assert order.settings.backends == (FAKE, SECOND)
     owner.crash(READ_0)
     crash, row = owner.told[-2:]
-    assert isinstance(crash, CollectorEnded)
+    assert isinstance(crash, CollectorExited)
     why = f"held out for 5 s: {crash.message}"
     assert crash.message == f"the collector process ended with SIGSEGV during read of {FAKE} fake:0"
     assert row == Outcome(
@@ -308,7 +308,9 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
         failure=Failure(absence=Absence.ERROR, code="crash", message=why),
     )
     assert len(owner.children) == 2
-    assert owner.child.order.held_out == (HeldOut(part=Part(FAKE, "fake:0"), reason=why),)
+    assert owner.child.order.held_out == (
+        QuarantinedComponent(part=Component(FAKE, "fake:0"), reason=why),
+    )
     assert not owner.child.order.careful
 
 
@@ -319,7 +321,7 @@ def test_what_was_held_out_is_let_in_once_when_its_time_is_over(own: Callable[..
     owner.after(4.9)
     assert owner.child.let_in() == []
     owner.after(0.2)
-    assert owner.child.let_in() == [Part(FAKE, "fake:0")]
+    assert owner.child.let_in() == [Component(FAKE, "fake:0")]
     owner.after(0.2)
     assert owner.child.let_in() == []
 
@@ -331,10 +333,10 @@ def test_what_was_just_let_in_is_blamed_before_what_ran_well(own: Callable[..., 
     for _ in range(3):
         owner.child.tell(ALIVE)
         owner.after(4.0)
-    assert owner.child.let_in() == [Part(FAKE, "fake:0")]
+    assert owner.child.let_in() == [Component(FAKE, "fake:0")]
     owner.crash(READ_0, READ_1)
     (held,) = owner.child.order.held_out
-    assert held.part == Part(FAKE, "fake:0")
+    assert held.part == Component(FAKE, "fake:0")
     assert held.reason.startswith("held out for 10 s: ")
 
 
@@ -347,7 +349,7 @@ def test_a_backend_that_runs_well_is_not_blamed_for_a_second_one(
     owner.after(20.0)
     owner.crash(READ_0, Called(call=9, backend=SECOND, action="read", slot="fake:9"))
     parts = [held.part for held in owner.child.order.held_out]
-    assert parts == [Part(FAKE, "fake:0"), Part(SECOND, "fake:9")]
+    assert parts == [Component(FAKE, "fake:0"), Component(SECOND, "fake:9")]
 
 
 def test_several_calls_make_the_next_one_careful(own: Callable[..., Owner]) -> None:
@@ -369,18 +371,18 @@ def test_calls_that_came_back_and_calls_of_another_child_are_no_suspects(
     owner.after(0.0)
     owner.crash(READ_0, READ_1, Returned(call=1))
     owner.crash()
-    assert [end.parts for end in ends(owner)] == [(Part(FAKE, "fake:1"),), ()]
+    assert [end.parts for end in ends(owner)] == [(Component(FAKE, "fake:1"),), ()]
 
 
 def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[..., Owner]) -> None:
     owner = own()
     owner.after(0.0)
-    owner.crash(BackendFound(status=FOUND), OPEN)
-    assert isinstance(owner.told[-1], CollectorEnded)
+    owner.crash(BackendChanged(status=FOUND), OPEN)
+    assert isinstance(owner.told[-1], CollectorExited)
     owner.crash(OPEN)
     crash, found = owner.told[-2:]
-    assert isinstance(crash, CollectorEnded)
-    assert found == BackendFound(
+    assert isinstance(crash, CollectorExited)
+    assert found == BackendChanged(
         status=BackendStatus(
             name=FAKE,
             vendor="Fake",
@@ -392,7 +394,7 @@ def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[...
             remedy="look for a fault of the driver's library; other backends are not affected",
         )
     )
-    assert [held.part for held in owner.child.order.held_out] == [Part(FAKE)]
+    assert [held.part for held in owner.child.order.held_out] == [Component(FAKE)]
 
 
 def test_a_backend_of_which_nothing_is_known_says_so_too(own: Callable[..., Owner]) -> None:
@@ -401,7 +403,7 @@ def test_a_backend_of_which_nothing_is_known_says_so_too(own: Callable[..., Owne
     owner.crash(OPEN)
     owner.crash(OPEN)
     found = owner.told[-1]
-    assert isinstance(found, BackendFound)
+    assert isinstance(found, BackendChanged)
     status = found.status
     assert (status.name, status.vendor, status.source, status.versions) == (FAKE, "", "", {})
 
@@ -410,8 +412,8 @@ def test_an_event_source_is_held_out_without_a_word_of_any_row(own: Callable[...
     owner = own()
     owner.after(0.0)
     owner.crash(LISTEN)
-    assert isinstance(owner.told[-1], CollectorEnded)
-    assert [held.part for held in owner.child.order.held_out] == [Part(FAKE, events=True)]
+    assert isinstance(owner.told[-1], CollectorExited)
+    assert [held.part for held in owner.child.order.held_out] == [Component(FAKE, events=True)]
 
 
 def test_crashes_are_forgiven_after_a_minute_of_good_behaviour(own: Callable[..., Owner]) -> None:
@@ -434,7 +436,7 @@ def test_reports_come_in_order_and_noise_between_them_is_left_out(
     owner = own()
     owner.supervisor.receive()
     owner.after(0.0)
-    found = BackendFound(status=FOUND)
+    found = BackendChanged(status=FOUND)
     owner.child.tell(READ_0, found, ALIVE)
     owner.supervisor.receive()
     owner.supervisor.receive()
@@ -449,7 +451,7 @@ def test_reports_come_in_order_and_noise_between_them_is_left_out(
 def test_damaged_reports_are_counted_for_each_child(
     own: Callable[..., Owner], caplog: pytest.LogCaptureFixture
 ) -> None:
-    damaged = marked(b"\0\0\0\x01\xc1")
+    damaged = with_checksum(b"\0\0\0\x01\xc1")
     owner = own()
     owner.after(0.0)
     for _ in range(2):
@@ -469,11 +471,11 @@ def test_what_a_library_prints_is_logged_with_a_sign_of_life(
     owner = own()
     owner.after(0.0)
     owner.child.print(b"all is well\n")
-    owner.child.tell(BackendFound(status=FOUND))
+    owner.child.tell(BackendChanged(status=FOUND))
     owner.supervisor.receive()
     assert caplog.messages == []
     for _ in range(3):
-        owner.child.tell(BackendFound(status=FOUND), ALIVE)
+        owner.child.tell(BackendChanged(status=FOUND), ALIVE)
         owner.supervisor.receive()
     assert caplog.messages == ["a vendor library printed: all is well"]
     owner.child.print(b"x" * (16384 - len("all is well\n")))
@@ -507,7 +509,7 @@ def test_after_it_was_asked_to_stop_no_child_follows_and_no_crash_is_told(
     owner = own()
     owner.after(0.0)
     assert not owner.supervisor.stopped
-    owner.supervisor.ask_to_stop()
+    owner.supervisor.request_stop()
     # Somebody who is being forked elsewhere in this process may hold the other end for a moment.
     wait_until(lambda: owner.child.orders() is None)
     assert not owner.supervisor.stopped

@@ -15,8 +15,8 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import SystemClock
 from accelwatch.node.sampler.launch import Child, spawn
-from accelwatch.node.sampler.protocol.frames import encode, marked
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.protocol.frames import encode, with_checksum
+from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
 from accelwatch.node.sampler.supervising import supervise
 from accelwatch.node.sampler.supervisor import Limits, Supervisor
@@ -283,7 +283,7 @@ def test_a_child_whose_owner_is_gone_ends() -> None:
     owner = os.fork()
     if owner == 0:
         os.set_inheritable(writing, True)
-        child = spawn(Begin(settings=settings), os.environ)
+        child = spawn(StartOrder(settings=settings), os.environ)
         os.write(writing, b"%d\n" % child.process.pid)
         signal.pause()
         os._exit(0)
@@ -360,7 +360,7 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
     try:
         owner.check()
         beat = Heartbeat(cpu_s=1.0, resident_bytes=1)
-        os.write(writing, marked(b"\0\0\0\x02\xc1\xc1") + marked(encode(beat)))
+        os.write(writing, with_checksum(b"\0\0\0\x02\xc1\xc1") + with_checksum(encode(beat)))
         owner.receive()
         owner.receive()
         assert told == [beat]
@@ -374,9 +374,9 @@ def test_one_damaged_report_is_told_and_the_collector_lives_on(
 
 def test_a_child_loads_by_name_only_what_was_asked_for_by_name() -> None:
     """What nobody has named is loaded only where its hardware is (`sampler.load.absent`)."""
-    orders: list[Begin] = []
+    orders: list[StartOrder] = []
 
-    def launch(order: Begin) -> Child:
+    def launch(order: StartOrder) -> Child:
         orders.append(order)
         raise OSError
 

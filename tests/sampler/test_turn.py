@@ -9,9 +9,9 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DeviceSuspended
-from accelwatch.node.sampler.protocol.settings import HeldOut
+from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
 from accelwatch.node.sampler.turns.turn import matches
-from accelwatch.node.store.reports import Called, Identified, Outcome, Part, Returned
+from accelwatch.node.store.reports import Called, Component, Identified, Outcome, Returned
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from sampler.rig import Rig, Scripted
@@ -130,7 +130,10 @@ def test_a_device_that_is_left_out_by_what_only_it_can_tell_is_identified_once()
 
 
 def test_a_device_that_is_held_out_says_why() -> None:
-    rig = Rig(Scripted(), held_out=(HeldOut(part=Part("scripted", "s:0"), reason="it crashed"),))
+    rig = Rig(
+        Scripted(),
+        held_out=(QuarantinedComponent(part=Component("scripted", "s:0"), reason="it crashed"),),
+    )
     rig.first_cycle()
     (outcome,) = outcomes(rig)
     assert outcome.failure is not None

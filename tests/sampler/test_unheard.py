@@ -5,11 +5,11 @@ import pytest
 from accelwatch.node.sampler.one_shot import LATE, failure_of
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.unheard import statuses
-from accelwatch.node.store.reports import CollectorEnded
+from accelwatch.node.store.reports import CollectorExited
 from accelwatch.schema.snapshot import BackendState
 from sampler.fakes import FAKE, SECOND
 
-DIED = failure_of(CollectorEnded(code="exit_7", message="the collector process ended", wall=1.0))
+DIED = failure_of(CollectorExited(code="exit_7", message="the collector process ended", wall=1.0))
 
 
 def settings(*, one_shot: bool = False) -> CollectSettings:

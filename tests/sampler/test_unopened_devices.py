@@ -8,7 +8,7 @@ import pytest
 from accelwatch.backend import Opened
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.store import Store
-from accelwatch.node.store.reports import BackendFound, Noted, Slots
+from accelwatch.node.store.reports import BackendChanged, Noted, Slots
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.snapshot import DeviceView
 from sampler.rig import Rig, Scripted
@@ -68,7 +68,7 @@ def test_no_device_is_lost_when_the_driver_lists_it_by_another_id(
 ) -> None:
     backend = Unloaded(on_bus, devices)
     rig = Rig(backend)
-    rig.until(lambda: rig.of(BackendFound))
+    rig.until(lambda: rig.of(BackendChanged))
     assert states(rig) == dict.fromkeys(on_bus, DeviceState.DEGRADED)
     backend.is_loaded = True
     rig.clock.advance(10.0)
@@ -82,8 +82,8 @@ def refused(rig: Rig, backend: Unloaded, *on_bus: str, why: str) -> None:
     """Another try, which names these devices."""
     backend.on_bus, backend.why = list(on_bus), why
     rig.clock.advance(600.0)
-    before = len(rig.of(BackendFound)), len(rig.of(Slots))
-    rig.until(lambda: (len(rig.of(BackendFound)), len(rig.of(Slots))) > before)
+    before = len(rig.of(BackendChanged)), len(rig.of(Slots))
+    rig.until(lambda: (len(rig.of(BackendChanged)), len(rig.of(Slots))) > before)
 
 
 @pytest.mark.parametrize("why", ["load the driver", "the library is empty"])
@@ -102,7 +102,7 @@ def test_no_device_is_twice_there_after_another_refusal(
 ) -> None:
     backend = Unloaded(["bus:0", "bus:1"], 2)
     rig = Rig(backend)
-    rig.until(lambda: rig.of(BackendFound))
+    rig.until(lambda: rig.of(BackendChanged))
     refused(rig, backend, *named, why=why)
     assert states(rig) == dict.fromkeys(rows, DeviceState.DEGRADED)
     assert all(why in text for text in reasons(rig))
@@ -118,7 +118,7 @@ def test_no_device_is_twice_there_after_another_refusal(
 def test_a_device_that_is_gone_when_the_driver_is_loaded_is_lost(left: int) -> None:
     backend = Unloaded(["s:0", "s:1"], left)
     rig = Rig(backend)
-    rig.until(lambda: rig.of(BackendFound))
+    rig.until(lambda: rig.of(BackendChanged))
     backend.is_loaded = True
     rig.clock.advance(10.0)
     rig.first_cycle()
@@ -136,12 +136,12 @@ def test_a_device_that_was_read_is_lost_when_it_is_listed_by_another_id() -> Non
     backend.is_loaded = False
     backend.discover_error = BackendUnavailable("driver unloaded", reason="driver_gone")
     rig.clock.advance(10.0)
-    rig.until(lambda: len(rig.of(BackendFound)) == 2)
+    rig.until(lambda: len(rig.of(BackendChanged)) == 2)
     rig.clock.advance(10.0)
-    rig.until(lambda: len(rig.of(BackendFound)) == 3)
+    rig.until(lambda: len(rig.of(BackendChanged)) == 3)
     backend.is_loaded, backend.discover_error, backend.first = True, None, 1
     rig.clock.advance(20.0)
-    rig.until(lambda: len(rig.of(BackendFound)) == 4)
+    rig.until(lambda: len(rig.of(BackendChanged)) == 4)
     for _ in range(5):
         rig.tick()
     assert states(rig) == {"s:0": DeviceState.LOST, "s:1": DeviceState.OK}

@@ -30,7 +30,7 @@ def test_an_answer_tells_what_came_and_when() -> None:
     worker.stop()
     first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
     assert first == Answer(
-        call=0, result="done", moment=clock.monotonic(), wall=clock.wall(), duration_s=0.5
+        call=0, result="done", timestamp=clock.monotonic(), wall=clock.wall(), duration_s=0.5
     )
     assert (second.call, second.result, repr(second.error)) == (1, None, "OSError('lost')")
     assert str(third.error) == "the backend tried to end the process: SystemExit(3)"

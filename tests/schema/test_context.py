@@ -17,7 +17,7 @@ from accelwatch.schema.context import (
 )
 from accelwatch.schema.context_encoder import (
     BACKLOG,
-    LOOK_EVERY_S,
+    CHECK_EVERY_S,
     NUMBERS_EVERY_S,
     SAME_FAULT_S,
     ContextEncoder,
@@ -99,7 +99,7 @@ def test_a_change_is_told_within_seconds_and_once() -> None:
     for second in range(1, 30):
         shot = snapshot(view(0, owners=(JOB,)), time=NOW + second)
         sent += [(second, message) for message in told(encoder, shot)]
-    assert sent == [(LOOK_EVERY_S, Owners(slot=0, owners=(JOB,)))]
+    assert sent == [(CHECK_EVERY_S, Owners(slot=0, owners=(JOB,)))]
 
 
 def test_an_owner_that_has_gone_is_told() -> None:
@@ -203,12 +203,12 @@ def test_what_the_agent_says_of_itself_comes_back() -> None:
 
     (first,) = told_at(0.0, up=1, took=0.1)
     assert first == Own(series=(up, took), values=(1, 0.1))
-    assert told_at(LOOK_EVERY_S, up=1, took=0.1) == []
-    assert told_at(2 * LOOK_EVERY_S, up=1, took=0.2) == []
+    assert told_at(CHECK_EVERY_S, up=1, took=0.1) == []
+    assert told_at(2 * CHECK_EVERY_S, up=1, took=0.2) == []
     assert told_at(NUMBERS_EVERY_S, up=1, took=0.3) == [Own(values=(1, 0.3))]
     assert decoder.own == {up: 1, took: 0.3}
-    assert told_at(NUMBERS_EVERY_S + LOOK_EVERY_S, up=0, took=0.3) == [Own(values=(0, 0.3))]
-    (more,) = told_at(NUMBERS_EVERY_S + 2 * LOOK_EVERY_S, up=0, took=0.3, vanished=2)
+    assert told_at(NUMBERS_EVERY_S + CHECK_EVERY_S, up=0, took=0.3) == [Own(values=(0, 0.3))]
+    (more,) = told_at(NUMBERS_EVERY_S + 2 * CHECK_EVERY_S, up=0, took=0.3, vanished=2)
     assert len(more.series) == 3
     assert decoder.own == {up: 0, took: 0.3, ("collector_vanished_quantities", "nvidia"): 2}
 

@@ -19,7 +19,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series, host_metrics, reading_metrics
 from accelwatch.schema.reading import Number, Process, Reading, complete
-from accelwatch.schema.snapshot import Owner, is_host, whole_devices
+from accelwatch.schema.snapshot import Owner, is_host, physical_devices
 from accelwatch.schema.wire import decode, encode
 
 
@@ -128,7 +128,7 @@ def test_which_rows_are_devices() -> None:
     assert is_host(host)
     assert not is_host(machines.device(0))
     whole, part = machines.view(0), machines.mig_view(1, 0)
-    assert whole_devices([whole, part]) == [whole]
+    assert physical_devices([whole, part]) == [whole]
 
 
 def test_the_host_has_quantities_of_its_own() -> None:

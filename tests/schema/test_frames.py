@@ -10,7 +10,7 @@ from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.node.sampler.protocol.frames import encode
 from accelwatch.node.sampler.protocol.settings import LetIn
-from accelwatch.node.store.reports import Part
+from accelwatch.node.store.reports import Component
 from accelwatch.schema.compact import Hello
 from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
 from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, framed
@@ -41,7 +41,7 @@ def test_every_end_speaks_these_frames() -> None:
     with pytest.raises(TargetFault) as caught:
         list(FrameReader(len(sent) - 5).feed(sent))
     assert caught.value.reason is Reason.TOO_LARGE
-    order = LetIn(part=Part("amd"))
+    order = LetIn(part=Component("amd"))
     assert list(Splitter(1 << 10).feed(encode(order))) == [msgspec.msgpack.encode(order)]
     assert issubclass(FrameSizeError, WireError)
 

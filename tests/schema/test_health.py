@@ -4,14 +4,14 @@ import pytest
 
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Reading
 
 
 def judged(*series: Series, value: int = 1) -> tuple[Health, tuple[str, ...]]:
     reading = Reading(device_id="x:1", values=dict.fromkeys(series, value))
-    judgement = judge(DeviceState.OK, reading, (), 0.0)
+    judgement = evaluate_health(DeviceState.OK, reading, (), 0.0)
     return judgement.health, judgement.reasons
 
 
@@ -67,4 +67,4 @@ def judge_event(category: Category, age_s: float, *, trusted: bool = True) -> He
     event = ErrorEvent(
         code="xid_79", category=category, time=1000.0, text="", source="nvml", trusted=trusted
     )
-    return judge(DeviceState.OK, Reading(device_id="x:1"), [event], 1000.0 + age_s).health
+    return evaluate_health(DeviceState.OK, Reading(device_id="x:1"), [event], 1000.0 + age_s).health

@@ -28,7 +28,7 @@ from accelwatch.schema.plausible import (
     fits,
     limits,
     oversized,
-    told_of,
+    refusal_text,
 )
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.wire import decode, encode
@@ -240,8 +240,8 @@ def test_every_part_that_is_too_great_is_named() -> None:
 
 def test_a_part_is_compared_with_the_whole_of_its_own_labels() -> None:
     pool = limits(("memory_pool_used_bytes", "bar1"))
-    assert pool.whole == ("memory_pool_size_bytes", "bar1")
-    assert limits(SIZE).whole is None
+    assert pool.total == ("memory_pool_size_bytes", "bar1")
+    assert limits(SIZE).total is None
     assert (pool.low, pool.high) == bounds("memory_pool_used_bytes")
 
 
@@ -276,7 +276,7 @@ def test_a_part_is_compared_with_the_whole_of_its_own_labels() -> None:
 def test_a_refusal_says_the_number_and_what_would_be_believed(
     series: Series, value: object, text: str
 ) -> None:
-    assert told_of(series, value) == text
+    assert refusal_text(series, value) == text
 
 
 @pytest.mark.parametrize(

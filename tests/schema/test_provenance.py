@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.schema.provenance import ORDER, Provenance, said, strongest, weakest
+from accelwatch.schema.provenance import ORDER, Provenance, provenance_text, strongest, weakest
 
 WELL, PLAIN, EXPORTER = Provenance.AUTHENTICATED, Provenance.PLAIN, Provenance.EXPORTER
 STORE, UNKNOWN = Provenance.STORE, Provenance.UNKNOWN
@@ -25,9 +25,9 @@ def test_what_needs_one_of_several_is_as_strong_as_the_strongest() -> None:
 
 @pytest.mark.parametrize("word", ORDER)
 def test_each_class_is_said_in_words(word: Provenance) -> None:
-    assert said(word.value) != word.value
-    assert " " in said(word.value)
+    assert provenance_text(word.value) != word.value
+    assert " " in provenance_text(word.value)
 
 
 def test_a_class_of_a_newer_version_is_said_as_it_is() -> None:
-    assert said("notarised") == "notarised"
+    assert provenance_text("notarised") == "notarised"

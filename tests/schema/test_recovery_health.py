@@ -2,20 +2,20 @@
 
 import pytest
 
-from accelwatch.backend_kit.recovery_action import ACTIONS, OF_DOMAIN, asks_device
+from accelwatch.backend_kit.recovery_action import ACTIONS, OF_DOMAIN, concerns_device
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health, Judgement, judge
+from accelwatch.schema.health import Health, HealthEvaluation, evaluate_health
 from accelwatch.schema.reading import Reading
 
 NAMES = tuple(ACTIONS.values())
 GENERIC = "the driver asks for a reset, reboot or drain"
 
 
-def judged(values: dict[tuple[str, ...], int]) -> Judgement:
-    return judge(DeviceState.OK, Reading(device_id="d", values=values), (), 0.0)
+def judged(values: dict[tuple[str, ...], int]) -> HealthEvaluation:
+    return evaluate_health(DeviceState.OK, Reading(device_id="d", values=values), (), 0.0)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if asks_device(name)])
+@pytest.mark.parametrize("name", [name for name in NAMES if concerns_device(name)])
 def test_each_action_has_words_of_its_own(name: str) -> None:
     found = judged({("recovery_action_info", name): 1, ("reset_required",): 1})
     assert found.health is Health.FAILED
@@ -32,7 +32,7 @@ def test_no_two_actions_have_the_same_words() -> None:
 @pytest.mark.parametrize("name", ["none", OF_DOMAIN])
 def test_what_asks_nothing_of_the_device_is_no_fault_of_it(name: str) -> None:
     found = judged({("recovery_action_info", name): 1, ("reset_required",): 0})
-    assert found == Judgement(Health.OK)
+    assert found == HealthEvaluation(Health.OK)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_what_asks_nothing_of_the_device_is_no_fault_of_it(name: str) -> None:
 def test_an_action_without_a_known_name_is_told_in_general(
     values: dict[tuple[str, ...], int],
 ) -> None:
-    assert judged(values) == Judgement(Health.FAILED, (GENERIC,))
+    assert judged(values) == HealthEvaluation(Health.FAILED, (GENERIC,))

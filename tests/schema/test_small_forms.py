@@ -23,19 +23,19 @@ from accelwatch.schema.context import Backends
 from accelwatch.schema.device import (
     Device,
     DeviceState,
+    is_self_identifying,
     normal_pci_bus_id,
     normal_uuid,
-    same_place,
-    tells_itself,
+    same_address,
 )
+from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.event import severity as severity_of_event
 from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.metrics import Kind, Metric, Series, Tier, nearest
-from accelwatch.schema.moments import moment_or_none, timestamp, unix_seconds
 from accelwatch.schema.packed import WIDTH, pack, unpack
-from accelwatch.schema.plain import parts_of, plain, plain_all
+from accelwatch.schema.plain import entries_of, plain, plain_all
 from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Collected,
@@ -51,7 +51,7 @@ from accelwatch.schema.reading import (
 )
 from accelwatch.schema.series import flatten, nest, path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.schema.standing import severity, standing
+from accelwatch.schema.timestamps import timestamp, timestamp_or_none, unix_seconds
 
 
 def test_moments_are_milliseconds_in_utc() -> None:
@@ -70,11 +70,11 @@ def test_what_is_no_moment_is_refused_and_said() -> None:
 
 @pytest.mark.parametrize("unknown", [None, 0, 0.0, 1e12, float("inf"), float("nan")])
 def test_an_unknown_moment_is_none(unknown: float | None) -> None:
-    assert moment_or_none(unknown) is None
+    assert timestamp_or_none(unknown) is None
 
 
 def test_a_known_moment_is_written() -> None:
-    assert moment_or_none(1.5) == "1970-01-01T00:00:01.500Z"
+    assert timestamp_or_none(1.5) == "1970-01-01T00:00:01.500Z"
 
 
 PATHS: list[tuple[Series, str]] = [
@@ -185,14 +185,14 @@ def test_who_pushes_an_event_says_how_loud_it_is(
 def test_what_a_state_says_of_health(
     state: DeviceState, health: Health, reason: str | None
 ) -> None:
-    judgement = judge(state, Reading(device_id="x"), (), 0.0)
+    judgement = evaluate_health(state, Reading(device_id="x"), (), 0.0)
     assert (judgement.health, judgement.reasons) == (health, (reason,) if reason else ())
 
 
 def test_what_is_wrong_is_said_once_and_a_degraded_state_adds_nothing_to_it() -> None:
     reading = Reading(device_id="x", values={("reset_required",): 1})
     events = [event(Category.BUS), event(Category.BUS), event(Category.OTHER)]
-    judgement = judge(DeviceState.DEGRADED, reading, events, 2.0)
+    judgement = evaluate_health(DeviceState.DEGRADED, reading, events, 2.0)
     assert judgement.health is Health.FAILED
     assert judgement.reasons == (
         "the driver asks for a reset, reboot or drain",
@@ -202,7 +202,7 @@ def test_what_is_wrong_is_said_once_and_a_degraded_state_adds_nothing_to_it() ->
 
 def test_a_lost_device_is_judged_by_that_alone() -> None:
     reading = Reading(device_id="x", values={("reset_required",): 1})
-    judgement = judge(DeviceState.SUSPENDED, reading, [event(Category.BUS)], 2.0)
+    judgement = evaluate_health(DeviceState.SUSPENDED, reading, [event(Category.BUS)], 2.0)
     assert judgement.health is Health.UNKNOWN
 
 
@@ -218,7 +218,7 @@ def test_a_lost_device_is_judged_by_that_alone() -> None:
     ],
 )
 def test_one_word_for_state_and_health(state: str, health: str, word: str) -> None:
-    assert standing(state, health) == word
+    assert effective_state(state, health) == word
 
 
 def test_a_word_that_is_not_known_is_as_bad_as_degraded() -> None:
@@ -321,7 +321,7 @@ def test_a_value_that_has_gone_travels_as_its_nearest_reason(
     assert isinstance(tick, Tick)
     (row,) = tick.devices
     assert row.values == (1.0, letter)
-    assert row.whole == ("l" if ("*",) in absent else "")
+    assert row.device_absence == ("l" if ("*",) in absent else "")
     assert [other for other in others if isinstance(other, Layout)] == []
 
 
@@ -398,20 +398,20 @@ def test_parts_of_a_document_and_back() -> None:
     fault = ErrorEvent(code="c", category=Category.BUS, time=1.5, text="", source="s")
     (item,) = plain_all([fault])
     assert (item["time"], item["text"], item["source"]) == ("1970-01-01T00:00:01.500Z", None, "s")
-    assert parts_of([item], ErrorEvent) == (fault,)
-    assert parts_of([{**item, "time": 1.5, "text": ""}], ErrorEvent) == (fault,)
-    assert parts_of(None, ErrorEvent) == ()
-    assert parts_of([{**item, "time": None}], ErrorEvent)[0].time == 0.0
+    assert entries_of([item], ErrorEvent) == (fault,)
+    assert entries_of([{**item, "time": 1.5, "text": ""}], ErrorEvent) == (fault,)
+    assert entries_of(None, ErrorEvent) == ()
+    assert entries_of([{**item, "time": None}], ErrorEvent)[0].time == 0.0
     process = Process(device_id="d", pid=1)
     assert plain(process)["start_time"] is None
-    assert parts_of([plain(process)], Process) == (process,)
+    assert entries_of([plain(process)], Process) == (process,)
     count = EventCount(code="c", category="bus", total=1, last_time=0.0)
-    assert parts_of([plain(count)], EventCount) == (count,)
+    assert entries_of([plain(count)], EventCount) == (count,)
     with pytest.raises(WireError, match="^not a time: 'soon'$"):
-        parts_of([{**item, "time": "soon"}], ErrorEvent)
+        entries_of([{**item, "time": "soon"}], ErrorEvent)
     for wrong in ([7], [{**item, "code": 7}]):
         with pytest.raises(msgspec.ValidationError, match="Expected"):
-            parts_of(wrong, ErrorEvent)
+            entries_of(wrong, ErrorEvent)
 
 
 @pytest.mark.parametrize(
@@ -446,15 +446,15 @@ def test_uuids_are_compared_without_case_and_prefix() -> None:
 )
 def test_a_place_is_an_address_or_a_name(one: str | None, other: str | None, same: bool) -> None:
     device = Device(id="d", vendor="v", backend="v", index=0, name="v0", pci_bus_id=one)
-    assert same_place(device, msgspec.structs.replace(device, pci_bus_id=other)) is same
+    assert same_address(device, msgspec.structs.replace(device, pci_bus_id=other)) is same
     elsewhere = msgspec.structs.replace(device, pci_bus_id=other, name="v1")
-    assert same_place(device, elsewhere) is (same and one == other)
+    assert same_address(device, elsewhere) is (same and one == other)
 
 
 @pytest.mark.parametrize(("uuid", "serial"), [("u", None), (None, "s"), ("u", "s"), (None, None)])
 def test_a_uuid_or_a_serial_tells_which_device_it_is(uuid: str | None, serial: str | None) -> None:
     device = Device(id="d", vendor="v", backend="v", index=0, name="v0", uuid=uuid, serial=serial)
-    assert tells_itself(device) is bool(uuid or serial)
+    assert is_self_identifying(device) is bool(uuid or serial)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_what_the_driver_says_stands_in_its_parts() -> None:
     gone = lost_view(3)
     error = failure(gone, NVML, "NVML_ERROR_GPU_IS_LOST")
     found = verdict(gone, shot(errors=(error,)))
-    assert found.said == "the GPU has fallen off the bus"
+    assert found.summary == "the GPU has fallen off the bus"
     assert found.remedy == "reboot the node"
     assert found.evidence == "NVML_ERROR_GPU_IS_LOST"
 
@@ -52,7 +52,7 @@ def test_a_driver_that_only_asks_for_something() -> None:
     gone = lost_view(3)
     message = "nvidia-smi: NVML_ERROR_RESET_REQUIRED; reset the GPU, or reboot the node"
     found = verdict(gone, shot(errors=(failure(gone, message, "NVML_ERROR_RESET_REQUIRED"),)))
-    assert found.said == "nvidia-smi: NVML_ERROR_RESET_REQUIRED"
+    assert found.summary == "nvidia-smi: NVML_ERROR_RESET_REQUIRED"
     assert found.remedy == "reset the GPU, or reboot the node"
     assert found.evidence == ""
 
@@ -60,7 +60,7 @@ def test_a_driver_that_only_asks_for_something() -> None:
 def test_an_event_says_more_than_that_it_is_lost() -> None:
     gone = lost_view(3)
     found = verdict(gone, shot(events=(bus_event(gone),)))
-    assert (found.said, found.evidence) == ("GPU has fallen off the bus", "xid_79")
+    assert (found.summary, found.evidence) == ("GPU has fallen off the bus", "xid_79")
     assert found.remedy == REMEDIES["lost"]
 
 
@@ -77,27 +77,27 @@ def test_an_event_says_more_than_that_it_is_lost() -> None:
 def test_other_events_say_nothing_about_it(changes: dict[str, object]) -> None:
     gone = lost_view(3)
     found = verdict(gone, shot(events=(bus_event(gone, **changes),)))
-    assert (found.said, found.evidence) == ("the device is lost", "")
+    assert (found.summary, found.evidence) == ("the device is lost", "")
 
 
 def test_the_latest_event_counts() -> None:
     gone = lost_view(3)
     later = bus_event(gone, time=NOW - 590, text="later", code="xid_95")
     for events in ((bus_event(gone), later), (later, bus_event(gone))):
-        assert verdict(gone, shot(events=events)).said == "later"
+        assert verdict(gone, shot(events=events)).summary == "later"
 
 
 def test_another_device_has_its_own_errors() -> None:
     gone = lost_view(3)
     other = failure(lost_view(4), NVML, "NVML_ERROR_GPU_IS_LOST")
-    assert verdict(gone, shot(errors=(other,))).said == "the device is lost"
+    assert verdict(gone, shot(errors=(other,))).summary == "the device is lost"
 
 
 def test_further_reasons_are_evidence() -> None:
     reasons = ("a memory row remap failed", "xid_95 was reported")
     sick = view(1, health=Health.FAILED, health_reasons=reasons)
     found = verdict(sick, shot())
-    assert (found.said, found.remedy) == (reasons[0], "")
+    assert (found.summary, found.remedy) == (reasons[0], "")
     assert found.evidence == reasons[1]
 
 
@@ -108,7 +108,7 @@ def test_a_device_that_is_well_has_none() -> None:
 @pytest.mark.parametrize("reason", list(Absence))
 def test_what_cannot_be_read_has_words(reason: Absence) -> None:
     silent = view(1, reading=wholly_absent(view(1).device.id, reason), health=Health.UNKNOWN)
-    assert verdict(silent, shot()).said
+    assert verdict(silent, shot()).summary
 
 
 @pytest.mark.parametrize("reason", [Absence.TIMEOUT, Absence.ERROR])
@@ -142,5 +142,5 @@ def test_evidence_does_not_say_the_verdict_again() -> None:
     error = failure(gone, "XID 79: GPU has fallen off the bus")
     event = bus_event(gone, text="GPU has fallen off the bus.")
     found = verdict(gone, shot(errors=(error,), events=(event,)))
-    assert (found.said, found.evidence) == ("GPU has fallen off the bus", "xid_79")
-    assert verdict(gone, shot(errors=(error,))).said == "XID 79: GPU has fallen off the bus"
+    assert (found.summary, found.evidence) == ("GPU has fallen off the bus", "xid_79")
+    assert verdict(gone, shot(errors=(error,))).summary == "XID 79: GPU has fallen off the bus"

@@ -4,13 +4,13 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.store.reports import (
-    BackendFound,
-    CollectorEnded,
+    BackendChanged,
+    CollectorExited,
+    Component,
     EncodedOutcome,
     Failure,
     Heartbeat,
     Outcome,
-    Part,
 )
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -26,7 +26,7 @@ def test_a_backend_that_goes_takes_its_readings_along_but_not_its_devices_health
     node: Node,
 ) -> None:
     node.store.apply(
-        BackendFound(
+        BackendChanged(
             status=BackendStatus(
                 name="nvidia", vendor="nvidia", state=BackendState.UNAVAILABLE, reason="driver_gone"
             )
@@ -45,7 +45,7 @@ def test_a_backend_that_goes_takes_its_readings_along_but_not_its_devices_health
 def test_an_absent_backend_is_not_a_collector_that_is_down() -> None:
     node = Node()
     status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
-    node.store.apply(BackendFound(status=status))
+    node.store.apply(BackendChanged(status=status))
     snapshot = node.store.snapshot()
     assert snapshot.backends == (status,)
     assert ("collector_up", "amd") not in snapshot.own
@@ -68,8 +68,8 @@ def test_cycles_are_counted_by_result(node: Node) -> None:
 
 def test_a_crash_is_down_until_the_next_good_cycle(node: Node) -> None:
     node.cycle()
-    ended = CollectorEnded(
-        code="SIGSEGV", message="died", wall=node.clock.wall(), parts=(Part("nvidia"),)
+    ended = CollectorExited(
+        code="SIGSEGV", message="died", wall=node.clock.wall(), parts=(Component("nvidia"),)
     )
     node.store.apply(ended)
     snapshot = node.store.snapshot()
@@ -85,7 +85,7 @@ def test_a_crash_is_down_until_the_next_good_cycle(node: Node) -> None:
 
 def test_processor_time_of_the_collector_goes_on_after_a_restart(node: Node) -> None:
     node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=1000))
-    node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    node.store.apply(CollectorExited(code="SIGKILL", message="", wall=0.0))
     node.store.apply(Heartbeat(cpu_s=0.5, resident_bytes=900))
     own = node.store.snapshot().own
     assert own["exporter_cpu_seconds_total", "collector"] == 2.5
@@ -105,7 +105,7 @@ def test_quantities_that_cannot_be_read_are_counted_once_a_collector(node: Node)
 def test_what_never_came_is_concluded_with_a_reason() -> None:
     node = Node(one_shot=True)
     status = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.OK)
-    node.store.apply(BackendFound(status=status))
+    node.store.apply(BackendChanged(status=status))
     node.slots(device(0), device(1))
     node.read("n:0", power())
     node.store.conclude(Failure(absence=Absence.TIMEOUT, code="timeout"))
@@ -117,7 +117,7 @@ def test_only_backends_that_have_devices_have_an_interval() -> None:
     node = Node(interval_s=2.5)
     for name, vendor, devices in (("nvidia", "nvidia", 8), ("smi", "nvidia", 8), ("amd", "amd", 0)):
         status = BackendStatus(name=name, vendor=vendor, state=BackendState.OK, devices=devices)
-        node.store.apply(BackendFound(status=status))
+        node.store.apply(BackendChanged(status=status))
     own = node.store.snapshot().own
     intervals = {key: value for key, value in own.items() if "sample_interval" in key[0]}
     assert intervals == {("exporter_sample_interval_seconds", "nvidia"): 2.5}
@@ -143,7 +143,7 @@ def test_a_skipped_cycle_leaves_the_collector_as_it_was(node: Node) -> None:
 def test_every_collector_is_down_when_their_process_ends(node: Node) -> None:
     node.cycle("ok")
     node.cycle("ok", backend="host")
-    node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    node.store.apply(CollectorExited(code="SIGKILL", message="", wall=0.0))
     own = node.store.snapshot().own
     assert (own["collector_up", "nvidia"], own["collector_up", "host"]) == (0, 0)
 
@@ -166,14 +166,14 @@ def test_the_server_says_what_it_uses_and_the_collector_only_while_it_runs(node:
     assert used() == server | collector
     node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=0))
     assert used() == server | {("exporter_cpu_seconds_total", "collector")}
-    node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    node.store.apply(CollectorExited(code="SIGKILL", message="", wall=0.0))
     assert used() == server
 
 
 def test_processor_time_of_every_collector_so_far_is_added_up(node: Node) -> None:
     for cpu_s in (1.0, 2.0):
         node.store.apply(Heartbeat(cpu_s=cpu_s, resident_bytes=1))
-        node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+        node.store.apply(CollectorExited(code="SIGKILL", message="", wall=0.0))
     node.store.apply(Heartbeat(cpu_s=4.0, resident_bytes=1))
     assert node.store.snapshot().own["exporter_cpu_seconds_total", "collector"] == 7.0
 
@@ -190,8 +190,8 @@ def test_quantities_that_are_not_collected_are_not_counted(node: Node) -> None:
     assert ("collector_unavailable_quantities", "nvidia", "not_collected") not in own
 
 
-def crash(node: Node, *parts: Part) -> CollectorEnded:
-    ended = CollectorEnded(code="SIGSEGV", message="died", wall=node.clock.wall(), parts=parts)
+def crash(node: Node, *parts: Component) -> CollectorExited:
+    ended = CollectorExited(code="SIGSEGV", message="died", wall=node.clock.wall(), parts=parts)
     node.store.apply(ended)
     return ended
 
@@ -202,7 +202,7 @@ def codes(node: Node) -> list[str]:
 
 def test_a_crash_while_one_device_was_read_is_an_event_of_that_device(node: Node) -> None:
     node.slots(device(0), device(1))
-    crash(node, Part("nvidia", "n:1"))
+    crash(node, Component("nvidia", "n:1"))
     (event,) = node.store.snapshot().events
     assert (event.device_id, event.text, event.source) == ("n:1", "died", "collector")
     assert event.detail == {"code": "SIGSEGV", "backends": "nvidia"}
@@ -211,12 +211,12 @@ def test_a_crash_while_one_device_was_read_is_an_event_of_that_device(node: Node
 
 def test_a_crash_while_several_were_read_is_an_event_of_the_node(node: Node) -> None:
     node.slots(device(0), device(1))
-    crash(node, Part("nvidia", "n:0"), Part("nvidia", "n:1"))
+    crash(node, Component("nvidia", "n:0"), Component("nvidia", "n:1"))
     assert [event.device_id for event in node.store.snapshot().events] == [""]
 
 
 def test_a_crash_in_a_backend_lasts_until_that_backend_reads_well(node: Node) -> None:
-    crash(node, Part("nvidia"))
+    crash(node, Component("nvidia"))
     for result, backend, still in (
         ("ok", "host", True),
         ("skipped", "nvidia", True),
@@ -228,7 +228,7 @@ def test_a_crash_in_a_backend_lasts_until_that_backend_reads_well(node: Node) ->
 
 
 def test_a_crash_in_devices_alone_lasts_until_the_others_were_read_somehow(node: Node) -> None:
-    crash(node, Part("nvidia", "n:0"))
+    crash(node, Component("nvidia", "n:0"))
     node.cycle("skipped")
     assert codes(node) == ["SIGSEGV"]
     node.cycle("timeout")
@@ -257,7 +257,7 @@ def test_a_backend_that_failed_says_so_on_its_devices_alone(node: Node) -> None:
     failed = BackendStatus(
         name="nvidia", vendor="nvidia", state=BackendState.FAILED, reason="gone", message="no lib"
     )
-    node.store.apply(BackendFound(status=failed))
+    node.store.apply(BackendChanged(status=failed))
     (error,) = node.store.snapshot().errors
     assert (error.device_id, error.code, error.absence, error.message) == (
         "n:0",
@@ -273,7 +273,7 @@ def test_a_single_reading_outlives_its_backend() -> None:
     node.slots(device(0), device(1))
     node.read("n:0", power())
     failed = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.FAILED, reason="gone")
-    node.store.apply(BackendFound(status=failed))
+    node.store.apply(BackendChanged(status=failed))
     assert node.view("n:0").state is DeviceState.OK
     assert node.view("n:1").reading.absent == {("*",): Absence.ERROR}
 
@@ -281,7 +281,7 @@ def test_a_single_reading_outlives_its_backend() -> None:
 def test_backends_are_told_by_name(node: Node) -> None:
     for name in ("nvidia", "amd"):
         status = BackendStatus(name=name, vendor=name, state=BackendState.OK)
-        node.store.apply(BackendFound(status=status))
+        node.store.apply(BackendChanged(status=status))
     assert [status.name for status in node.store.snapshot().backends] == ["amd", "nvidia"]
 
 
@@ -300,7 +300,7 @@ def test_what_collectors_used_is_summed_up_over_another_pace_and_none_is_down(no
     node.cycle()
     node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=1))
     node.store.pace(5.0, 1.0)
-    node.store.apply(BackendFound(status=_OK))
+    node.store.apply(BackendChanged(status=_OK))
     assert node.store.snapshot().own["exporter_sample_interval_seconds", "nvidia"] == 5.0
     node.store.pace(1.0, 1.0)
     node.store.apply(Heartbeat(cpu_s=0.5, resident_bytes=1))

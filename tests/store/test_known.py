@@ -10,8 +10,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import SystemClock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.stores import store_for
-from accelwatch.node.store.known import Known, KnownDevices
-from accelwatch.node.store.known_file import KnownFile
+from accelwatch.node.store.identities import CachedIdentity, IdentityCache
+from accelwatch.node.store.identity_file import IdentityFile
 from accelwatch.node.store.reports import Identified, Slots
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from store.reporting import Node, device, power
@@ -49,7 +49,7 @@ def part(whole: Device) -> Device:
 
 def begun(folder: Path, *devices: Device) -> Node:
     """A process that keeps what it knows in the folder, and has found these."""
-    node = Node(known_file=KnownFile(folder))
+    node = Node(identity_file=IdentityFile(folder))
     _begun.append(node)
     node.slots(*devices)
     return node
@@ -206,28 +206,28 @@ def test_who_was_never_seen_there_stays_as_found(tmp_path: Path, before: Device)
 
 
 def test_an_address_counts_for_more_than_a_name() -> None:
-    known = KnownDevices([Known("nvidia", (told(4, pci_bus_id=PCI),))])
-    (one,) = known.at_place_of("nvidia", found(5, pci_bus_id=PCI))
+    known = IdentityCache([CachedIdentity("nvidia", (told(4, pci_bus_id=PCI),))])
+    (one,) = known.devices_at("nvidia", found(5, pci_bus_id=PCI))
     assert (one.id, one.name) == ("nvidia:GPU-4", "nvidia5")
 
 
 @pytest.mark.parametrize("says", [{"uuid": "GPU-9"}, {"serial": "9"}])
 def test_a_device_that_tells_who_it_is_is_believed(says: dict[str, Any]) -> None:
-    known = KnownDevices([Known("nvidia", (told(),))])
-    assert known.at_place_of("nvidia", found(**says)) == ()
+    known = IdentityCache([CachedIdentity("nvidia", (told(),))])
+    assert known.devices_at("nvidia", found(**says)) == ()
 
 
 def test_backends_know_their_own_devices_only() -> None:
-    known = KnownDevices([Known("nvidia", (told(),))])
-    assert known.at_place_of("jetson", found()) == ()
+    known = IdentityCache([CachedIdentity("nvidia", (told(),))])
+    assert known.devices_at("jetson", found()) == ()
 
 
 def after(*tells: Device) -> tuple[list[str], int]:
     """Who is known after devices told who they are, and how often that was another."""
-    kept: list[tuple[Known, ...]] = []
-    known = KnownDevices(keep=kept.append)
+    kept: list[tuple[CachedIdentity, ...]] = []
+    known = IdentityCache(keep=kept.append)
     for one in tells:
-        known.tell("nvidia", (one,))
+        known.store("nvidia", (one,))
     return [one.devices[0].id for one in (kept or [()])[-1]], len(kept)
 
 
@@ -252,9 +252,9 @@ def test_a_place_has_one_device_and_a_device_one_place(
 
 
 def test_the_same_place_of_another_backend_is_another_place() -> None:
-    kept: list[tuple[Known, ...]] = []
-    known = KnownDevices([Known("jetson", (told(),))], kept.append)
-    known.tell("nvidia", (told(),))
+    kept: list[tuple[CachedIdentity, ...]] = []
+    known = IdentityCache([CachedIdentity("jetson", (told(),))], kept.append)
+    known.store("nvidia", (told(),))
     assert [one.backend for one in kept[-1]] == ["jetson", "nvidia"]
 
 
@@ -277,7 +277,7 @@ def test_a_damaged_file_is_set_aside(
 
 def test_an_entry_without_a_device_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"format":1,"devices":[{"backend":"nvidia","devices":[]}]}')
-    assert KnownFile(tmp_path).load() == ()
+    assert IdentityFile(tmp_path).load() == ()
 
 
 @pytest.mark.parametrize(("one_shot", "kept"), [(False, True), (True, False)])

@@ -141,20 +141,20 @@ def test_listeners_hear_of_completed_cycles_until_they_leave(node: Node) -> None
 
 
 def test_how_a_node_stands_changes_with_states_and_events_and_not_with_values(node: Node) -> None:
-    standing = node.store.standing()
+    standing = node.store.state_key()
     node.read("n:0", power(watts=301.0))
     node.cycle()
-    assert node.store.standing() == standing
+    assert node.store.state_key() == standing
     node.failed("n:0", Absence.TIMEOUT)
-    hung = node.store.standing()
+    hung = node.store.state_key()
     assert hung != standing
     for subject in ("", "0000:ff:00.0"):  # at once, and when its device is known
-        before = node.store.standing()
+        before = node.store.state_key()
         event = ErrorEvent(
             code="xid_79", category=Category.BUS, time=1.0, text="", source="x", subject=subject
         )
         node.store.apply(Events(backend="x", events=(event,)))
-        assert node.store.standing() != before
+        assert node.store.state_key() != before
 
 
 def test_the_package_has_no_other_name_than_its_store() -> None:

@@ -14,7 +14,7 @@ from accelwatch.cli.startup.app import build
 from accelwatch.cli.table_lines import Style
 from accelwatch.node.topology.adapters import adapters
 from accelwatch.node.topology.matrix import Topology, topology
-from accelwatch.node.topology.pci_places import PciPlace, pci_place
+from accelwatch.node.topology.pci_paths import PciPath, pci_path
 from accelwatch.node.topology.relations import pci_relation
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import DeviceView, Snapshot
@@ -95,7 +95,7 @@ def test_pcie_distance_below_one_host_bridge(bus: Bus, one: str, other: str, wor
     bus.put(A, one, numa=0)
     bus.put(B, other, numa=1)
 
-    assert pci_relation(pci_place(bus.root, A), pci_place(bus.root, B)) == word
+    assert pci_relation(pci_path(bus.root, A), pci_path(bus.root, B)) == word
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_pcie_distance_between_host_bridges_is_that_of_numa_nodes(
     bus.put(A, "pci0000:00/0000:00:01.0", numa=one)
     bus.put(B, "pci0000:80/0000:80:01.0", numa=other)
 
-    assert pci_relation(pci_place(bus.root, A), pci_place(bus.root, B)) == word
+    assert pci_relation(pci_path(bus.root, A), pci_path(bus.root, B)) == word
 
 
 def test_a_place_has_bridges_node_and_processors(bus: Bus) -> None:
     bus.put(A, "pci0000:00/0000:00:01.0", numa=1, cpus="0-31,64-95")
 
-    assert pci_place(bus.root, A) == PciPlace(
+    assert pci_path(bus.root, A) == PciPath(
         host_bridge="pci0000:00", bridges=("0000:00:01.0",), numa_node=1, cpus="0-31,64-95"
     )
 
@@ -122,7 +122,7 @@ def test_a_place_has_bridges_node_and_processors(bus: Bus) -> None:
 def test_what_is_behind_a_vmd_bridge_has_the_nearest_root(bus: Bus) -> None:
     bus.put(A, "pci0000:80/0000:80:05.5/pci10000:e0/10000:e0:06.0")
 
-    place = pci_place(bus.root, A)
+    place = pci_path(bus.root, A)
     assert place is not None
     assert (place.host_bridge, place.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
 
@@ -130,7 +130,7 @@ def test_what_is_behind_a_vmd_bridge_has_the_nearest_root(bus: Bus) -> None:
 def test_garbage_in_place_of_processors_is_nothing(bus: Bus) -> None:
     bus.put(A, "pci0000:00", cpus="all of them")
 
-    place = pci_place(bus.root, A)
+    place = pci_path(bus.root, A)
     assert place is not None
     assert place.cpus == ""
 
@@ -139,10 +139,10 @@ def test_what_sysfs_does_not_show_is_not_known(bus: Bus) -> None:
     bus.put(A, "pci0000:00")
     bus.put(B, "platform/soc")
 
-    assert pci_place(bus.root, "0000:99:00.0") is None
-    assert pci_place(bus.root, B) is None
-    assert pci_relation(pci_place(bus.root, A), None) == "?"
-    assert pci_relation(None, pci_place(bus.root, A)) == "?"
+    assert pci_path(bus.root, "0000:99:00.0") is None
+    assert pci_path(bus.root, B) is None
+    assert pci_relation(pci_path(bus.root, A), None) == "?"
+    assert pci_relation(None, pci_path(bus.root, A)) == "?"
 
 
 def test_a_loop_of_links_is_no_place(bus: Bus) -> None:
@@ -150,7 +150,7 @@ def test_a_loop_of_links_is_no_place(bus: Bus) -> None:
     folder.mkdir(parents=True)
     (folder / A).symlink_to(folder / A)
 
-    assert pci_place(bus.root, A) is None
+    assert pci_path(bus.root, A) is None
 
 
 def test_adapters_are_named_as_collective_libraries_name_them(bus: Bus) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import SUFFIX, Frozen
-from accelwatch.archive.blackbox.places import Box, boxes
+from accelwatch.archive.blackbox.locations import Box, boxes
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.local.changes import Change
-from accelwatch.tui.views.moment_page import MomentPage
+from accelwatch.tui.views.excerpt_page import ExcerptPage
 from dashboards import GUARD_S, FedSource, Stage, board_of, lost, node, running
 from fleets import FleetStage
 from fleets import on as on_fleet
@@ -106,8 +106,8 @@ def test_enter_on_an_event_opens_the_file_that_has_it(folder: Path) -> None:
     on(check, lambda: boxes([folder]), (-105, -95, -80, -30))
 
 
-def page_of(name: str, *files: tuple[str, float]) -> MomentPage:
-    page = MomentPage(f"id-of-{name}", name)
+def page_of(name: str, *files: tuple[str, float]) -> ExcerptPage:
+    page = ExcerptPage(f"id-of-{name}", name)
     frozen = [
         Frozen(path=Path(f"{device}-{at}"), time=NOW + at, device=device, reason="lost", bytes=1)
         for device, at in files
@@ -117,7 +117,7 @@ def page_of(name: str, *files: tuple[str, float]) -> MomentPage:
 
 
 def change_of(name: str) -> Change:
-    return Change(key=name, word="lost", began=NOW, device_id=f"id-of-{name}", name=name)
+    return Change(key=name, label="lost", started_at=NOW, device_id=f"id-of-{name}", name=name)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_change_is_in_a_file_that_its_device_or_the_machine_froze_then(
 ) -> None:
     page = page_of("nvidia3", (device, at))
     assert page.choose(change_of("nvidia3")) is fits
-    assert (page.wanted is not None) is fits
+    assert (page.requested is not None) is fits
 
 
 def test_the_file_of_a_device_is_known_by_how_its_name_is_written_there() -> None:

@@ -33,7 +33,12 @@ def at(second: float, shot: Snapshot, since: float | None = None) -> Snapshot:
 
 def shown(changes: list[Change]) -> list[tuple[str, str, float, float | None]]:
     return [
-        (one.name, one.word, one.began - NOW, None if one.ended is None else one.ended - NOW)
+        (
+            one.name,
+            one.label,
+            one.started_at - NOW,
+            None if one.ended_at is None else one.ended_at - NOW,
+        )
         for one in changes
     ]
 
@@ -98,7 +103,7 @@ def test_what_is_said_of_a_state_is_renewed_while_it_goes_on() -> None:
     out = msgspec.structs.replace(hung(1), health_reasons=("driver call stuck",))
     changes.record(at(2, node(2, d1=out), since=0))
     (one,) = changes.rows()
-    assert (one.text, one.began, one.key) == (
+    assert (one.text, one.started_at, one.key) == (
         "driver call stuck",
         NOW,
         rows[0].key,
@@ -112,7 +117,7 @@ def test_what_goes_on_stands_first_the_worst_of_it_at_the_top() -> None:
     changes.record(at(1, node(4)))
     changes.record(at(2, node(4, d1=lost(1))))
     changes.record(at(3, node(4, d1=lost(1), d2=degraded)))
-    assert [(one.name, one.goes_on) for one in changes.rows()] == [
+    assert [(one.name, one.is_ongoing) for one in changes.rows()] == [
         ("nvidia1", True),
         ("nvidia2", True),
         ("nvidia0", False),
@@ -136,7 +141,7 @@ def test_an_event_is_one_change_however_often_it_is_told() -> None:
         shot = msgspec.structs.replace(at(second, node(4)), events=(event(-5),))
         changes.record(shot)
     (one,) = changes.rows()
-    assert (one.name, one.word, one.event, one.severity) == ("nvidia1", "xid_79", True, "critical")
+    assert (one.name, one.label, one.event, one.severity) == ("nvidia1", "xid_79", True, "critical")
     changes.clear()
     assert changes.rows() == []
 
@@ -146,7 +151,7 @@ def test_no_more_is_remembered_than_can_be_looked_at() -> None:
     for second in range(1100):
         changes.record(msgspec.structs.replace(at(second, node(1)), events=(event(second),)))
     assert len(changes.rows()) == 1000
-    assert changes.rows()[0].began == NOW + 1099
+    assert changes.rows()[0].started_at == NOW + 1099
 
 
 def told(
@@ -177,18 +182,20 @@ def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
         told(5, "node_down", 200, device=""),
     )
     rows = FleetChanges().rows(fleet_view(events=events))
-    assert [(one.node, one.word, one.goes_on, one.event) for one in rows] == [
+    assert [(one.node, one.label, one.is_ongoing, one.event) for one in rows] == [
         ("n7", "down", True, False),
         ("n8", "lost", True, False),
         ("n7", "xid_79", False, True),
         ("n7", "lost", False, False),
     ]
-    assert rows[3].ended == NOW + 153
+    assert rows[3].ended_at == NOW + 153
 
 
 def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
     events = (told(1, "device_unresponsive", 0), told(2, "device_lost", 60))
-    assert [(one.word, one.ended) for one in FleetChanges().rows(fleet_view(events=events))] == [
+    assert [
+        (one.label, one.ended_at) for one in FleetChanges().rows(fleet_view(events=events))
+    ] == [
         ("lost", None),
         ("hung", NOW + 60),
     ]
@@ -196,7 +203,7 @@ def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
 
 def test_an_end_whose_beginning_nobody_told_stands_alone() -> None:
     (one,) = FleetChanges().rows(fleet_view(events=(told(1, "device_recovered", 5),)))
-    assert (one.word, one.event) == ("back", True)
+    assert (one.label, one.event) == ("back", True)
 
 
 def test_the_same_events_are_worked_out_once() -> None:
@@ -277,7 +284,7 @@ def test_what_is_over_asks_for_nothing() -> None:
 def test_what_to_do_about_a_state_is_told_of_a_fleet_too() -> None:
     view = msgspec.structs.replace(fleet_view(2, 2), events=[told(1, "device_lost", 5)])
     (one, *_) = FleetChanges().rows(view)
-    assert (one.word, one.remedy) == ("lost", "drain the node and reboot it")
+    assert (one.label, one.remedy) == ("lost", "drain the node and reboot it")
 
 
 def hung_in_fleet(health: str, *events: FleetEvent) -> FleetView:
@@ -301,7 +308,7 @@ def test_jobs_are_killed_only_where_the_device_is_at_fault(
     health: str, remedy: str, events: tuple[FleetEvent, ...]
 ) -> None:
     (row,) = FleetChanges().rows(hung_in_fleet(health, *events))
-    assert (row.word, row.goes_on, row.remedy) == ("hung", True, remedy)
+    assert (row.label, row.is_ongoing, row.remedy) == ("hung", True, remedy)
 
 
 def test_the_remedy_follows_the_health_while_the_events_stay_the_same() -> None:
@@ -314,7 +321,7 @@ def test_the_remedy_follows_the_health_while_the_events_stay_the_same() -> None:
 def test_of_a_hung_device_that_is_not_in_view_nobody_kills_jobs() -> None:
     view = msgspec.structs.replace(hung_in_fleet("failed", HUNG), devices=())
     (row,) = FleetChanges().rows(view)
-    assert (row.word, row.remedy) == ("hung", "")
+    assert (row.label, row.remedy) == ("hung", "")
 
 
 @pytest.mark.parametrize("remedy", [CHECK_COLLECTION, REMEDIES["unresponsive"]])

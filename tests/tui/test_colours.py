@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from rich.color import Color
 
-from accelwatch.tui.drawing.looks import Looks, looks_for
+from accelwatch.tui.drawing.appearance import Appearance, appearance_for
 from accelwatch.tui.drawing.palettes import PALETTES, Palette
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
@@ -43,7 +43,7 @@ def test_a_machine_is_shown_without_colours(
 ) -> None:
     for variable, value in environ.items():
         monkeypatch.setenv(variable, value)
-    looks = looks_for(environ, utf8=True, ascii_only=False)
+    looks = appearance_for(environ, utf8=True, ascii_only=False)
 
     async def go() -> None:
         source = FedSource(node(8, d3=lost(3), d5=hung(5)))
@@ -59,7 +59,7 @@ def test_a_fleet_is_shown_without_colours(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def go() -> None:
-        board = Board(Preferences(), Looks(colourless=True))
+        board = Board(Preferences(), Appearance(colourless=True))
         async with following(FedFleet(fleet_view(12, faults=FAULTS)), board=board) as stage:
             for key in ("E", "m", "s"):
                 await stage.press(key)

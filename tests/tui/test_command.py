@@ -111,7 +111,7 @@ def test_a_recording_is_played_and_its_files_are_let_go(
     assert run_dashboard(replay=str(path), loop=True, theme="light", readonly=True) == 0
     source = shown[0].source
     assert isinstance(source, ReplaySource)
-    assert source.place == (1, 5)
+    assert source.position == (1, 5)
     assert source.loop
     assert shown[0].readonly
     assert shown[0].board.preferences.theme == "light"
@@ -196,7 +196,7 @@ def test_garbage_is_collected_once_it_is_loaded(
     collecting: bool, shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frozen: list[str] = []
-    monkeypatch.setattr(LiveSource, "begin", lambda self: None)
+    monkeypatch.setattr(LiveSource, "start", lambda self: None)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append("frozen"))
     usual = gc.get_threshold()
     try:
@@ -233,7 +233,7 @@ def test_a_collector_is_begun_at_once_where_this_machine_is_shown(
     monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
     monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
     monkeypatch.setattr(
-        "accelwatch.node.sampler.early.begin", lambda *, lasting=False: kinds.append(lasting)
+        "accelwatch.node.sampler.early.start", lambda *, lasting=False: kinds.append(lasting)
     )
     main()
     assert kinds == [True] * begun
@@ -243,7 +243,7 @@ def test_a_shown_machine_is_read_from_the_start(
     shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(LiveSource, "begin", lambda self: begun.append("begun"))
+    monkeypatch.setattr(LiveSource, "start", lambda self: begun.append("begun"))
     monkeypatch.setattr(LiveSource, "close", lambda self: begun.append("closed"))
     assert run_dashboard() == 0
     assert begun == ["begun", "closed"]
@@ -258,7 +258,7 @@ def test_the_dashboard_reads_the_machine_that_it_is_told(
     def begin(source: LiveSource) -> None:
         begun.append((source.settings, source.local))
 
-    monkeypatch.setattr(LiveSource, "begin", begin)
+    monkeypatch.setattr(LiveSource, "start", begin)
     app = typer.Typer()
     app.command()(dashboard_command)
     words = ["--root", str(tmp_path), "--backend", "amd,intel", "--collect", "links"]
@@ -291,7 +291,7 @@ def test_the_host_is_read_unless_it_is_not_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun: list[CollectSettings] = []
-    monkeypatch.setattr(LiveSource, "begin", lambda self: begun.append(self.settings))
+    monkeypatch.setattr(LiveSource, "start", lambda self: begun.append(self.settings))
     app = typer.Typer()
     app.command()(dashboard_command)
 

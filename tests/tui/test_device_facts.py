@@ -10,7 +10,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.local import device_facts, device_tiles
-from accelwatch.tui.local.quantity_words import words
+from accelwatch.tui.local.quantity_names import quantity_name
 from dashboards import texts
 from machines import lost_view, snapshot, view
 
@@ -25,7 +25,7 @@ def section_of(series: Series) -> str:
     title = ""
     for line in device_facts.lines(shown, snapshot(shown), 120, ASCII):
         title = next((text for text, role in line if role == "title"), title)
-        if any(words(series) in text for text, _ in line):
+        if any(quantity_name(series) in text for text, _ in line):
             return title
     return "not listed"
 
@@ -112,7 +112,7 @@ def test_of_a_lost_device_everything_is_gone_in_one_line() -> None:
     ],
 )
 def test_quantities_are_called_by_words(series: Series, said: str) -> None:
-    assert words(series) == said
+    assert quantity_name(series) == said
 
 
 @pytest.mark.parametrize("one", [view(0), lost_view(3)])

@@ -8,17 +8,17 @@ from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
-from accelwatch.tui.fleet.node_view import Heard
+from accelwatch.tui.fleet.node_view import NodeStatus
 from accelwatch.tui.views import doctor_lines
 from dashboards import lost, node, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 from machines import NOW
 
 REFUSED = Target(Fault("connect", "cannot connect: connection refused"))
-DOWN = Heard(node="n003", state="down", age_s=340.0)
+DOWN = NodeStatus(node="n003", state="down", age_s=340.0)
 
 
-def shown(shot: Snapshot, heard: Heard | None) -> str:
+def shown(shot: Snapshot, heard: NodeStatus | None) -> str:
     return texts(doctor_lines.lines(shot, 100, UNICODE, heard))
 
 
@@ -46,7 +46,7 @@ def test_the_same_reason_is_not_told_for_each_device() -> None:
 
 
 def test_a_node_that_never_answered_says_so() -> None:
-    heard = Heard(node="n003", state="never", age_s=None)
+    heard = NodeStatus(node="n003", state="never", age_s=None)
     text = shown(silent(None, REFUSED, state="never"), heard)
     assert "n003 has never answered" in text.splitlines()[0]
     assert "see that the node is on" in text
@@ -60,7 +60,7 @@ def test_a_node_that_is_heard_is_told_as_before() -> None:
 
 
 def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
-    text = shown(node(2), Heard(node="n001", state="stale", age_s=20.0))
+    text = shown(node(2), NodeStatus(node="n001", state="stale", age_s=20.0))
     assert "n001 is stale, last heard 20 s ago" in text
     assert "the hub can reach it" in text
 

@@ -136,6 +136,6 @@ def test_in_a_recording_enter_goes_to_the_moment() -> None:
             source.seek(NOW + 16)
             await stage.press("enter")
             assert stage.screen_name == "device"
-            assert source.place == (11, 30)
+            assert source.position == (11, 30)
 
     asyncio.run(go())

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import ExpressionError, UsageError
-from accelwatch.fleet.picture.moments import moment_of
+from accelwatch.fleet.picture.time_parsing import parse_time
 from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local import filters, signals
@@ -159,11 +159,11 @@ FIRST = 1_800_000_000.0
     [("+5m", 1300), ("-30s", 970), ("50%", 1800), ("0%", 0), ("08:10", 600), ("08:10:05", 605)],
 )
 def test_moments(text: str, offset: float) -> None:
-    found = moment_of(text, FIRST, FIRST + 1000, FIRST + 3600)
+    found = parse_time(text, FIRST, FIRST + 1000, FIRST + 3600)
     assert found == pytest.approx(FIRST + offset, abs=1.0)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "25:00", "+", "x%", "1:2:3:4"])
 def test_what_is_no_moment_is_told(text: str) -> None:
     with pytest.raises(UsageError):
-        moment_of(text, FIRST, FIRST, FIRST + 10)
+        parse_time(text, FIRST, FIRST, FIRST + 10)

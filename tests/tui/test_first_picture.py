@@ -18,7 +18,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.pen import system_of
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.first_picture import first_picture, picture
@@ -72,13 +72,13 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSour
     for name, value in scenario.environment().items():
         monkeypatch.setenv(name, value)
     live = LiveSource(CollectSettings(interval_s=0.25, timeout_s=30.0, backends=("nvidia",)))
-    live.begin()
+    live.start()
     yield live
     live.close()
 
 
 def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: LiveSource) -> None:
-    board = Board(Preferences(), Looks())
+    board = Board(Preferences(), Appearance())
     with first_picture(board, source, terminal.descriptor):
         terminal.until(b"\x1b[?1049h", b"local", b"nvidia0", b"nvidia3", b"%")
     assert [view.device.name for view in board.devices] == [f"nvidia{n}" for n in range(4)]
@@ -89,7 +89,7 @@ def test_the_first_readings_wait_for_no_others(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.tui.first_picture._GATHER_S", LONG_S)
-    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+    with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia0", b"nvidia3", b"%")
 
 
@@ -97,9 +97,9 @@ def test_nothing_is_loaded_before_the_first_readings_are_shown(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", LONG_S)
-    board = Board(Preferences(), Looks())
+    board = Board(Preferences(), Appearance())
     with first_picture(board, source, terminal.descriptor):
-        assert source.told
+        assert source.all_reported
         assert [view.state.value for view in board.devices] == ["ok"] * 4
 
 
@@ -107,15 +107,15 @@ def test_a_driver_that_takes_long_is_not_waited_for(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", 0.0)
-    monkeypatch.setattr(LiveSource, "told", False)
-    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+    monkeypatch.setattr(LiveSource, "all_reported", False)
+    with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia3", b"%")
 
 
 def test_reports_of_later_are_drawn_together(terminal: Terminal, source: LiveSource) -> None:
-    while not source.told:
+    while not source.all_reported:
         source.receive()
-    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+    with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia3", b"%")
         terminal.output = b""
         terminal.until(b"nvidia0", b"nvidia3", b"%")
@@ -126,7 +126,7 @@ def test_a_terminal_that_does_not_know_its_size_is_a_usual_one(
     terminal: Terminal, source: LiveSource, size: tuple[int, int]
 ) -> None:
     terminal.resize(os.terminal_size(size))
-    with first_picture(Board(Preferences(), Looks()), source, terminal.descriptor):
+    with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia0", b"nvidia3")
 
 
@@ -140,7 +140,7 @@ def test_it_gets_its_turn_soon_only_while_it_draws(terminal: Terminal, source: L
 def test_an_error_gives_the_terminal_back(terminal: Terminal, source: LiveSource) -> None:
     with (
         pytest.raises(ImportError),
-        first_picture(Board(Preferences(), Looks()), source, terminal.descriptor),
+        first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor),
     ):
         raise ImportError("textual")
     terminal.until(b"\x1b[?1049l")
@@ -170,7 +170,7 @@ def test_nobody_is_stopped_behind_a_picture(terminal: Terminal, source: LiveSour
 
 def test_a_collector_that_does_not_start_holds_nobody_up(terminal: Terminal) -> None:
     with first_picture(
-        Board(Preferences(), Looks()), LiveSource(CollectSettings()), terminal.descriptor
+        Board(Preferences(), Appearance()), LiveSource(CollectSettings()), terminal.descriptor
     ):
         terminal.until(b"accelwatch")
 

@@ -11,7 +11,7 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past
 from accelwatch.fleet.picture.ordering import SORTS, ordered
-from accelwatch.fleet.picture.standings import standings
+from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
@@ -25,7 +25,7 @@ from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.grid import Grid
-from accelwatch.tui.fleet.node_view import Heard, aged
+from accelwatch.tui.fleet.node_view import NodeStatus, aged
 from accelwatch.tui.fleet_controller import rows_of
 from dashboards import lost
 from dashboards import node as machine
@@ -49,7 +49,7 @@ def names(board: FleetBoard) -> list[str]:
 def test_a_node_is_counted_up_from_its_devices() -> None:
     view = fleet_view(1)
     row = board_for(view).rows[0]
-    assert (row.whole, row.bad, row.severity) == (8, 0, 0)
+    assert (row.total, row.bad, row.severity) == (8, 0, 0)
     assert row.load_ratio == pytest.approx(sum(now.values[0] or 0 for now in view.devices) / 8)
     assert row.power == pytest.approx(sum(now.values[3] or 0 for now in view.devices))
     assert row.hottest == max(now.values[4] or 0 for now in view.devices)
@@ -99,13 +99,13 @@ def test_values_of_silent_nodes_count_for_no_group() -> None:
     board = board_for(fleet_view(3, faults=faults), fleet_group="rack")
     whole = board_for(fleet_view(3)).rows[2]
     assert board.groups[0].power == pytest.approx(whole.power)
-    assert board.groups[0].whole == 24
+    assert board.groups[0].total == 24
     assert board.groups[0].bad == 16
 
 
 def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
     view = fleet_view(1, 1)
-    parent = view.places[0]
+    parent = view.slots[0]
     assert parent is not None
     halves = [
         msgspec.structs.replace(
@@ -115,8 +115,8 @@ def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
     ]
     values = (0.5, GIB, 40 * GIB, None, None, None, None)
     parts = [DeviceNow(n, "ok", "ok", 0.1, values) for n in (1, 2)]
-    split = msgspec.structs.replace(view, places=[parent, *halves], devices=[*view.devices, *parts])
-    assert board_for(split).rows[0].whole == 1
+    split = msgspec.structs.replace(view, slots=[parent, *halves], devices=[*view.devices, *parts])
+    assert board_for(split).rows[0].total == 1
     by_user = board_for(split, fleet_group="user")
     assert {row.group: row.used for row in by_user.groups} == {"ada": GIB, "grace": GIB}
 
@@ -124,14 +124,12 @@ def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
 def test_without_the_label_partition_it_is_the_queue() -> None:
     assert "<batch>" in names(board_for(fleet_view(4), fleet_group="partition"))
     view = fleet_view(1)
-    place = view.places[0]
+    place = view.slots[0]
     assert place is not None
     labelled = [
-        msgspec.structs.replace(one, labels={"partition": "gpu"}) for one in view.places if one
+        msgspec.structs.replace(one, labels={"partition": "gpu"}) for one in view.slots if one
     ]
-    view = msgspec.structs.replace(
-        view, places=labelled, node_labels={"n001": {"partition": "gpu"}}
-    )
+    view = msgspec.structs.replace(view, slots=labelled, node_labels={"n001": {"partition": "gpu"}})
     assert names(board_for(view, fleet_group="partition")) == ["<gpu>"]
 
 
@@ -239,7 +237,7 @@ def test_every_light_is_found_where_it_is_drawn(
     devices = [
         now
         for now in whole.devices
-        if (place := whole.places[now.slot]) is not None and place.index < names[place.node]
+        if (place := whole.slots[now.slot]) is not None and place.index < names[place.node]
     ]
     board = board_for(msgspec.structs.replace(whole, devices=devices))
     grid = Grid(board.rows, (), width, height)
@@ -274,12 +272,12 @@ def test_events_of_the_last_hour_are_counted() -> None:
 
 def test_a_silent_nodes_devices_have_no_values_and_lost_ones_stay_lost() -> None:
     shot = machine(3, d1=lost(1))
-    heard = Heard(node="n001", state="down", age_s=90.0)
+    heard = NodeStatus(node="n001", state="down", age_s=90.0)
     shown: tuple[DeviceView, ...] = aged(shot, heard).devices
-    assert [fmt.state_word(view) for view in shown] == ["stale", "lost", "stale"]
+    assert [fmt.status_text(view) for view in shown] == ["stale", "lost", "stale"]
     assert shown[0].reading.values == {}
     assert shown[0].state_since == shot.time - 90
-    assert aged(shot, Heard(node="n001", state="slow", age_s=4.0)) is shot
+    assert aged(shot, NodeStatus(node="n001", state="slow", age_s=4.0)) is shot
 
 
 def test_history_of_the_hub_becomes_readings() -> None:
@@ -299,7 +297,7 @@ def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -
     whole = fleet_view(12, faults={**FAULTS, "n004/6": "degraded", "n004/6!": "failed"})
     kept = [now for now in whole.devices if not held or now.state == "lost"]
     board = board_for(msgspec.structs.replace(whole, devices=kept, filter=held))
-    told = {word: count for word, count in board.standings.items() if count}
+    told = {word: count for word, count in board.status_counts.items() if count}
     assert told["failed"] == 2
     assert told["degraded"] == 1
     assert told["lost"] == 2
@@ -321,6 +319,6 @@ def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -
 def test_sums_of_any_hub_are_told_as_standings(
     devices: dict[str, int], health: dict[str, int], told: dict[str, int]
 ) -> None:
-    found = standings(devices, health)
+    found = state_counts(devices, health)
     assert {word: found[word] for word in told} == told
     assert sum(found.values()) == sum(devices.values())

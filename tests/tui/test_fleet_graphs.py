@@ -10,7 +10,7 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views import fleet_graphs
-from accelwatch.tui.views.fleet_graphs import enough, lines, since_known
+from accelwatch.tui.views.fleet_graphs import enough, lines, since_first_value
 from dashboards import board_of, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, hour, on
 from machines import NOW
@@ -188,12 +188,12 @@ def test_a_young_hour_is_drawn_from_its_first_value_over_the_whole_width(
     shown = [plain(line) for line in drawn]
     assert axis.split() == shown[-1].split()[: len(axis.split())]
     assert shown[-2].count("\u28ff") > 20
-    assert since_known(young(steps)).values["power_watts"] == [100.0] * steps
+    assert since_first_value(young(steps)).values["power_watts"] == [100.0] * steps
 
 
 def test_the_past_of_one_quantity_that_began_later_keeps_its_place() -> None:
     past = Past(step_s=60, end=NOW, values={"a": [None, None, 1.0, 2.0], "b": [None, 3.0]})
-    assert since_known(past).values == {"a": [1.0, 2.0], "b": [None, 3.0]}
+    assert since_first_value(past).values == {"a": [1.0, 2.0], "b": [None, 3.0]}
 
 
 @pytest.mark.parametrize(("nodes", "lines_wanted"), [(12, 20), (35, 12), (63, 8)])

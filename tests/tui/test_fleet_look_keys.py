@@ -40,7 +40,7 @@ def test_groups_tell_the_totals_of_users() -> None:
         assert stage.app.fleet_controller is not None
         groups = {row.group: row for row in stage.app.fleet_controller.board.groups}
         ada = groups["ada"]
-        assert (len(ada.members), ada.whole, ada.bad) == (2, 16, 2)
+        assert (len(ada.members), ada.total, ada.bad) == (2, 16, 2)
         assert ada.power == pytest.approx(sum(row.power or 0 for row in ada.members))
         assert "48100" in stage.line_with("▸ ada")
 
@@ -52,7 +52,7 @@ def test_any_label_can_be_grouped_by() -> None:
         await stage.press("b")
         assert "pool" in stage.text()
         rows = stage.app.screen.query_one(RowList)
-        await stage.press(*["down"] * (rows.rows.place("pool") or 0), "enter")
+        await stage.press(*["down"] * (rows.rows.position_of("pool") or 0), "enter")
         assert stage.app.board.preferences.fleet_group == "pool"
         assert set(names(stage)) == {"<train>", "<serve>"}
         await stage.press("b", "escape")

@@ -11,7 +11,7 @@ from accelwatch.tui.drawing.lines import Line, plain, width_of
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.device_cell import device_cell
 from accelwatch.tui.fleet.grid import Grid
 from accelwatch.tui.fleet.grid_lines import grid_line, wrong_line
@@ -29,9 +29,9 @@ def board_for(view: FleetView) -> FleetBoard:
     return board
 
 
-def sight_for(board: FleetBoard) -> Sight:
+def sight_for(board: FleetBoard) -> RenderContext:
     """How a test looks at a fleet."""
-    return Sight(
+    return RenderContext(
         board=board,
         glyphs=UNICODE,
         group="none",

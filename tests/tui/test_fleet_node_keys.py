@@ -47,7 +47,7 @@ def test_a_silent_node_is_opened_with_its_age_and_without_values_of_now() -> Non
 def test_graphs_of_an_opened_node_begin_with_what_the_hub_remembers() -> None:
     source = FedFleet(fleet_view(1), machine(1))
     assert source.view is not None
-    place = source.view.places[0]
+    place = source.view.slots[0]
     assert place is not None
     source.past_of = Past(step_s=10, end=NOW, values={"power_watts": [None, 120.0, 130.0]})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.fleet.picture.timeline import Mark
+from accelwatch.fleet.picture.timeline import Marker
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.source import ArchiveSource
 from accelwatch.tui.app import Dashboard
@@ -42,14 +42,14 @@ class ReplayStage(Stage):
     @property
     def moment(self) -> float:
         """Where it is, in milliseconds."""
-        return round(self.source.playback.moment * 1000)
+        return round(self.source.playback.time * 1000)
 
     async def shown(self, *keys: str) -> None:
         """Keys, then the picture of where they led to."""
         await self.press(*keys)
         async with asyncio.timeout(GUARD_S):
             while (view := self.source.fleet()) is None or abs(
-                view.time - self.source.playback.moment
+                view.time - self.source.playback.time
             ) > 0.001:
                 await self.pilot.pause(0.01)
         self.app.pull_fleet()
@@ -65,7 +65,7 @@ class ReplayStage(Stage):
 
 @contextlib.asynccontextmanager
 async def replaying(
-    folder: Path, size: tuple[int, int] = (120, 40), incidents: Sequence[Mark] = MARKS
+    folder: Path, size: tuple[int, int] = (120, 40), incidents: Sequence[Marker] = MARKS
 ) -> AsyncIterator[ReplayStage]:
     """The dashboard, stopped at the beginning."""
     clock = ManualClock()

@@ -181,7 +181,7 @@ def test_a_hundred_ticks_at_once_are_counted_once() -> None:
             assert stage.app.fleet_controller is not None
             before = stage.app.fleet_controller.board.version
             for _ in range(100):
-                stage.app.fleet_news()
+                stage.app.schedule_fleet_pull()
             while stage.app.fleet_controller.board.version == before:
                 await stage.pilot.pause(0.01)
             await stage.pilot.pause()
@@ -227,12 +227,12 @@ def test_a_source_that_fails_ends_the_program_with_its_error() -> None:
 
 def test_text_of_others_cannot_move_the_cursor() -> None:
     bare = fleet_view(1)
-    place = bare.places[0]
+    place = bare.slots[0]
     assert place is not None
     evil = msgspec.structs.replace(place, job="\x1b[2Jx", model="\x1b]0;x\x07", user="a\nb")
     view: FleetView = msgspec.structs.replace(
         bare,
-        places=[evil, *bare.places[1:]],
+        slots=[evil, *bare.slots[1:]],
         events=(event(text="\x1b[31mred", code="\x1b[0m", name="\n"),),
         node_labels={"n001": {"rack": "\x1b[5m"}},
     )
@@ -250,7 +250,7 @@ def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
     async def go() -> None:
         view = fleet_view(4, faults={"n002/3": "lost", "n003/1": "lost"})
         place = next(
-            one for one in view.places if one is not None and one.node == "n002" and one.index == 3
+            one for one in view.slots if one is not None and one.node == "n002" and one.index == 3
         )
         found = told(
             incident(1),

@@ -154,9 +154,7 @@ def test_a_node_that_cannot_read_its_devices_says_why_and_stands_above_those_tha
         msgspec.structs.replace(node, why="nvidia: mismatch") if node.node == "n003" else node
         for node in view.nodes
     ]
-    kept = [
-        now for now in view.devices if (place := view.places[now.slot]) and place.node != "n003"
-    ]
+    kept = [now for now in view.devices if (place := view.slots[now.slot]) and place.node != "n003"]
     bare = msgspec.structs.replace(view, nodes=nodes, devices=kept)
     on(check, size=(140, 24), source=FedFleet(bare))
 

@@ -60,7 +60,7 @@ def test_it_is_counted_in_the_header_and_found_by_its_word() -> None:
 def fleet(told: dict[int, float]) -> FleetView:
     """Twelve nodes, of which one device of n007 tells this and one of n004 is lost."""
     view = fleet_view(12, faults={"n004/1": "lost"})
-    slots = {place.slot: place for place in view.places if place is not None}
+    slots = {place.slot: place for place in view.slots if place is not None}
     devices = [
         msgspec.structs.replace(
             now, values=tuple(told.get(at, value) for at, value in enumerate(now.values))

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import ExpressionError
-from accelwatch.fleet.picture.incidents import entity_of, listed, moment, place_of
+from accelwatch.fleet.picture.incidents import entity_of, listed, location_of, seconds_of
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
 from accelwatch.tui.views.incident_graphs import IncidentPast, drawable, reasons
@@ -83,42 +83,42 @@ def test_without_those_that_are_over() -> None:
 def test_what_it_is_called_and_how_the_hub_finds_it(
     told: IncidentNow, place: str, entity: str
 ) -> None:
-    assert place_of(told.incident) == place
+    assert location_of(told.incident) == place
     assert entity_of(told.incident) == entity
 
 
 def test_a_rack_is_called_by_its_name() -> None:
     rack = msgspec.structs.replace(job().incident, scope="rack", rack="r7", job="", nodes=())
-    assert (place_of(rack), entity_of(rack)) == ("rack r7", "rack:r7")
+    assert (location_of(rack), entity_of(rack)) == ("rack r7", "rack:r7")
 
 
 def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
     incident = low_power().incident
     throttled = "throttle_active.thermal_hardware"
-    known = IncidentPast(asked=True, past=past())
+    known = IncidentPast(was_requested=True, past=past())
     assert drawable(incident, known) == ["power_watts", "utilization_ratio"]
     whys = [why.partition(":")[0] for why in reasons(incident, known)]
     assert whys == [f"no graph of {throttled}"]
     growing = msgspec.structs.replace(past(), growth={throttled: [None] * 80 + [0.2] * 10})
-    known = IncidentPast(asked=True, past=growing)
+    known = IncidentPast(was_requested=True, past=growing)
     assert drawable(incident, known)[1] == throttled
     assert reasons(incident, known) == []
 
 
 def test_a_word_is_not_drawn_and_that_is_said() -> None:
-    known = IncidentPast(asked=True, past=past())
+    known = IncidentPast(was_requested=True, past=past())
     (why,) = reasons(lost().incident, known)
     assert why == "no graph of device_up: not a number"
 
 
 def test_what_began_before_the_graphs_is_said() -> None:
-    known = IncidentPast(asked=True, past=past())
+    known = IncidentPast(was_requested=True, past=past())
     assert "began before the last 15 min" in reasons(muted().incident, known)[-1]
 
 
 def test_a_moment_that_makes_no_sense_is_none() -> None:
-    assert moment("noon") == moment(None) == 0.0
-    assert moment(hint().incident.since) > 1e9
+    assert seconds_of("noon") == seconds_of(None) == 0.0
+    assert seconds_of(hint().incident.since) > 1e9
 
 
 def test_what_follows_stands_below_what_leads_its_cause_also_where_that_is_in_a_group() -> None:

@@ -146,7 +146,7 @@ def test_a_wrong_filter_is_told_with_its_column_and_not_taken() -> None:
 
 def test_a_message_longer_than_the_terminal_ends_with_an_ellipsis() -> None:
     async def check(stage: Stage) -> None:
-        stage.app.say("a word " * 30)
+        stage.app.show_message("a word " * 30)
         await stage.pilot.pause()
         assert stage.text().splitlines()[-1].endswith("…")
 

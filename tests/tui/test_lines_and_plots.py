@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 import machines
+from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.lines import (
     clipped,
     fit,
@@ -14,7 +15,6 @@ from accelwatch.tui.drawing.lines import (
     width_of,
     wrapped,
 )
-from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.plot import columns_of, graph, pooled
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.local.history import History, Ring
@@ -100,22 +100,22 @@ def test_ascii_graphs_are_ascii() -> None:
 def test_a_ring_forgets_what_is_older_than_its_size() -> None:
     ring = Ring(1, 10, 1)
     for second in range(25):
-        ring.put(1000.0 + second, (float(second),))
+        ring.add(1000.0 + second, (float(second),))
     assert list(ring.series(0, 1024.0)) == [float(second) for second in range(15, 25)]
 
 
 def test_a_ring_keeps_the_greatest_of_a_stretch() -> None:
     ring = Ring(10, 3, 1)
     for value in (1.0, 9.0, 2.0):
-        ring.put(1000.0, (value,))
+        ring.add(1000.0, (value,))
     assert ring.series(0, 1000.0)[-1] == 9.0
 
 
 def test_a_short_gap_is_bridged_and_a_long_one_stays() -> None:
     ring = Ring(1, 60, 1)
-    ring.put(1000.0, (1.0,))
-    ring.put(1004.0, (2.0,))
-    ring.put(1030.0, (3.0,))
+    ring.add(1000.0, (1.0,))
+    ring.add(1004.0, (2.0,))
+    ring.add(1030.0, (3.0,))
     series = list(ring.series(0, 1030.0))
     assert math.isnan(series[-10])
     assert series[-1] == 3.0
@@ -125,8 +125,8 @@ def test_a_short_gap_is_bridged_and_a_long_one_stays() -> None:
 
 def test_a_value_that_stands_fills_the_time_since_and_one_that_does_not_leaves_a_gap() -> None:
     ring = Ring(1, 60, 1)
-    ring.put(1000.0, (1.0,))
-    ring.put(1001.0, (2.0,))
+    ring.add(1000.0, (1.0,))
+    ring.add(1001.0, (2.0,))
     assert list(ring.series(0, 1005.0, stands=True))[-6:] == [1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert [math.isnan(one) for one in ring.series(0, 1005.0)][-6:] == [False, False, *[True] * 4]
     assert all(math.isnan(one) for one in list(ring.series(0, 1030.0, stands=True))[-29:])
@@ -135,7 +135,7 @@ def test_a_value_that_stands_fills_the_time_since_and_one_that_does_not_leaves_a
 def test_a_value_that_stands_has_no_time_since_to_fill_when_it_is_the_last() -> None:
     ring = Ring(1, 60, 1)
     for second in range(5):
-        ring.put(1000.0 + second, (float(second),))
+        ring.add(1000.0 + second, (float(second),))
     assert list(ring.series(0, 1004.0, stands=True))[-5:] == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert list(ring.series(0, 1002.0, stands=True))[-3:] == [0.0, 1.0, 2.0]
     assert len(ring.series(0, 1004.0, stands=True)) == 60
@@ -143,15 +143,15 @@ def test_a_value_that_stands_has_no_time_since_to_fill_when_it_is_the_last() -> 
 
 def test_a_coarse_ring_is_not_empty_at_the_beginning_of_a_stretch() -> None:
     ring = Ring(20, 180, 1)
-    ring.put(1019.0, (1.0,))
+    ring.add(1019.0, (1.0,))
     assert ring.series(0, 1021.0, stands=True)[-1] == 1.0
     assert math.isnan(ring.series(0, 1041.0, stands=True)[-1])
 
 
 def test_a_ring_survives_a_clock_that_goes_back() -> None:
     ring = Ring(1, 10, 1)
-    ring.put(1000.0, (1.0,))
-    ring.put(500.0, (2.0,))
+    ring.add(1000.0, (1.0,))
+    ring.add(500.0, (2.0,))
     assert ring.series(0, 500.0)[-1] == 2.0
 
 
@@ -179,7 +179,7 @@ def test_history_over_an_hour_has_twenty_second_steps() -> None:
 
 def test_devices_that_are_gone_are_forgotten_once_there_is_nothing_to_show_of_them() -> None:
     """As partitions that are made and taken apart for weeks."""
-    board = Board(Preferences(), Looks())
+    board = Board(Preferences(), Appearance())
 
     def look(index: int, at: float) -> int:
         view = msgspec.structs.replace(busy_view(index), sample_time=at)

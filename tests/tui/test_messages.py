@@ -12,7 +12,7 @@ from fleets import FedFleet, fleet_view, following
 @pytest.fixture(autouse=True)
 def long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages go when the test says so."""
-    monkeypatch.setattr(Dashboard, "SAID_S", 3600.0)
+    monkeypatch.setattr(Dashboard, "MESSAGE_S", 3600.0)
 
 
 def foot(stage: Stage) -> str:
@@ -64,11 +64,11 @@ def test_a_message_told_in_a_node_is_not_there_back_in_the_fleet() -> None:
 
 
 def test_a_message_goes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Dashboard, "SAID_S", 0.01)
+    monkeypatch.setattr(Dashboard, "MESSAGE_S", 0.01)
 
     async def go() -> None:
         async with running(FedSource(node())) as stage:
-            stage.app.say("something")
+            stage.app.show_message("something")
             while stage.app.board.message:
                 await asyncio.sleep(0.01)
             await stage.pilot.pause()

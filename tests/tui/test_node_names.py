@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.tui.fleet.node_names import NONE, CommonEnds, common_ends, shortened
+from accelwatch.tui.fleet.node_names import NONE, CommonAffixes, common_affixes, shortened
 from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, on
 
 ADDRESSES = [f"127.0.0.1:{port}" for port in range(19400, 19412)]
@@ -15,25 +15,27 @@ BOTH = [f"rack-7-node{number:02d}-infiniband" for number in range(12)]
 @pytest.mark.parametrize(
     ("names", "ends"),
     [
-        (ADDRESSES, CommonEnds(10, 0)),
-        (DOMAINS, CommonEnds(3, 22)),
-        (BOTH, CommonEnds(11, 11)),
-        (["n1", "n10"], CommonEnds(1, 0)),
-        (["a-1", "b-1"], CommonEnds(0, 2)),
-        (["a101", "a201"], CommonEnds(1, 0)),
+        (ADDRESSES, CommonAffixes(10, 0)),
+        (DOMAINS, CommonAffixes(3, 22)),
+        (BOTH, CommonAffixes(11, 11)),
+        (["n1", "n10"], CommonAffixes(1, 0)),
+        (["a-1", "b-1"], CommonAffixes(0, 2)),
+        (["a101", "a201"], CommonAffixes(1, 0)),
         (["x", "y"], NONE),
         (["same"], NONE),
         ([], NONE),
     ],
 )
-def test_what_names_have_in_common_never_parts_a_number(names: list[str], ends: CommonEnds) -> None:
-    assert common_ends(names) == ends
+def test_what_names_have_in_common_never_parts_a_number(
+    names: list[str], ends: CommonAffixes
+) -> None:
+    assert common_affixes(names) == ends
 
 
 @pytest.mark.parametrize("width", range(8, 40))
 @pytest.mark.parametrize("names", [ADDRESSES, DOMAINS, BOTH, [*ADDRESSES, *DOMAINS]])
 def test_shortened_names_differ_and_fit(names: list[str], width: int) -> None:
-    ends = common_ends(names)
+    ends = common_affixes(names)
     short = [shortened(name, width, ends, "…") for name in names]
     assert all(len(name) <= width for name in short)
     if len(names) == 12:
@@ -43,10 +45,10 @@ def test_shortened_names_differ_and_fit(names: list[str], width: int) -> None:
 
 
 def test_the_end_that_tells_them_apart_stays() -> None:
-    assert shortened(ADDRESSES[1], 14, common_ends(ADDRESSES), "…") == "…7.0.0.1:19401"
-    assert shortened(ADDRESSES[1], 8, common_ends(ADDRESSES), "…") == "…1:19401"
-    assert shortened(DOMAINS[7], 12, common_ends(DOMAINS), "…") == "gpu007.clus…"
-    assert shortened(BOTH[7], 10, common_ends(BOTH), "…") == "…7-node07…"
+    assert shortened(ADDRESSES[1], 14, common_affixes(ADDRESSES), "…") == "…7.0.0.1:19401"
+    assert shortened(ADDRESSES[1], 8, common_affixes(ADDRESSES), "…") == "…1:19401"
+    assert shortened(DOMAINS[7], 12, common_affixes(DOMAINS), "…") == "gpu007.clus…"
+    assert shortened(BOTH[7], 10, common_affixes(BOTH), "…") == "…7-node07…"
     assert shortened("a-single-long-name-01", 10, NONE, "…") == "a-s…ame-01"
 
 
@@ -54,12 +56,12 @@ def renamed(view: FleetView) -> FleetView:
     """The same fleet under addresses for names."""
     names = {one.node: f"127.0.0.1:{19400 + n}" for n, one in enumerate(view.nodes)}
     places = [
-        place and msgspec.structs.replace(place, node=names[place.node]) for place in view.places
+        place and msgspec.structs.replace(place, node=names[place.node]) for place in view.slots
     ]
     return msgspec.structs.replace(
         view,
         nodes=[msgspec.structs.replace(one, node=names[one.node]) for one in view.nodes],
-        places=places,
+        slots=places,
         node_labels={},
         events=[msgspec.structs.replace(one, node=names[one.node]) for one in view.events],
     )

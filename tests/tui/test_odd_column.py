@@ -10,37 +10,37 @@ import pytest
 from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.odd.documents import OddMark
+from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from fleets import STARTED, fleet_view
 
 WIDE = 200
-DRIVER = OddMark(field="driver", value="550.2", usual="570.1", usual_nodes=3, nodes=4)
-KERNEL = OddMark(field="kernel", value="5.15.0", usual="6.8.0", usual_nodes=3, nodes=4)
+DRIVER = Deviation(field="driver", value="550.2", usual="570.1", usual_nodes=3, nodes=4)
+KERNEL = Deviation(field="kernel", value="5.15.0", usual="6.8.0", usual_nodes=3, nodes=4)
 ODD = {"n003": (DRIVER,), "n004": (DRIVER, KERNEL)}
 
 
-def fleet(marks: dict[str, tuple[OddMark, ...]]) -> FleetView:
+def fleet(marks: dict[str, tuple[Deviation, ...]]) -> FleetView:
     """Four nodes, some of which differ."""
     view = fleet_view(4)
     nodes = [msgspec.structs.replace(node, odd=marks.get(node.node, ())) for node in view.nodes]
     return msgspec.structs.replace(view, nodes=nodes)
 
 
-def seen(view: FleetView, **preferences: Any) -> tuple[FleetBoard, Sight]:
+def seen(view: FleetView, **preferences: Any) -> tuple[FleetBoard, RenderContext]:
     """A board that has counted a tick, and how it is looked at."""
     chosen = Preferences(**preferences)
     board = FleetBoard(chosen, lambda: STARTED, "hub")
     for _ in board.count(view):
         pass
-    return board, Sight(
+    return board, RenderContext(
         board=board,
         glyphs=UNICODE,
         group=chosen.fleet_group,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
-from accelwatch.fleet.picture.remedies import Came, Word, came_of
+from accelwatch.fleet.picture.remedies import Came, Command, outcome_of
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.remediation.policy.state.stage import Stage
@@ -23,7 +23,7 @@ def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet
     return source
 
 
-def words(stage: FleetStage) -> list[Word]:
+def words(stage: FleetStage) -> list[Command]:
     assert stage.fed.remedies is not None
     return stage.fed.remedies.said
 
@@ -105,7 +105,7 @@ def test_each_word_is_said_of_the_node_of_the_incident() -> None:
                 while len(words(stage)) < count:
                     await stage.pilot.pause(0.01)
             node = "" if key == "B" else "n002"
-            assert words(stage)[-1] == Word(verb=verb, node=node, reason="w", lasts=lasts)
+            assert words(stage)[-1] == Command(verb=verb, node=node, reason="w", lasts=lasts)
 
     on(check, source=acting())
 
@@ -116,7 +116,7 @@ def test_a_hold_is_taken_back_where_there_is_one() -> None:
         assert "n002 is on hold: kim: a demo runs" in stage.text()
         await stage.press("down", "enter", "x", "enter")
         await stage.until("counts")
-        assert words(stage) == [Word(verb="unhold", node="n002", reason="x")]
+        assert words(stage) == [Command(verb="unhold", node="n002", reason="x")]
 
     on(check, source=acting(remedies=page(asking(), held=(held("n002"),))))
 
@@ -129,14 +129,14 @@ def test_stop_and_start_have_to_be_typed() -> None:
         assert words(stage) == []
         await stage.press("Z", *"STOP", "enter", *"smoke", "enter")
         await stage.until("counts")
-        assert words(stage) == [Word(verb="stop", reason="smoke")]
+        assert words(stage) == [Command(verb="stop", reason="smoke")]
 
     async def start(stage: FleetStage) -> None:
         await stage.press("5")
         assert "STOP by kim: too much at once" in stage.text()
         await stage.press("Z", *"START", "enter", *"calm", "enter")
         await stage.until("counts")
-        assert words(stage) == [Word(verb="start", reason="calm")]
+        assert words(stage) == [Command(verb="start", reason="calm")]
 
     on(stop, source=acting())
     on(start, source=acting(remedies=stopped(asking())))
@@ -257,7 +257,7 @@ def test_keys_are_told_only_where_the_hub_acts() -> None:
     ],
 )
 def test_what_has_come_of_a_word(verb: str, notes: tuple[str, ...], stage: str, came: Came) -> None:
-    assert came_of(verb, notes, stage) is came
+    assert outcome_of(verb, notes, stage) is came
 
 
 def test_an_incident_of_another_cause_on_the_node_shows_for_what_it_is() -> None:

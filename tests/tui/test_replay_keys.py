@@ -35,13 +35,13 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
             await stage.press("p")
             assert not source.playing
             await stage.press("full_stop")
-            assert source.place == (2, 30)
+            assert source.position == (2, 30)
             await stage.press("comma")
-            assert source.place == (1, 30)
+            assert source.position == (1, 30)
             await stage.press("right_square_bracket")
-            assert source.place == (7, 30)
+            assert source.position == (7, 30)
             await stage.press("left_square_bracket")
-            assert source.place == (1, 30)
+            assert source.position == (1, 30)
             await stage.press("plus")
             assert source.speed == 2.0
             await stage.press("minus", "minus")
@@ -49,7 +49,7 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
             await stage.press("l")
             assert source.loop
             await stage.press("at", *"50%", "enter")
-            assert source.place == (15, 30)
+            assert source.position == (15, 30)
             stage.app.pull()
             await stage.pilot.pause()
             assert "15 of 30" in stage.text()
@@ -87,6 +87,6 @@ def test_p_at_the_end_begins_again() -> None:
             await stage.pilot.pause()
             assert "ended 1x, 30 of 30, p begins again" in stage.text()
             await stage.press("p")
-            assert (source.place[0], source.playing, source.ended) == (1, True, False)
+            assert (source.position[0], source.playing, source.is_finished) == (1, True, False)
 
     asyncio.run(go())

@@ -5,8 +5,8 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import WORST_FIRST
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
@@ -60,7 +60,7 @@ def test_name_and_three_figures_are_on_every_width(width: int) -> None:
 def test_trouble_is_told_in_words_on_every_width(view: DeviceView, word: str, width: int) -> None:
     text = plain(device_rows.row(view, node(), width, UNICODE))
     assert word in text
-    assert verdict(view, node()).said[:12] in text
+    assert verdict(view, node()).summary[:12] in text
     assert "%" not in text
 
 
@@ -138,7 +138,7 @@ def test_absence_has_words_for_every_reason() -> None:
         view = lost(1)
         reading = msgspec.structs.replace(view.reading, absent={("*",): reason})
         quiet = msgspec.structs.replace(view, reading=reading, health_reasons=())
-        assert verdict(quiet, msgspec.structs.replace(node(), errors=())).said
+        assert verdict(quiet, msgspec.structs.replace(node(), errors=())).summary
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -14,7 +14,7 @@ from accelwatch.tui.drawing.palettes import PALETTES
 from accelwatch.tui.drawing.preferences import Preferences, document, load, save
 from accelwatch.tui.drawing.preferences import path_of as preferences_path
 from accelwatch.tui.local.quantity_lines import LACKS
-from accelwatch.tui.local.quantity_words import words
+from accelwatch.tui.local.quantity_names import quantity_name
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
 
@@ -166,7 +166,7 @@ def test_the_device_screen_has_every_quantity_or_its_reason() -> None:
             reading = stage.app.board.devices[0].reading
             flat = " ".join(text.split())
             for series in (*reading.values, *reading.absent):
-                assert words(series) in flat or words(series[:1]) in flat, series
+                assert quantity_name(series) in flat or quantity_name(series[:1]) in flat, series
             assert "of 700 W" in text
             assert "nvml" in text
             assert "not collected (--collect pipes): " in text

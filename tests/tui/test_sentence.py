@@ -5,10 +5,10 @@ import pytest
 from accelwatch.schema.verdict import NOTHING_WRONG, Verdict
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
-from accelwatch.tui.drawing.sentence import sentence, whole_sentence
+from accelwatch.tui.drawing.sentence import full_sentence, sentence
 from dashboards import texts
 
-LOST = Verdict(said="fell off the bus", remedy="reboot node", evidence="NVML_ERROR_GPU_IS_LOST")
+LOST = Verdict(summary="fell off the bus", remedy="reboot node", evidence="NVML_ERROR_GPU_IS_LOST")
 WHOLE = "18 s  fell off the bus → reboot node (NVML_ERROR_GPU_IS_LOST)"
 
 
@@ -36,7 +36,7 @@ def test_since_when_gives_way_before_what_to_do_is_cut_where_that_is_enough() ->
 
 def test_since_when_gives_way_before_the_verdict() -> None:
     assert at(20) == "fell off the bus"
-    shown = plain(sentence(LOST, 22, UNICODE, "bad", word="lost", since="18 s")).rstrip()
+    shown = plain(sentence(LOST, 22, UNICODE, "bad", status="lost", since="18 s")).rstrip()
     assert shown == "lost  fell off the bus"
 
 
@@ -46,12 +46,12 @@ def test_it_fills_the_width(width: int) -> None:
 
 
 def test_without_more_than_ascii() -> None:
-    foreign = Verdict(said="głuchy", remedy="reboot node")
+    foreign = Verdict(summary="głuchy", remedy="reboot node")
     assert plain(sentence(foreign, 60, ASCII, "bad")).isascii()
     assert "-> reboot node" in plain(sentence(foreign, 60, ASCII, "bad"))
 
 
 def test_all_of_it_on_several_lines() -> None:
-    shown = texts(whole_sentence(LOST, 30, UNICODE, "bad"))
+    shown = texts(full_sentence(LOST, 30, UNICODE, "bad"))
     assert " ".join(shown.split()) == WHOLE.removeprefix("18 s  ")
-    assert whole_sentence(NOTHING_WRONG, 30, UNICODE, "bad") == []
+    assert full_sentence(NOTHING_WRONG, 30, UNICODE, "bad") == []

@@ -12,7 +12,7 @@ import pytest
 
 from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.node.store.reports import BackendFound, Cycle, Outcome
+from accelwatch.node.store.reports import BackendChanged, Cycle, Outcome
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, is_awaited
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.local.live import LiveSource
@@ -61,7 +61,7 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
     scenario_of(tmp_path, monkeypatch)
     source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
     source._unheard = {"nvidia", "host"}
-    receive = source._take
+    receive = source._apply_report
 
     receive(Outcome(backend="host", slot="host", moment=0.0, wall=NOW))
     assert source.snapshot() is None
@@ -72,12 +72,12 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
 def test_all_is_told_once_each_accelerator_was_heard() -> None:
     source = live()
     source._unheard = {"nvidia", "amd", "host"}
-    receive = source._take
+    receive = source._apply_report
     receive(Cycle(backend="nvidia", result="ok", duration_s=0.0, wall=NOW))
-    assert not source.told
+    assert not source.all_reported
     status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
-    receive(BackendFound(status=status))
-    assert source.told
+    receive(BackendChanged(status=status))
+    assert source.all_reported
 
 
 class Loop:
@@ -202,7 +202,7 @@ def test_devices_come_fail_and_come_back(tmp_path: Path, monkeypatch: pytest.Mon
         )
         assert [view.device.index for view in shot.devices] == [0, 1, 2, 3]
 
-    source.begin()
+    source.start()
     asyncio.run(watching(source, check))
     assert source.snapshot() is not None
 
@@ -288,7 +288,7 @@ def test_a_driver_call_that_hangs_from_the_start_is_counted(
 
 def test_a_collector_that_was_begun_and_never_run_is_ended() -> None:
     source = live()
-    supervisor = source.begin()
+    supervisor = source.start()
     assert supervisor.pid is not None
     source.close()
     assert supervisor.stopped
@@ -338,10 +338,10 @@ def test_a_recording_plays_to_its_end_and_stays_there() -> None:
     source.speed = 300.0
 
     async def check() -> None:
-        while source.place[0] < 8:
+        while source.position[0] < 8:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.25)
-        assert source.place == (8, 8)
+        assert source.position == (8, 8)
 
     played(source, check)
 
@@ -353,8 +353,8 @@ def test_a_loop_begins_again() -> None:
 
     async def check() -> None:
         while seen[-2:] != [3, 1]:
-            if not seen or source.place[0] != seen[-1]:
-                seen.append(source.place[0])
+            if not seen or source.position[0] != seen[-1]:
+                seen.append(source.position[0])
             await asyncio.sleep(0.01)
 
     played(source, check)

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from accelwatch.fleet.picture.timeline import ALERT, INFO, WATCH, Mark, Playback, Stretch, Timeline
+from accelwatch.fleet.picture.timeline import (
+    ALERT,
+    INFO,
+    WATCH,
+    Marker,
+    Playback,
+    Stretch,
+    Timeline,
+)
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.views.time_line import (
@@ -14,9 +22,9 @@ from accelwatch.tui.views.time_line import (
     band,
     banner,
     cell_of,
-    moment_of,
     open_at,
     situation,
+    time_at_cell,
     with_position,
 )
 
@@ -42,9 +50,9 @@ def drawn(timeline: Timeline, width: int = 10) -> str:
     return "".join(sign for sign, _ in band(timeline, width, UNICODE))
 
 
-def mark(day: float, closed: float | None, level: str = ALERT, rule: str = "lost") -> Mark:
+def mark(day: float, closed: float | None, level: str = ALERT, rule: str = "lost") -> Marker:
     end = None if closed is None else START + closed * DAY
-    return Mark(opened=START + day * DAY, closed=end, level=level, node="n1", rule=rule)
+    return Marker(opened=START + day * DAY, closed=end, level=level, node="n1", rule=rule)
 
 
 def test_an_empty_span_is_a_rule() -> None:
@@ -123,7 +131,7 @@ def test_every_line_has_the_width_it_is_given(width: int, day: float) -> None:
 
 def test_a_cell_and_the_moment_where_it_begins_belong_together() -> None:
     for cell in range(80):
-        assert cell_of(LINE, moment_of(LINE, cell, 80) + 0.01, 80) == cell
+        assert cell_of(LINE, time_at_cell(LINE, cell, 80) + 0.01, 80) == cell
 
 
 def said(timeline: Timeline, day: float) -> str:
@@ -154,7 +162,7 @@ def test_maintenance_silence_and_what_is_not_known_yet_are_told() -> None:
     [(True, False, "▶ 60x"), (False, False, "■ stopped"), (True, True, "■ ended")],
 )
 def test_the_header_tells_how_it_plays(playing: bool, ended: bool, says: str) -> None:
-    playback = Playback(moment=START, playing=playing, ended=ended, speed=60.0)
+    playback = Playback(time=START, playing=playing, is_finished=ended, speed=60.0)
     assert banner(playback, UNICODE) == f"{says} 2026-03-01 01:00:00 CET"
     looped = msgspec.structs.replace(playback, loop=True)
     assert ", loop" in banner(looped, ASCII)

@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent, IncidentNow, NodeNow
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.changes import FleetChanges
@@ -26,7 +26,7 @@ def silent(view: FleetView, age_s: float) -> FleetView:
 
 def shown(faults: Faults, *events: FleetEvent) -> list[tuple[str, str, str, str]]:
     rows = FleetChanges().rows(fleet_view(4, faults=faults, events=events))
-    return [(one.node, one.name, one.word, one.severity) for one in rows if one.goes_on]
+    return [(one.node, one.name, one.label, one.severity) for one in rows if one.is_ongoing]
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,16 @@ def test_what_an_event_tells_is_not_told_twice() -> None:
 def test_what_does_not_answer_is_so_since_it_answered_last() -> None:
     known = FleetChanges()
     view = silent(fleet_view(2, faults={"n002/3": "lost", "n001": "down"}), 90.0)
-    lost, down = sorted(known.rows(view), key=lambda one: one.word, reverse=True)
-    assert (lost.began, lost.dated) == (NOW - 90, True)
-    assert (down.began, down.dated) == (NOW - 340, True)
+    lost, down = sorted(known.rows(view), key=lambda one: one.label, reverse=True)
+    assert (lost.started_at, lost.dated) == (NOW - 90, True)
+    assert (down.started_at, down.dated) == (NOW - 340, True)
     later = msgspec.structs.replace(
         silent(fleet_view(2, faults={"n002/3": "lost"}), 94.9), time=NOW + 5
     )
     (again,) = known.rows(later)
-    assert (again.began, again.key) == (lost.began, lost.key), "the second does not flicker"
+    assert (again.started_at, again.key) == (lost.started_at, lost.key), (
+        "the second does not flicker"
+    )
 
 
 def test_another_time_of_silence_is_another_beginning() -> None:
@@ -89,7 +91,7 @@ def test_another_time_of_silence_is_another_beginning() -> None:
     faults = {"n002/3": "lost"}
     known.rows(silent(fleet_view(2, faults=faults), 90.0))
     (one,) = known.rows(silent(fleet_view(2, faults=faults), 10.0))
-    assert one.began == NOW - 10
+    assert one.started_at == NOW - 10
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -97,7 +99,7 @@ def test_where_nobody_tells_since_when_no_time_is_made_up(width: int) -> None:
     rows = FleetChanges().rows(
         silent(fleet_view(2, faults={"n001/1!": "failed", "n002/3": "lost"}), 90.0)
     )
-    assert [one.word for one in rows] == ["lost", "failed"], "what nobody knows comes last"
+    assert [one.label for one in rows] == ["lost", "failed"], "what nobody knows comes last"
     line = change_line(rows[1], width, NOW, UNICODE)
     assert width_of(line) == width
     words = plain(line).split()
@@ -114,7 +116,7 @@ def test_a_device_whose_last_answer_nobody_knows_has_no_time() -> None:
 
 def test_slots_that_are_nobodys_and_nodes_that_are_not_listed_are_left_out() -> None:
     view = fleet_view(2, faults={"n001/0": "lost"})
-    nobody = msgspec.structs.replace(view, places=[None, *view.places[1:]])
+    nobody = msgspec.structs.replace(view, slots=[None, *view.slots[1:]])
     assert FleetChanges().rows(nobody) == []
     unlisted = msgspec.structs.replace(view, nodes=[NodeNow("n002", "up", 0.4, 0)])
     assert FleetChanges().rows(unlisted) == []
@@ -151,7 +153,7 @@ def test_an_open_incident_says_since_when(changes: dict[str, str], dated: bool) 
     ]
     (now,) = FleetChanges().rows(msgspec.structs.replace(view, incidents=incidents))
     assert now.dated is dated
-    assert now.began == (NOW - 420 if dated else before.began)
+    assert now.started_at == (NOW - 420 if dated else before.started_at)
     assert ("start time unknown" in now.text) is not dated
 
 
@@ -169,7 +171,7 @@ def since_of(health: str, *incidents: dict[str, str]) -> float | None:
         for one in incidents
     ]
     (row,) = FleetChanges().rows(msgspec.structs.replace(view, incidents=known))
-    return NOW - row.began if row.dated else None
+    return NOW - row.started_at if row.dated else None
 
 
 STRAGGLER = {"severity": "warning", "since": timestamp(NOW - 10800)}

@@ -11,7 +11,7 @@ from accelwatch.node.usage.ledger import By
 from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
-from accelwatch.tui.fleet.asked import Asked
+from accelwatch.tui.fleet.query_cache import QueryCache
 from accelwatch.tui.local.using import OwnUsage
 from accelwatch.tui.views import usage_lines
 from dashboards import FedSource, node, running, texts
@@ -38,7 +38,7 @@ def owned(seconds: float) -> Snapshot:
 def counted() -> OwnUsage:
     own = OwnUsage()
     for seconds in (0.0, 5.0, 9.0, 10.0, 15.0):
-        own.take(owned(seconds))
+        own.observe(owned(seconds))
     return own
 
 
@@ -54,7 +54,7 @@ def test_a_dashboard_counts_from_its_second_look_on_and_not_at_each_picture() ->
 def test_a_dashboard_counts_on_when_the_clock_is_set(set_by: float) -> None:
     own = OwnUsage()
     for moment, time in ((0.0, 0.0), (5.0, 5.0), (10.0, 10.0), (15.0, 15.0 + set_by)):
-        own.take(owned(time), moment)
+        own.observe(owned(time), moment)
     told = own.report(owned(15.0 + set_by), By.JOB, None)
     assert told.total is not None
     assert (told.seconds, told.total.device_seconds) == (10.0, 20.0)
@@ -166,7 +166,7 @@ def test_a_hub_is_asked_again_after_a_while_only() -> None:
             asked.append(by)
             return counted().report(owned(15.0), By.USER, None)
 
-        known = Asked(
+        known = QueryCache(
             ask,
             lambda work: tasks.append(asyncio.create_task(work)),
             lambda: times[0],

@@ -14,8 +14,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
-from accelwatch.node.usage.keeping import FILE, LedgerFile
 from accelwatch.node.usage.ledger import By, Ledger
+from accelwatch.node.usage.ledger_file import FILE, LedgerFile
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.node.usage.report import UsageReport, report
 from accelwatch.schema.frames import frame
@@ -115,7 +115,7 @@ def test_a_clock_that_was_set_back_a_little_while_nobody_counted_is_followed(
     ledger = loaded(tmp_path / FILE, START - 600.0)
     for step in range(2):
         ledger.add(
-            START - 600.0 + step * EACH_S, observations_of(reading(step)), moment=step * EACH_S
+            START - 600.0 + step * EACH_S, observations_of(reading(step)), monotonic=step * EACH_S
         )
     assert {one.seconds for one in told(ledger)} == {30.0}
     (row,) = [row for row in report(ledger, By.JOB, None).rows if row.job == "1"]
@@ -128,11 +128,11 @@ def test_a_clock_that_was_set_before_a_restart_changes_nothing(
 ) -> None:
     ledger = Ledger(gap_limit_s=30.0)
     for moment, time in ((0.0, START), (10.0, START + 10.0), (20.0, START + 20.0 + set_by)):
-        ledger.add(time, observations_of(reading(0)), moment=moment)
+        ledger.add(time, observations_of(reading(0)), monotonic=moment)
     kept(tmp_path / FILE, ledger)
     after = loaded(tmp_path / FILE, START + 25.0 + set_by)
     assert told(after) == told(ledger)
-    after.add(START + 30.0 + set_by, observations_of(reading(3)), moment=7.0)
+    after.add(START + 30.0 + set_by, observations_of(reading(3)), monotonic=7.0)
     assert {one.seconds for one in told(after)} == {30.0}
 
 
@@ -141,12 +141,12 @@ def test_an_agent_counts_on_when_its_clock_is_set(tmp_path: Path) -> None:
     feed = FakeFeed(machines.snapshot(machines.view(0, sample_time=START), time=START))
     using = Using(feed, UsageSettings(), clock, tmp_path)
     for set_by in (0.0, 0.0, -7200.0, 86400.0):
-        using.look()
+        using.record_usage()
         clock.advance(5.0)
         clock.step_wall(set_by)
         at = clock.wall()
         feed.put(machines.snapshot(machines.view(0, sample_time=at), time=at))
-    using.look()
+    using.record_usage()
     page = json.loads(using.page({"by": ["job"], "since": ["job"]}, {}).body)
     assert (page["seconds"], page["total"]["device_seconds"]) == (20.0, 20.0)
     assert page["since"] < page["until"]

@@ -11,9 +11,9 @@ from accelwatch.node.usage.observation import observations_of
 from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow, report
 from accelwatch.node.usage.shares import Kind
 from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.schema.timestamps import timestamp
 
 START = 1_800_000_000.0
 GIB = 1 << 30
@@ -77,7 +77,7 @@ class Node:
         )
         shot = Snapshot(time=self.time, host="n1", version="1", devices=fresh)
         moment = None if set_by is None else self.moment
-        self.ledger.add(self.time, observations_of(shot), moment=moment)
+        self.ledger.add(self.time, observations_of(shot), monotonic=moment)
         return self
 
     def told(

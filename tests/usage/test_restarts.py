@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.known_file import KnownFile
-from accelwatch.node.usage.keeping import FILE
+from accelwatch.node.store.identity_file import IdentityFile
 from accelwatch.node.usage.ledger import By, Ledger
+from accelwatch.node.usage.ledger_file import FILE
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.node.usage.report import report
 from accelwatch.schema.snapshot import Snapshot
@@ -30,7 +30,7 @@ class Machine:
 
     def begin(self) -> None:
         """Begin an agent, which finds the place before anything is told there."""
-        self.node = Node(known_file=KnownFile(self._folder))
+        self.node = Node(identity_file=IdentityFile(self._folder))
         self.node.clock.advance(self.seconds)
         self.node.slots(PLACE)
         self.look()

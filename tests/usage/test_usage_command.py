@@ -154,7 +154,7 @@ def test_without_hub_and_agent_the_black_box_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path
 ) -> None:
     monkeypatch.setattr(usage_command, "reached", lambda _hub, _ask: None)
-    monkeypatch.setattr("accelwatch.archive.blackbox.places.state_places", lambda _environ: [])
+    monkeypatch.setattr("accelwatch.archive.blackbox.locations.state_folders", lambda _environ: [])
     config.write_text(f"state_dir: {tmp_path}\n", encoding="utf-8")
     code, _, said = typed()
     assert code == 4
@@ -174,9 +174,9 @@ def test_an_agent_tells_what_it_has_counted() -> None:
     async def main() -> None:
         feed = FakeFeed(held(0.0))
         using = Using(feed, UsageSettings(price_per_kwh=0.3, currency="EUR"), SystemClock())
-        using.look()
+        using.record_usage()
         feed.put(held(5.0))
-        using.look()
+        using.record_usage()
         async with agent(held(0.0), usage=using.page) as one:
             words = ("--agent", one.address, "--since", "10m", "--by", "job")
             code, out, _ = await asyncio.to_thread(typed, *words)
@@ -191,7 +191,7 @@ def test_an_agent_that_is_not_to_count_says_so() -> None:
     async def main() -> None:
         feed = FakeFeed(held(0.0))
         using = Using(feed, UsageSettings(count=False), SystemClock())
-        using.look()
+        using.record_usage()
         async with agent(held(0.0), usage=using.page) as one:
             code, _, said = await asyncio.to_thread(typed, "--agent", one.address)
             assert code != 0

@@ -21,7 +21,7 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.node.usage.keeping import FILE
+from accelwatch.node.usage.ledger_file import FILE
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
@@ -120,7 +120,7 @@ async def heard(running: Running, one: Agent, snapshot: Snapshot) -> None:
 
 
 async def look(running: Running) -> None:
-    await running.hub.usage.look(LongWork().rest)
+    await running.hub.usage.record_usage(LongWork().rest)
 
 
 async def told(running: Running, by: str) -> dict[str, Any]:
@@ -363,12 +363,12 @@ def test_a_hub_that_begins_while_another_ends_goes_on_with_its_sums(tmp_path: Pa
         await heard(running, one, node(4600.0))
         await look(running)
         before = await told(running, "job")
-        await running.hub.usage.keep()
+        await running.hub.usage.save()
         async with counted(state_dir=tmp_path) as (second, _):
             assert await told(second, "job") == before
             await first.__aexit__(None, None, None)
             (tmp_path / FILE).unlink()
-            await second.hub.fleet.keep_again()
+            await second.hub.fleet.reopen_inventory()
         assert (tmp_path / FILE).exists(), "the second has kept it in the end"
 
     asyncio.run(main())

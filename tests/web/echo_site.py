@@ -35,9 +35,9 @@ class EchoPages:
         if path == "/big":
             return Page(body=bytes(BIG), headers={"Content-Type": "text/plain"})
         if path == "/parts":
-            return Page(body=b"", headers={"Content-Type": "text/plain"}, parts=_pieces)
+            return Page(body=b"", headers={"Content-Type": "text/plain"}, chunks=_pieces)
         if path == "/half":
-            return Page(body=b"", headers={"Content-Type": "text/plain"}, parts=_half)
+            return Page(body=b"", headers={"Content-Type": "text/plain"}, chunks=_half)
         if path == "/broken":
             raise ValueError("secret-in-a-traceback")
         return _told(path=path, query=dict(query), seen=headers.get("x-seen"))
@@ -70,7 +70,7 @@ class EchoStreams:
     async def run(self) -> None:
         await asyncio.Event().wait()
 
-    def end(self) -> None:
+    def close(self) -> None:
         pass
 
     def check(self, query: Query) -> None:

@@ -45,21 +45,21 @@ def test_a_date_is_written_as_mail_writes_it(moment: int) -> None:
 
 def test_a_head_is_cut_off_once_it_is_whole() -> None:
     arrived, heads = bytearray(b"\r\n"), HeadReader()
-    assert heads.take(arrived) is None
+    assert heads.read_head(arrived) is None
     for piece in (b"\r", b"\nGET / HTTP/1.1\r", b"\nA: b\r\n", b"\r"):
         arrived += piece
-        assert heads.take(arrived) is None
+        assert heads.read_head(arrived) is None
     arrived += b"\nrest"
-    assert heads.take(arrived) == b"GET / HTTP/1.1\r\nA: b\r\n\r\n"
+    assert heads.read_head(arrived) == b"GET / HTTP/1.1\r\nA: b\r\n\r\n"
     assert arrived == b"rest"
-    assert heads.take(arrived) is None
+    assert heads.read_head(arrived) is None
 
 
 def test_a_head_has_64_kib_at_most() -> None:
     heads, line = HeadReader(), b"A: " + b"a" * 995 + b"\r\n"
-    assert heads.take(bytearray(b"GET / HTTP/1.1\r\n" + line * 63)) is None
+    assert heads.read_head(bytearray(b"GET / HTTP/1.1\r\n" + line * 63)) is None
     with pytest.raises(BadHeadError) as caught:
-        HeadReader().take(bytearray(b"GET / HTTP/1.1\r\n" + line * 66))
+        HeadReader().read_head(bytearray(b"GET / HTTP/1.1\r\n" + line * 66))
     assert caught.value.code == 431
 
 

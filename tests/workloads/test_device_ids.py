@@ -101,7 +101,7 @@ FIRST, SECOND = device(0).id, device(1).id
     ],
 )
 def test_device_plugin_names(resource: str, name: str, expected: str | None) -> None:
-    assert INDEX.given(resource, [name]) == ((expected,) if expected else ())
+    assert INDEX.resolve_names(resource, [name]) == ((expected,) if expected else ())
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_device_plugin_names(resource: str, name: str, expected: str | None) -> 
     ],
 )
 def test_names_of_dynamic_resources(driver: str, names: list[str], expected: str | None) -> None:
-    assert INDEX.given(driver, names) == ((expected,) if expected else ())
+    assert INDEX.resolve_names(driver, names) == ((expected,) if expected else ())
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,15 @@ def test_the_first_partition_goes_by_the_name_of_the_device(resource: str, name:
         "amd", 8, parent_id="amd:0", partition="xcp0", device_nodes=("/dev/dri/renderD128",)
     )
     index = DeviceIndex((*OTHERS, first), {"amdgpu_xcp_3": "/dev/dri/renderD131"})
-    assert index.given(resource, [name]) == ("amd:8",)
-    assert index.given("amd.com/cpx_nps4", ["amdgpu_xcp_3"]) == ("amd:9",)
+    assert index.resolve_names(resource, [name]) == ("amd:8",)
+    assert index.resolve_names("amd.com/cpx_nps4", ["amdgpu_xcp_3"]) == ("amd:9",)
 
 
 def test_where_no_device_node_is_known_the_index_counts() -> None:
     """nvidia-smi's XML may give no minor number; GKE names the device by it."""
     index = DeviceIndex([device(0), device(1)])
-    assert index.given("nvidia.com/gpu", ["nvidia1"]) == (SECOND,)
-    assert index.given("gpu.nvidia.com", ["gpu-1"]) == ()
+    assert index.resolve_names("nvidia.com/gpu", ["nvidia1"]) == (SECOND,)
+    assert index.resolve_names("gpu.nvidia.com", ["gpu-1"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_an_index_counts_only_where_it_is_clear() -> None:
     assert DeviceIndex(NVIDIA).counted(0) == ()
     assert DeviceIndex(NVIDIA).counted(1) == (SECOND,)
     assert DeviceIndex([device(0), named("intel", 0)]).counted(0) == ()
-    assert DeviceIndex(NVIDIA).whole(0) == FIRST
+    assert DeviceIndex(NVIDIA).device_at_index(0) == FIRST
 
 
 def test_each_resource_row_is_reached() -> None:
@@ -180,4 +180,4 @@ def test_each_resource_row_is_reached() -> None:
 @settings(deadline=None)
 @given(st.sampled_from([row.pattern for row in RESOURCES]), st.text(max_size=60))
 def test_no_name_breaks_the_index(resource: str, name: str) -> None:
-    assert len(INDEX.given(resource.replace("*", "gpu"), [name])) <= 2
+    assert len(INDEX.resolve_names(resource.replace("*", "gpu"), [name])) <= 2

@@ -112,8 +112,8 @@ def test_lists_of_indices(text: str, expected: tuple[str, ...]) -> None:
 @settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_content_is_read(content: bytes) -> None:
-    environ.job(environ.known(content))
-    environ.job(environ.known(b"SLURM_JOB_ID=1\0SLURM_JOB_GPUS=" + content))
+    environ.job(environ.recognised_variables(content))
+    environ.job(environ.recognised_variables(b"SLURM_JOB_ID=1\0SLURM_JOB_GPUS=" + content))
 
 
 def test_the_folder_of_a_process_may_be_a_file(tmp_path: Path) -> None:

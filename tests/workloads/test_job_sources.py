@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.node.workloads import cgroup_tree, job_cgroups, job_files
 from accelwatch.node.workloads.environ import Job
-from accelwatch.node.workloads.gather import without_ended
+from accelwatch.node.workloads.gather import without_finished
 from accelwatch.node.workloads.job_cgroups import JobCgroup
 from accelwatch.node.workloads.job_files import JobFile
 from accelwatch.node.workloads.slurm import SlurmJobs
@@ -213,8 +213,8 @@ def test_no_folder(tmp_path: Path) -> None:
 
 def test_ended_jobs_are_left_out_where_slurm_tells() -> None:
     file = JobFile(index=0, jobs=ids("1", "2", "12.pbs"))
-    assert without_ended(file, None) == file
-    assert without_ended(file, frozenset({"2"})).jobs == ids("2", "12.pbs")
+    assert without_finished(file, None) == file
+    assert without_finished(file, frozenset({"2"})).jobs == ids("2", "12.pbs")
 
 
 @settings(deadline=None)

@@ -114,7 +114,7 @@ def test_a_process_is_read_once_and_forgotten_when_not_wanted(node: FakeNode) ->
     before = members.of((7, start))
     (node.root / "proc/7/comm").unlink()
     assert members.of((7, start)) is before
-    members.keep(set())
+    members.retain(set())
     assert members.of((7, start)) is None
 
 

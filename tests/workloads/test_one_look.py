@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.node.workloads import Workloads
-from accelwatch.node.workloads.one_look import OneLook
+from accelwatch.node.workloads.one_shot_lookup import OneShotLookup
 from machines import device, snapshot, view
 from packed_trees import FakeTree
 from warm_command import accelwatch
@@ -27,7 +27,7 @@ def test_one_reading_knows_the_job_of_a_process_and_of_an_idle_device(node: Fake
     start = node.process(71, IN_JOB.format(7), TOLD)
     node.cgroup(IN_SLURM, 71)
     busy = with_processes(0, process(device(0), 71, start))
-    told = OneLook(str(node.root), patience_s=60.0).annotate(snapshot(busy, view(1), view(2)))
+    told = OneShotLookup(str(node.root), patience_s=60.0).annotate(snapshot(busy, view(1), view(2)))
     assert [[one.job_id for one in found] for found in owners(told)] == [["7"], ["7"], []]
     (one,) = told.devices[0].reading.processes or ()
     assert one.job == "7"
@@ -40,7 +40,7 @@ def test_a_source_that_hangs_costs_the_owners_and_not_the_reading(
     released = threading.Event()
     monkeypatch.setattr(Workloads, step, lambda *_: released.wait())
     shot = snapshot(view(0))
-    look = OneLook(str(node.root), patience_s=0.01)
+    look = OneShotLookup(str(node.root), patience_s=0.01)
     try:
         assert look.annotate(shot) is shot
     finally:

@@ -2,27 +2,27 @@
 
 from collections.abc import Awaitable, Callable
 
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
-from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
+from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.texts.job_text import SlurmJob
 
-Handler = Callable[[Step, Committed], Awaitable[Told]]
-DONE = Told(status=ToldStatus.DONE)
+Handler = Callable[[Step, Committed], Awaitable[Report]]
+DONE = Report(status=ReportStatus.DONE)
 
 
 class ChangedError(Exception):
     """It is not any more as it was seen; nothing was done."""
 
 
-async def let_go(commands: Commands, job: SlurmJob, word: str) -> Told:
+async def release_job(commands: Commands, job: SlurmJob, token: str) -> Report:
     """Have a job that we hold begun again; the word by which we know it is taken away last."""
-    answer = told("scontrol", await commands.change("scontrol", "release", job.handle))
-    if answer.status is not ToldStatus.DONE or word not in job.admin_comment:
+    answer = report_of("scontrol", await commands.change("scontrol", "release", job.handle))
+    if answer.status is not ReportStatus.DONE or token not in job.admin_comment:
         return answer
-    comment = job.admin_comment.replace(word, "").strip()
+    comment = job.admin_comment.replace(token, "").strip()
     return await updated(commands, f"jobid={job.handle}", f"admincomment={comment}")
 
 
-async def updated(commands: Commands, *words: str) -> Told:
+async def updated(commands: Commands, *arguments: str) -> Report:
     """What `scontrol update` has told."""
-    return told("scontrol", await commands.change("scontrol", "update", *words))
+    return report_of("scontrol", await commands.change("scontrol", "update", *arguments))

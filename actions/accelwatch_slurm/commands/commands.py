@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from shutil import which
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.step import Told, ToldStatus
+from accelwatch.action.step import Report, ReportStatus
 from accelwatch.processes.command import CommandResult, run
 from accelwatch_slurm.commands.options import SlurmOptions
 
@@ -22,7 +22,7 @@ _OTHERS = re.compile(r"(SLURM|SQUEUE|SCONTROL|SRUN|SCANCEL)_\w+")
 """Variables that change what the commands do or print, such as those of a job that we run in."""
 _REFUSED = re.compile(r"invalid user id|permission|not authorized|access denied", re.IGNORECASE)
 _NOT_SENT = re.compile(r"connect failure|connection refused|munge|authentication", re.IGNORECASE)
-_NOT_KNOWN = re.compile(r"timed out|zero bytes|communication|i/o error", re.IGNORECASE)
+_OUTCOME_UNKNOWN = re.compile(r"timed out|zero bytes|communication|i/o error", re.IGNORECASE)
 _ABSENT = re.compile(
     r"^(?:Node|Reservation) \S+ not found|Invalid job id specified|No reservations", re.MULTILINE
 )
@@ -31,7 +31,7 @@ _ABSENT = re.compile(
 _PROMPT = "scontrol: "
 
 
-class NotBegunError(Exception):
+class NotStartedError(Exception):
     """A command was not sent, because the permission of its step was withdrawn; its text says why."""
 
 
@@ -46,7 +46,7 @@ class Permission:
     def use(self) -> None:
         """A command is sent now. Raises NotBegunError."""
         if why_not := self._withdrawn():
-            raise NotBegunError(why_not)
+            raise NotStartedError(why_not)
         self.is_used = True
 
 
@@ -75,13 +75,13 @@ class Commands:
             environ["SLURM_CONF"] = options.slurm_conf
         self._environ = environ
 
-    async def run(self, name: str, *words: str) -> CommandResult:
+    async def run(self, name: str, *arguments: str) -> CommandResult:
         """What became of a command of Slurm that only looks."""
-        return await self.program([self._place(name), *words])
+        return await self.program([self._path_of(name), *arguments])
 
-    async def change(self, name: str, *words: str) -> CommandResult:
+    async def change(self, name: str, *arguments: str) -> CommandResult:
         """What became of a command of Slurm that changes something. Raises NotBegunError."""
-        return await self.change_by([self._place(name), *words])
+        return await self.change_by([self._path_of(name), *arguments])
 
     async def change_by(self, argv: Sequence[str], timeout_s: float | None = None) -> CommandResult:
         """What became of any command that changes something. Raises NotBegunError."""
@@ -93,48 +93,50 @@ class Commands:
         It goes on after one that fails, and does not say which that was. As soon as `break_off` says so
         the process is killed; `begun` tells which lines it had read by then. Raises NotBegunError.
         """
-        given = "\n".join([*lines, "quit\n"])
-        return await self.program([self._place("scontrol")], given=given, break_off=break_off)
+        stdin_data = "\n".join([*lines, "quit\n"])
+        return await self.program(
+            [self._path_of("scontrol")], stdin_data=stdin_data, break_off=break_off
+        )
 
     async def program(
         self,
         argv: Sequence[str],
         timeout_s: float | None = None,
-        given: str = "",
+        stdin_data: str = "",
         permission: Permission | None = None,
         break_off: Callable[[], bool] | None = None,
     ) -> CommandResult:
         """What became of any command, in the environment of Slurm's own."""
         kept = {"SLURM_CONF", *self._environ}
         unset = [f"--unset={name}" for name in os.environ if _OTHERS.fullmatch(name)]
-        unset = [word for word in unset if word.partition("=")[2] not in kept]
-        words = ["/usr/bin/env", *unset, *argv] if unset else list(argv)
+        unset = [option for option in unset if option.partition("=")[2] not in kept]
+        command = ["/usr/bin/env", *unset, *argv] if unset else list(argv)
 
         def send() -> CommandResult:
             if permission is not None:
                 permission.use()  # a thread may have become free for it long after it was asked for
             if break_off is not None and break_off():
-                raise NotBegunError
+                raise NotStartedError
             return run(
-                words,
+                command,
                 timeout_s=timeout_s or self._options.timeout_s,
                 environ=self._environ,
                 max_bytes=_MAX_BYTES,
-                given=given.encode(),
+                stdin_data=stdin_data.encode(),
                 break_off=break_off,
             )
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, send)
 
-    def _place(self, name: str) -> str:
+    def _path_of(self, name: str) -> str:
         if self._options.commands:
             return str(PurePosixPath(self._options.commands) / name)
         return which(name, path=_FOLDERS) or name
 
-    async def read(self, name: str, *words: str) -> str:
+    async def read(self, name: str, *arguments: str) -> str:
         """What it prints; empty for what does not exist. Raises ActionUnavailableError."""
-        result = await self.run(name, *words)
-        if not result.failure and _ABSENT.search(_said(result)):
+        result = await self.run(name, *arguments)
+        if not result.failure and _ABSENT.search(_output_of(result)):
             return ""
         if result.ok and result.output.strip():
             return result.output.decode("utf-8", "replace")
@@ -147,7 +149,7 @@ class Commands:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def begun(lines: Sequence[str], result: CommandResult) -> int:
+def started_lines(lines: Sequence[str], result: CommandResult) -> int:
     """How many of the lines an scontrol may have begun that was killed: all where that is not known.
 
     With readline it prints a prompt, and what it reads behind it, before it does anything about that.
@@ -160,30 +162,30 @@ def begun(lines: Sequence[str], result: CommandResult) -> int:
     return sum(line.startswith(_PROMPT) for line in printed.splitlines())
 
 
-def told(name: str, result: CommandResult) -> Told:
+def report_of(name: str, result: CommandResult) -> Report:
     """What a command that changes something has told.
 
     A controller that hangs does what it was asked when it wakes: a time-out is not known, not failed.
     """
     if result.ok:
-        return Told(status=ToldStatus.DONE)
+        return Report(status=ReportStatus.DONE)
     text = why(name, result)
     if result.failure:
         late = result.failure in ("timeout", "too much output", "broken off")
-        return Told(status=ToldStatus.UNKNOWN if late else ToldStatus.REFUSED, text=text)
-    said = _said(result)
+        return Report(status=ReportStatus.UNKNOWN if late else ReportStatus.REFUSED, text=text)
+    output = _output_of(result)
     for pattern, status in (
-        (_NOT_KNOWN, ToldStatus.UNKNOWN),
-        (_NOT_SENT, ToldStatus.RETRY),
-        (_REFUSED, ToldStatus.REFUSED),
+        (_OUTCOME_UNKNOWN, ReportStatus.UNKNOWN),
+        (_NOT_SENT, ReportStatus.RETRY),
+        (_REFUSED, ReportStatus.REFUSED),
     ):
-        if pattern.search(said):
-            return Told(status=status, text=text)
+        if pattern.search(output):
+            return Report(status=status, text=text)
     unclear = result.status is None or result.status < 0
-    return Told(status=ToldStatus.UNKNOWN if unclear else ToldStatus.REFUSED, text=text)
+    return Report(status=ReportStatus.UNKNOWN if unclear else ReportStatus.REFUSED, text=text)
 
 
-def _said(result: CommandResult) -> str:
+def _output_of(result: CommandResult) -> str:
     return b"\n".join((result.errors, result.output[:4096])).decode("utf-8", "replace")
 
 
@@ -191,6 +193,6 @@ def why(name: str, result: CommandResult) -> str:
     """A failure in words, in one line."""
     if result.failure:
         return f"{name}: {result.failure}"
-    lines = [line.strip() for line in _said(result).splitlines() if line.strip()]
+    lines = [line.strip() for line in _output_of(result).splitlines() if line.strip()]
     text = "".join(char for char in (lines[0] if lines else "no message") if char.isprintable())
     return f"{name} ended with {result.status}: {text[:200]}"

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Mapping
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import ChangedError, Handler
-from accelwatch_slurm.commands.commands import NotBegunError, permitted
+from accelwatch_slurm.commands.commands import NotStartedError, permitted
 from accelwatch_slurm.texts.steps import STEPS
 
 
@@ -22,35 +22,35 @@ class Performer:
         self._handlers = handlers
         self._clock = clock
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         """Do a step. Raises nothing but CancelledError."""
         handler = self._handlers.get(step.kind)
         if handler is None:
-            return Told(status=ToldStatus.REFUSED, text=f"no step {step.kind!r}")
+            return Report(status=ReportStatus.REFUSED, text=f"no step {step.kind!r}")
         if operation.dry_run:
-            return Told(status=ToldStatus.DONE, text=f"dry run: {step.text}")
+            return Report(status=ReportStatus.DONE, text=f"dry run: {step.text}")
         if self._clock.wall() > operation.deadline:
-            return Told(status=ToldStatus.REFUSED, text="its deadline has passed")
+            return Report(status=ReportStatus.REFUSED, text="its deadline has passed")
         with permitted(operation.withdrawn) as permission:
             try:
                 return await self._performed(handler, step, operation)
-            except NotBegunError as error:
+            except NotStartedError as error:
                 # Of a step of several commands some were sent: what they have come to has to be seen.
-                status = ToldStatus.UNKNOWN if permission.is_used else ToldStatus.NOT_BEGUN
-                return Told(status=status, text=str(error))
+                status = ReportStatus.UNKNOWN if permission.is_used else ReportStatus.NOT_STARTED
+                return Report(status=status, text=str(error))
 
-    async def _performed(self, handler: Handler, step: Step, operation: Committed) -> Told:
+    async def _performed(self, handler: Handler, step: Step, operation: Committed) -> Report:
         """Raises NotBegunError."""
         try:
             async with asyncio.timeout(STEPS[step.kind].timeout_s):
                 return await handler(step, operation)
         except ActionUnavailableError as error:
-            return Told(status=ToldStatus.RETRY, text=str(error))
+            return Report(status=ReportStatus.RETRY, text=str(error))
         except ChangedError as error:
-            return Told(status=ToldStatus.RETRY, text=str(error))
+            return Report(status=ReportStatus.RETRY, text=str(error))
         except TimeoutError:
-            return Told(status=ToldStatus.UNKNOWN, text=f"{step.kind}: no answer in time")
+            return Report(status=ReportStatus.UNKNOWN, text=f"{step.kind}: no answer in time")
         except (KeyError, ValueError) as error:
-            return Told(
-                status=ToldStatus.REFUSED, text=f"{step.kind}: not a step of ours: {error!r}"
+            return Report(
+                status=ReportStatus.REFUSED, text=f"{step.kind}: not a step of ours: {error!r}"
             )

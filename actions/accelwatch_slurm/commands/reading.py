@@ -30,7 +30,7 @@ _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
 _MOST_JOBS = 512
 """Of a node that are asked for."""
 _MOST_SHOWN = 24
-_ONE_BY_ONE = 2
+_MAX_SINGLE_READS = 2
 """Nodes that are looked at by a command each; more at once share one that shows all."""
 _SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
 _ON_NODES = "--states=RUNNING,COMPLETING,SUSPENDED,CONFIGURING,STOPPED"
@@ -72,8 +72,8 @@ class Reader:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._cluster: Cluster | None = None
-        self._begins = f"{secrets.token_hex(8)}|"
-        self._looking = 0
+        self._line_prefix = f"{secrets.token_hex(8)}|"
+        self._readers = 0
         self._rush = Rush()
         self._table = SharedRead(self._all_nodes, self._rush)
         self._parsed: dict[str, SlurmNode] = {}
@@ -85,38 +85,38 @@ class Reader:
         """Asked once; settings that matter here need a restart of the controller to change."""
         if self._cluster is None:
             text = await self._commands.read("scontrol", "show", "config")
-            found = dict(_SETTING.findall(text))
-            if "ClusterName" not in found:
+            settings = dict(_SETTING.findall(text))
+            if "ClusterName" not in settings:
                 raise ActionUnavailableError("scontrol show config names no cluster")
             self._cluster = Cluster(
-                name=found["ClusterName"],
-                version=found.get("SLURM_VERSION", ""),
-                message_timeout_s=_seconds(found.get("MessageTimeout"), 10.0),
-                kill_wait_s=_seconds(found.get("KillWait"), 30.0),
+                name=settings["ClusterName"],
+                version=settings.get("SLURM_VERSION", ""),
+                message_timeout_s=_seconds(settings.get("MessageTimeout"), 10.0),
+                kill_wait_s=_seconds(settings.get("KillWait"), 30.0),
             )
         return self._cluster
 
     async def controller(self) -> Controller:
         """What the controller says of itself now."""
         text = await self._commands.read("scontrol", "show", "config")
-        found = dict(_SETTING.findall(text))
-        if "BOOT_TIME" not in found:
+        settings = dict(_SETTING.findall(text))
+        if "BOOT_TIME" not in settings:
             raise ActionUnavailableError("scontrol show config has no BOOT_TIME")
-        program = found.get("RebootProgram", "")
-        return Controller(boot=found["BOOT_TIME"], reboots=program not in ("", "(null)"))
+        program = settings.get("RebootProgram", "")
+        return Controller(boot=settings["BOOT_TIME"], reboots=program not in ("", "(null)"))
 
     async def node_line(self, name: str) -> str:
         """Line of a node, for a look at it; empty when there is none of that name."""
         if not is_node_name(name):
             return ""
         self._rush.note()
-        if self._looking >= _ONE_BY_ONE or self._rush.is_on:
+        if self._readers >= _MAX_SINGLE_READS or self._rush.is_on:
             return (await self._table.get()).lines.get(name, "")
-        self._looking += 1
+        self._readers += 1
         try:
             return await self._own_line(name)
         finally:
-            self._looking -= 1
+            self._readers -= 1
 
     async def _own_line(self, name: str) -> str:
         line = _line(await self._commands.read("scontrol", "--oneliner", "show", "node", name))
@@ -169,7 +169,7 @@ class Reader:
             )
         return line
 
-    async def part_lines(self, job: str) -> str:
+    async def component_lines(self, job: str) -> str:
         """Lines of all components of a heterogeneous job, by its number."""
         text = await self._commands.read("scontrol", "--oneliner", "show", "job", job)
         return "\n".join(job_lines_of(text))
@@ -210,17 +210,22 @@ class Reader:
 
     async def _all_jobs(self) -> JobTable:
         cluster = await self.cluster()
-        words = ("--noheader", "--all", _ON_NODES, f"--format={self._begins}{SQUEUE_FORMAT}")
-        result = await self._commands.run("squeue", *words)
+        arguments = (
+            "--noheader",
+            "--all",
+            _ON_NODES,
+            f"--format={self._line_prefix}{SQUEUE_FORMAT}",
+        )
+        result = await self._commands.run("squeue", *arguments)
         if not result.ok:
             raise ActionUnavailableError(why("squeue", result))
         text = result.output.decode("utf-8", "replace")
-        return job_table(text, cluster.name, self._begins)
+        return job_table(text, cluster.name, self._line_prefix)
 
     async def trial_line(self, name: str) -> str:
         """Line of the job of a name, also of one that has ended a moment ago; empty without one."""
-        words = ("--noheader", "--all", "--states=all", f"--name={name}", "--format=%i")
-        result = await self._commands.run("squeue", *words)
+        arguments = ("--noheader", "--all", "--states=all", f"--name={name}", "--format=%i")
+        result = await self._commands.run("squeue", *arguments)
         if not result.ok:
             raise ActionUnavailableError(why("squeue", result))
         ids = result.output.decode("ascii", "replace").split()

@@ -44,15 +44,15 @@ class SharedRead(Generic[Result]):
         self._read = read
         self._rush = rush
         self._lock = asyncio.Lock()
-        self._begun = 0
+        self._reads_started = 0
         self._last: tuple[int, Result | None, str] = (0, None, "")
         """Number of the last read that ended, what it gave, or why it gave nothing."""
 
     async def get(self) -> Result:
         """What is read now. Raises ActionUnavailableError."""
-        asked = self._begun
+        started = self._reads_started
         async with self._lock:
-            if self._last[0] <= asked:
+            if self._last[0] <= started:
                 await self._once()
             _, result, why = self._last
         if result is None:
@@ -62,8 +62,8 @@ class SharedRead(Generic[Result]):
     async def _once(self) -> None:
         if self._rush.is_on:
             await asyncio.sleep(_GATHERED_S)
-        self._begun += 1
-        number = self._begun
+        self._reads_started += 1
+        number = self._reads_started
         try:
             self._last = number, await self._read(), ""
         except ActionUnavailableError as error:

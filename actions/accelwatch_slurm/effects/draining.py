@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch_slurm.commands.changing import DONE, ChangedError
-from accelwatch_slurm.commands.commands import Commands, NotBegunError, begun, told
+from accelwatch_slurm.commands.commands import Commands, NotStartedError, report_of, started_lines
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.steps import MOST_TOGETHER
@@ -23,25 +23,25 @@ _EXTRA = re.compile(r'extra=(?:[\w.,:{}\[\]+\-]|"[\w.,: /()+\-]*")*', re.ASCII)
 _PLAIN = re.compile(r"(?:nodename|state)=[\w.\-]+", re.ASCII)
 """Words that scontrol takes from a line as they are; whatever has other signs goes alone."""
 
-Words = Callable[[SlurmNode | None, Step, Committed], list[str] | Told]
+DrainArguments = Callable[[SlurmNode | None, Step, Committed], list[str] | Report]
 """What drains a node, or what is to be told instead. Raises ChangedError."""
 
 
-class _Asked(NamedTuple):
+class _DrainRequest(NamedTuple):
     step: Step
     operation: Committed
-    answer: "asyncio.Future[Told | None]"
+    answer: "asyncio.Future[Report | None]"
 
 
 class Drains:
     """For one event loop at a time."""
 
-    def __init__(self, commands: Commands, reader: Reader, words: Words) -> None:
+    def __init__(self, commands: Commands, reader: Reader, arguments_for: DrainArguments) -> None:
         self._commands = commands
         self._reader = reader
-        self._words = words
+        self._arguments_for = arguments_for
         self._lock = asyncio.Lock()
-        self._asked: list[_Asked] = []
+        self._requests: list[_DrainRequest] = []
         self._alone = 0
 
     @property
@@ -58,117 +58,121 @@ class Drains:
         finally:
             self._alone -= 1
 
-    async def together(self, step: Step, operation: Committed) -> Told | None:
+    async def together(self, step: Step, operation: Committed) -> Report | None:
         """What has become of it; None when nothing has, and it is to be done alone.
 
         Raises ActionUnavailableError, ChangedError.
         """
-        answer: asyncio.Future[Told | None] = asyncio.get_running_loop().create_future()
-        asked = _Asked(step, operation, answer)
-        self._asked.append(asked)
+        answer: asyncio.Future[Report | None] = asyncio.get_running_loop().create_future()
+        request = _DrainRequest(step, operation, answer)
+        self._requests.append(request)
         try:
             async with self._lock:
                 if not answer.done():
                     await self._next()
         finally:
             # Who gives up waiting is not drained later.
-            self._asked = [one for one in self._asked if one is not asked]
+            self._requests = [other for other in self._requests if other is not request]
             if answer.done():
                 answer.exception()  # nobody else hears of it
         return answer.result()
 
     async def _next(self) -> None:
         await asyncio.sleep(0)  # who comes in the same moment comes along
-        some, self._asked = self._asked[:MOST_TOGETHER], self._asked[MOST_TOGETHER:]
+        some, self._requests = self._requests[:MOST_TOGETHER], self._requests[MOST_TOGETHER:]
         try:
             await self._drain(some)
         except ActionUnavailableError as error:
-            for one in some:
-                _fail(one, ActionUnavailableError(str(error)))
+            for request in some:
+                _fail(request, ActionUnavailableError(str(error)))
         finally:
-            for one in some:
-                _tell(one, Told(status=ToldStatus.UNKNOWN, text="the command was broken off"))
+            for request in some:
+                _resolve(
+                    request, Report(status=ReportStatus.UNKNOWN, text="the command was broken off")
+                )
 
-    async def _drain(self, some: list[_Asked]) -> None:
+    async def _drain(self, some: list[_DrainRequest]) -> None:
         if all(map(_is_withdrawn, some)):
             return
         nodes = await self._reader.nodes_now()
         lines: list[str] = []
-        drained: list[_Asked] = []
-        for one in some:
-            if not _is_withdrawn(one) and (line := self._line(one, nodes)) is not None:
+        drained: list[_DrainRequest] = []
+        for request in some:
+            if not _is_withdrawn(request) and (line := self._line(request, nodes)) is not None:
                 lines.append(line)
-                drained.append(one)
+                drained.append(request)
         if lines:
             await self._send(lines, drained)
 
-    def _line(self, one: _Asked, nodes: Mapping[str, SlurmNode]) -> str | None:
+    def _line(self, request: _DrainRequest, nodes: Mapping[str, SlurmNode]) -> str | None:
         """The line that drains a node as it was read now; None where something else was told."""
         try:
-            words = self._words(nodes.get(one.step.arguments["node"]), one.step, one.operation)
+            arguments = self._arguments_for(
+                nodes.get(request.step.arguments["node"]), request.step, request.operation
+            )
         except (ChangedError, KeyError, ValueError) as error:
-            _fail(one, error)
+            _fail(request, error)
             return None
-        if isinstance(words, Told):
-            _tell(one, words)
+        if isinstance(arguments, Report):
+            _resolve(request, arguments)
             return None
-        line = line_of(words)
+        line = line_of(arguments)
         if line is None:
-            _tell(one, None)
+            _resolve(request, None)
         return line
 
-    async def _send(self, lines: list[str], drained: list[_Asked]) -> None:
+    async def _send(self, lines: list[str], drained: list[_DrainRequest]) -> None:
         """Have all of it done by one command, which is killed when nothing of it is wanted any more."""
         try:
             result = await self._commands.all_of(lines, lambda: all(map(_withdrawn, drained)))
-        except NotBegunError:
-            for one in drained:
-                _is_withdrawn(one)
+        except NotStartedError:
+            for request in drained:
+                _is_withdrawn(request)
             return
         if result.failure == "broken off":
-            for one in drained[begun(lines, result) :]:
-                _is_withdrawn(one)
-        answer = _of_each(told("scontrol", result))
-        for one in drained:
-            _tell(one, answer)
+            for request in drained[started_lines(lines, result) :]:
+                _is_withdrawn(request)
+        answer = _of_each(report_of("scontrol", result))
+        for request in drained:
+            _resolve(request, answer)
 
 
-def _withdrawn(one: _Asked) -> str:
-    return one.operation.withdrawn()
+def _withdrawn(request: _DrainRequest) -> str:
+    return request.operation.withdrawn()
 
 
-def _is_withdrawn(one: _Asked) -> bool:
+def _is_withdrawn(request: _DrainRequest) -> bool:
     """Whether a drain that has not been begun must not be any more: then that is told."""
-    if why := _withdrawn(one):
-        _tell(one, Told(status=ToldStatus.NOT_BEGUN, text=why))
+    if why := _withdrawn(request):
+        _resolve(request, Report(status=ReportStatus.NOT_STARTED, text=why))
     return bool(why)
 
 
-def _of_each(answer: Told) -> Told | None:
+def _of_each(answer: Report) -> Report | None:
     """What the answer to all says of one: where one of them is refused, each is looked at alone."""
-    if answer.status is ToldStatus.DONE:
+    if answer.status is ReportStatus.DONE:
         return DONE
-    return answer if answer.status is ToldStatus.UNKNOWN else None
+    return answer if answer.status is ReportStatus.UNKNOWN else None
 
 
-def line_of(words: list[str]) -> str | None:
+def line_of(arguments: list[str]) -> str | None:
     """The words as a line for scontrol; None when they have signs that mean something to it there."""
     line = ["update"]
-    for word in words:
-        if _REASON.fullmatch(word):
-            line.append(f'reason="{word.removeprefix("reason=")}"')
-        elif _PLAIN.fullmatch(word) or _EXTRA.fullmatch(word):
-            line.append(word)
+    for argument in arguments:
+        if _REASON.fullmatch(argument):
+            line.append(f'reason="{argument.removeprefix("reason=")}"')
+        elif _PLAIN.fullmatch(argument) or _EXTRA.fullmatch(argument):
+            line.append(argument)
         else:
             return None
     return " ".join(line)
 
 
-def _tell(one: _Asked, answer: Told | None) -> None:
-    if not one.answer.done():
-        one.answer.set_result(answer)
+def _resolve(request: _DrainRequest, answer: Report | None) -> None:
+    if not request.answer.done():
+        request.answer.set_result(answer)
 
 
-def _fail(one: _Asked, error: Exception) -> None:
-    if not one.answer.done():
-        one.answer.set_exception(error)
+def _fail(request: _DrainRequest, error: Exception) -> None:
+    if not request.answer.done():
+        request.answer.set_exception(error)

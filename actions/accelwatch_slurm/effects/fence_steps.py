@@ -3,10 +3,10 @@
 import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.observed import Standing
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
-from accelwatch_slurm.commands.changing import ChangedError, Handler, let_go, updated
-from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
+from accelwatch_slurm.commands.changing import ChangedError, Handler, release_job, updated
+from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader, is_node_name
 from accelwatch_slurm.effects.node_steps import NodeSteps
@@ -31,18 +31,18 @@ class FenceSteps:
         """By kind of step."""
         return {steps.SET_DOWN: self._set_down, steps.POWER_OFF: self._power_off}
 
-    async def _set_down(self, step: Step, operation: Committed) -> Told:
+    async def _set_down(self, step: Step, operation: Committed) -> Report:
         """Set it down, and let those jobs go at once that wait for nothing else.
 
         The scheduler begins a round within the second, and no other for `batch_sched_delay` after that.
         A job that is not let go here is by its own move.
         """
         node = await self._nodes.node(step)
-        if await self._nodes.standing(node) is Standing.FOREIGN:
+        if await self._nodes.hold_state(node) is HoldState.FOREIGN:
             raise ChangedError(f"{node.name} is now held by another person or tool: {node.reason}")
         jobs = await self._ready(step, node)
-        mark = msgspec.structs.replace(
-            self._nodes.mark(node, operation, fresh=True),
+        annotation = msgspec.structs.replace(
+            self._nodes.annotation(node, operation, fresh=True),
             boot=node.boot_time,
             slurmd=node.slurmd_start,
         )
@@ -51,12 +51,12 @@ class FenceSteps:
             f"nodename={node.name}",
             "state=down",
             f"reason={step.arguments['reason']}",
-            *self._nodes.with_mark(node, mark),
+            *self._nodes.annotation_arguments(node, annotation),
         )
-        if answer.status is ToldStatus.DONE:
+        if answer.status is ReportStatus.DONE:
             for job in jobs:
                 await updated(self._commands, f"jobid={job.handle}", "starttime=now")
-                await let_go(self._commands, job, step.arguments["word"])
+                await release_job(self._commands, job, step.arguments["word"])
         return answer
 
     async def _ready(self, step: Step, node: SlurmNode) -> list[SlurmJob]:
@@ -64,33 +64,33 @@ class FenceSteps:
         if not step.arguments.get("jobs"):
             return []
         try:
-            known = await self._reader.nodes_now()
+            nodes = await self._reader.nodes_now()
             jobs = [await self._reader.job(name) for name in step.arguments["jobs"].split()]
         except ActionUnavailableError:
             return []
-        well = {name for name, one in known.items() if one.answering and not one.down}
+        well = {name for name, other in nodes.items() if other.answering and not other.down}
         return [
             job
             for job in jobs
             if job is not None
-            and job.begins_again
+            and job.is_requeued
             and job.priority == 0
             and step.arguments["word"] in job.admin_comment
             and is_kept_off(job, node.name)
             and set(job.nodes) <= {node.name, *well}
         ]
 
-    async def _power_off(self, step: Step, _: Committed) -> Told:
+    async def _power_off(self, step: Step, _: Committed) -> Report:
         name = step.arguments["node"]
         if not is_node_name(name) or not self._options.power_off:
             raise ChangedError("the option power_off is not set")
         node = await self._nodes.node(step)
         out = node.down or is_lost(node)
-        if not out or await self._nodes.standing(node) is not Standing.OURS:
+        if not out or await self._nodes.hold_state(node) is not HoldState.OURS:
             raise ChangedError(f"{name} is not out for us, or answers again")
-        argv = [word.replace("{node}", name) for word in self._options.power_off]
+        argv = [argument.replace("{node}", name) for argument in self._options.power_off]
         result = await self._commands.change_by(argv, self._options.power_timeout_s)
-        answer = told("power_off", result)
-        if answer.status is ToldStatus.DONE:
+        answer = report_of("power_off", result)
+        if answer.status is ReportStatus.DONE:
             return answer
-        return msgspec.structs.replace(answer, status=ToldStatus.UNKNOWN)
+        return msgspec.structs.replace(answer, status=ReportStatus.UNKNOWN)

@@ -3,16 +3,16 @@
 import math
 
 from accelwatch.action.observed import JobState
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch.base.clock import Clock
-from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler, let_go, updated
-from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler, release_job, updated
+from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.proposals.probing import IGNORED
 from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.job_components import nodes_of
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of
-from accelwatch_slurm.texts.moving_parts import nodes_of
 
 _STEERED = ("ExcNodeList", "ReqNodeList", "ReservationName", "AdminComment", "StartTime")
 
@@ -32,7 +32,7 @@ class JobSteps:
         """By kind of step."""
         return {
             steps.HOLD: self._hold,
-            steps.LET_GO: self._let_go,
+            steps.LET_GO: self._release,
             steps.ALLOW_REQUEUE: self._allow_requeue,
             steps.SIGNAL: self._signal,
             steps.PROBE: self._probe,
@@ -54,81 +54,85 @@ class JobSteps:
             raise ChangedError(f"job {job.id} is {job.state.value} by now")
         return job
 
-    async def _hold(self, step: Step, _: Committed) -> Told:
+    async def _hold(self, step: Step, _: Committed) -> Report:
         job = await self._job(
-            step, JobState.RUNNING, JobState.ENDING, JobState.WAITING, JobState.HELD
+            step, JobState.RUNNING, JobState.COMPLETING, JobState.WAITING, JobState.HELD
         )
-        word = step.arguments["word"]
-        if job.priority == 0 and word in job.admin_comment:
+        token = step.arguments["word"]
+        if job.priority == 0 and token in job.admin_comment:
             return DONE
         if job.priority == 0:
             raise ChangedError(f"job {job.id} is held by another person or tool")
-        comment = f"{job.admin_comment} {word}".strip()
+        comment = f"{job.admin_comment} {token}".strip()
         return await updated(
             self._commands, f"jobid={job.handle}", "priority=0", f"admincomment={comment}"
         )
 
-    async def _let_go(self, step: Step, _: Committed) -> Told:
+    async def _release(self, step: Step, _: Committed) -> Report:
         job = await self._job(step, JobState.HELD, JobState.WAITING)
-        return await let_go(self._commands, job, step.arguments["word"])
+        return await release_job(self._commands, job, step.arguments["word"])
 
-    async def _allow_requeue(self, step: Step, _: Committed) -> Told:
+    async def _allow_requeue(self, step: Step, _: Committed) -> Report:
         job = await self._job(step)
         return await updated(self._commands, f"jobid={job.handle}", "requeue=1")
 
-    async def _signal(self, step: Step, _: Committed) -> Told:
+    async def _signal(self, step: Step, _: Committed) -> Report:
         job = await self._job(step, JobState.RUNNING)
         signal = step.arguments["signal"]
-        answer = told(
+        answer = report_of(
             "scancel",
             await self._commands.change("scancel", f"--signal={signal}", "--batch", job.id),
         )
-        if answer.status is ToldStatus.DONE:
+        if answer.status is ReportStatus.DONE:
             self._observer.remember_signal(job.id, step.arguments["asked"], signal)
         return answer
 
-    async def _probe(self, step: Step, _: Committed) -> Told:
+    async def _probe(self, step: Step, _: Committed) -> Report:
         """Neither the batch script nor slurmd's own steps get it, but every node of the job is asked."""
         job = await self._job(step, JobState.RUNNING)
         if step.arguments["node"] not in job.nodes:
             raise ChangedError(f"job {job.id} has left {step.arguments['node']}")
-        words = (f"--signal={IGNORED}", job.id)
-        answer = told("scancel", await self._commands.change("scancel", *words))
-        if answer.status in (ToldStatus.DONE, ToldStatus.UNKNOWN):
+        arguments = (f"--signal={IGNORED}", job.id)
+        answer = report_of("scancel", await self._commands.change("scancel", *arguments))
+        if answer.status in (ReportStatus.DONE, ReportStatus.UNKNOWN):
             node = step.arguments["node"]
             self._observer.remember_signal(node, step.arguments["asked"], IGNORED)
         return answer
 
-    async def _requeue(self, step: Step, _: Committed) -> Told:
+    async def _requeue(self, step: Step, _: Committed) -> Report:
         died = step.precondition.get("died", "")
-        job = await self._job(step, JobState.ENDED if died else JobState.RUNNING)
-        if died and job.word != died:
-            raise ChangedError(f"job {job.id} is {job.word.lower()} by now")
+        job = await self._job(step, JobState.FINISHED if died else JobState.RUNNING)
+        if died and job.slurm_state != died:
+            raise ChangedError(f"job {job.id} is {job.slurm_state.lower()} by now")
         nodes = job.nodes
         if job.heterogeneous:
-            lines = await self._reader.part_lines(job.whole)
-            nodes = nodes_of([part for part in map(job_of, lines.splitlines()) if part])
+            lines = await self._reader.component_lines(job.base_id)
+            nodes = nodes_of(
+                [component for component in map(job_of, lines.splitlines()) if component]
+            )
         if not died and ",".join(nodes) != step.precondition["nodes"]:
             raise ChangedError(f"job {job.id} runs on other nodes by now")
-        return told("scontrol", await self._commands.change("scontrol", "requeue", job.whole))
+        return report_of(
+            "scontrol", await self._commands.change("scontrol", "requeue", job.base_id)
+        )
 
-    async def _cancel(self, step: Step, _: Committed) -> Told:
+    async def _cancel(self, step: Step, _: Committed) -> Report:
         job = await self._job(step)
-        return told("scancel", await self._commands.change("scancel", job.whole))
+        return report_of("scancel", await self._commands.change("scancel", job.base_id))
 
-    async def _steer(self, step: Step, _: Committed) -> Told:
-        job = await self._job(step, JobState.WAITING, JobState.HELD, JobState.ENDING)
+    async def _steer(self, step: Step, _: Committed) -> Report:
+        job = await self._job(step, JobState.WAITING, JobState.HELD, JobState.COMPLETING)
         changes = [f"{key}={step.arguments[key]}" for key in _STEERED if key in step.arguments]
         return await updated(self._commands, f"jobid={job.handle}", *changes)
 
-    async def _leave_reservation(self, step: Step, _: Committed) -> Told:
+    async def _leave_reservation(self, step: Step, _: Committed) -> Report:
         """Of a job that runs nothing but its reservation can be changed."""
         job = await self._job(step, JobState.RUNNING)
         name = step.arguments["ReservationName"]
         return await updated(self._commands, f"jobid={job.handle}", f"ReservationName={name}")
 
-    async def _start(self, step: Step, _: Committed) -> Told:
+    async def _start(self, step: Step, _: Committed) -> Report:
         job = await self._job(step, JobState.WAITING)
         if self._clock.wall() < math.floor(job.submitted) + 1:
-            return Told(status=ToldStatus.RETRY, text="the same second", again_after_s=1.0)
+            return Report(status=ReportStatus.RETRY, text="the same second", again_after_s=1.0)
         return await updated(self._commands, f"jobid={job.handle}", "StartTime=now")

@@ -3,13 +3,13 @@
 import math
 import shlex
 
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler
-from accelwatch_slurm.commands.commands import Commands, told
+from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.texts import steps
-from accelwatch_slurm.texts.standing import reservation_for_test
+from accelwatch_slurm.texts.hold_state import reservation_for_test
 
 
 class TrialSteps:
@@ -24,19 +24,24 @@ class TrialSteps:
         """By kind of step."""
         return {steps.RUN_TEST: self._run_test}
 
-    async def _run_test(self, step: Step, _: Committed) -> Told:
+    async def _run_test(self, step: Step, _: Committed) -> Report:
         node, name = step.arguments["node"], step.arguments["name"]
-        place = reservation_for_test(node)
-        if place not in await self._reader.reservations([node]):
+        reservation = reservation_for_test(node)
+        if reservation not in await self._reader.reservations([node]):
             raise ChangedError(f"{node} is not kept for its test any more")
         if await self._reader.trial_line(name):
             return DONE
         minutes = math.ceil(self._options.test_timeout_s / 60)
         argv = self._options.tests[step.arguments["test"]]
-        words = [f"--reservation={place}", f"--nodelist={node}", "--nodes=1", "--no-requeue"]
-        words += [f"--job-name={name}", f"--time={minutes}", "--chdir=/", "--output=/dev/null"]
-        words += ["--parsable", f"--wrap=exec {shlex.join(argv)}"]
-        answer = told("sbatch", await self._commands.change("sbatch", *words))
-        if answer.status is not ToldStatus.DONE:
+        arguments = [
+            f"--reservation={reservation}",
+            f"--nodelist={node}",
+            "--nodes=1",
+            "--no-requeue",
+        ]
+        arguments += [f"--job-name={name}", f"--time={minutes}", "--chdir=/", "--output=/dev/null"]
+        arguments += ["--parsable", f"--wrap=exec {shlex.join(argv)}"]
+        answer = report_of("sbatch", await self._commands.change("sbatch", *arguments))
+        if answer.status is not ReportStatus.DONE:
             return answer
-        return Told(status=ToldStatus.ACCEPTED)
+        return Report(status=ReportStatus.ACCEPTED)

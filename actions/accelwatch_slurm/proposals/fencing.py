@@ -3,22 +3,28 @@
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Achieved, Proposal, Step, Wait
-from accelwatch_slurm.proposals.holding import missing, not_ours
+from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.proposals.job_step import hold
 from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.annotations import (
+    annotation_in,
+    field_of,
+    incident_in,
+    is_fenced,
+    reason_of,
+)
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.marks import field_of, incident_in, is_fenced, mark_in, reason_of
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.scene import PROOF, Scene, held_word
+from accelwatch_slurm.texts.scene import PROOF, Scene, hold_token
 
 NEW_BOOT_S = 5.0
 """Boot times that differ by less are one: slurmd works it out from the uptime."""
 _SKEW_S = 60.0
 """How far clocks may be apart: a clock that is set moves the boot time, but not to now."""
 _NEW_START_S = 1.0
-_BEGUN_LATE_S = 5.0
+_LATE_START_S = 5.0
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +54,9 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
     node = scene.node
     if node is None:
         return missing(intent)
-    if scene.standing is Standing.FOREIGN and (refusal := not_ours(scene, node)):
+    if scene.hold_state is HoldState.FOREIGN and (refusal := not_ours(scene, node)):
         return refusal
-    if scene.standing is Standing.OURS and is_set_down(node):
+    if scene.hold_state is HoldState.OURS and is_set_down(node):
         return _proof(intent, scene, node, power_off)
     if not scene.jobs and node.answering and not node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Achieved(f"nothing runs on {node.name}, and its slurmd answers")
@@ -58,10 +64,16 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
         free = intent.fenced_by_job and intent.job is not None and str(intent.job) == job.id
         held = job.priority == 0 or free
         runs = job.state is JobState.RUNNING and job.batch and job.requeueable
-        if (runs or job.begins_again) and not held:
+        if (runs or job.is_requeued) and not held:
             return hold(intent, job)
-    ends = all(job.state is JobState.ENDING for job in scene.jobs)
-    if power_off and not intent.fenced_by_job and is_lost(node) and ends and not scene.proven_dead:
+    is_completing = all(job.state is JobState.COMPLETING for job in scene.jobs)
+    if (
+        power_off
+        and not intent.fenced_by_job
+        and is_lost(node)
+        and is_completing
+        and not scene.proven_dead
+    ):
         return _power_off(node)
     ready = [job.id for job in scene.jobs if scene.proven_dead and _is_ready(job, intent)]
     return Step(
@@ -69,9 +81,9 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
         arguments={
             "node": node.name,
             "reason": reason_of(intent, fenced=True),
-            **({"jobs": " ".join(ready), "word": held_word(intent)} if ready else {}),
+            **({"jobs": " ".join(ready), "word": hold_token(intent)} if ready else {}),
         },
-        precondition={"standing": scene.standing},
+        precondition={"standing": scene.hold_state},
         original={"states": "+".join(node.states), "reason": node.reason},
         text=f"set {node.name} down",
     )
@@ -98,8 +110,8 @@ def is_lost(node: SlurmNode) -> bool:
 
 def _is_ready(job: SlurmJob, intent: Intent) -> bool:
     """Whether its own move has held and steered it, and waits for nothing but the fence."""
-    held = job.priority == 0 and held_word(intent) in job.admin_comment
-    return is_kept_off(job, intent.node) and held and job.begins_again and not job.heterogeneous
+    held = job.priority == 0 and hold_token(intent) in job.admin_comment
+    return is_kept_off(job, intent.node) and held and job.is_requeued and not job.heterogeneous
 
 
 def is_kept_off(job: SlurmJob, node: str) -> bool:
@@ -136,19 +148,21 @@ def proof_of(scene: Scene, name: str, answered: Answered) -> str:
         return "its power is off"
     if not is_set_down(node):
         return ""
-    mark = mark_in(field_of(node, scene.field))
-    since = mark.since if mark is not None else node.set_at
+    annotation = annotation_in(field_of(node, scene.field))
+    since = annotation.since if annotation is not None else node.set_at
     if since is None:
         return ""
-    if has_booted(node, since, mark.boot if mark is not None else None):
+    if has_booted(node, since, annotation.boot if annotation is not None else None):
         return "it has booted since"
     if not node.answering:
         return ""
-    began = mark.slurmd if mark is not None and mark.slurmd is not None else since
-    if node.slurmd_start is not None and node.slurmd_start > began + _NEW_START_S:
+    started = (
+        annotation.slurmd if annotation is not None and annotation.slurmd is not None else since
+    )
+    if node.slurmd_start is not None and node.slurmd_start > started + _NEW_START_S:
         # It has told the controller what it found running, and was told to end it.
         return "its slurmd was restarted" if answered.for_s >= answered.kill_s else ""
-    watched = answered.for_s + _BEGUN_LATE_S >= scene.time - since
+    watched = answered.for_s + _LATE_START_S >= scene.time - since
     if watched and answered.for_s >= answered.silence_s + answered.kill_s:
         return "its slurmd has taken the order to end its jobs"
     return ""

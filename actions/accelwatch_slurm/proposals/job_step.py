@@ -6,9 +6,9 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.step import Step
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.scene import Scene, held_word, place_of
+from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
 
-PLACE_MINUTES = 720
+RESERVATION_MINUTES = 720
 """For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
 not led to a running job is given up after half an hour."""
 
@@ -29,33 +29,37 @@ def hold(intent: Intent, job: SlurmJob) -> Step:
     """Slurm does not begin it before it is let go."""
     return Step(
         kind=steps.HOLD,
-        arguments={"job": job.id, "word": held_word(intent), "comment": job.admin_comment},
+        arguments={"job": job.id, "word": hold_token(intent), "comment": job.admin_comment},
         precondition={"restarts": str(job.restarts)},
         original={f"priority{job.component}": str(job.priority)},
         text=f"hold job {job.id} until it cannot run twice",
     )
 
 
-def renew_place(intent: Intent, scene: Scene, job: str) -> Step | None:
+def renew_reservation(intent: Intent, scene: Scene, job: str) -> Step | None:
     """Have the reservation of a job last longer, where less than half of its time is left.
 
     Slurm ends a job that still runs in a reservation when that ends (ResvOverRun).
     """
-    there = scene.reservations.get(place_of(intent))
-    if there is None or there.ends is None or there.ends - scene.time > PLACE_MINUTES * 30.0:
+    there = scene.reservations.get(reservation_of(intent))
+    if (
+        there is None
+        or there.end_time is None
+        or there.end_time - scene.time > RESERVATION_MINUTES * 30.0
+    ):
         return None
     return Step(
         kind=steps.RENEW_RESERVATION,
-        arguments={"name": place_of(intent), "minutes": str(PLACE_MINUTES)},
-        precondition={"ends": repr(there.ends)},
-        text=f"keep the reservation of job {job} for {PLACE_MINUTES // 60} hours more",
+        arguments={"name": reservation_of(intent), "minutes": str(RESERVATION_MINUTES)},
+        precondition={"ends": repr(there.end_time)},
+        text=f"keep the reservation of job {job} for {RESERVATION_MINUTES // 60} hours more",
     )
 
 
-def give_place_back(intent: Intent, job: str) -> Step:
+def release_reservation(intent: Intent, job: str) -> Step:
     """Delete the reservation that kept the place of a job."""
     return Step(
         kind=steps.DELETE_RESERVATION,
-        arguments={"name": place_of(intent)},
+        arguments={"name": reservation_of(intent)},
         text=f"give back what was kept for job {job}",
     )

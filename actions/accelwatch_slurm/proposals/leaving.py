@@ -9,7 +9,7 @@ from accelwatch_slurm.proposals.steering import steering
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.scene import LINGERING, Scene
 
-LOOK_S = 0.1
+POLL_S = 0.1
 """Between looks at what comes about within moments."""
 
 
@@ -22,14 +22,14 @@ def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
     last: the rounds are over when its node is found to be silent.
     """
     silent = silent_node(scene, intent.may_run_on)
-    parts = [part for part in scene.parts or (job,) if part.begins_again]
-    waits = Wait(LOOK_S, f"job {job.id} is still ending on its nodes")
-    if not parts or scene.proven_dead:
+    components = [component for component in scene.components or (job,) if component.is_requeued]
+    waits = Wait(POLL_S, f"job {job.id} is still ending on its nodes")
+    if not components or scene.proven_dead:
         return waits
     if intent.fenced_by_job:
         if silent and scene.bad[silent].down:
-            return Wait(LOOK_S, f"job {job.id} leaves {silent}, which is down")
-    elif step := _made_ready(intent, scene, job, parts, at_once=bool(silent)):
+            return Wait(POLL_S, f"job {job.id} leaves {silent}, which is down")
+    elif step := _made_ready(intent, scene, job, components, at_once=bool(silent)):
         return step
     if not silent:
         return waits
@@ -40,16 +40,16 @@ def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
 
 
 def _made_ready(
-    intent: Intent, scene: Scene, job: SlurmJob, parts: Sequence[SlurmJob], *, at_once: bool
+    intent: Intent, scene: Scene, job: SlurmJob, components: Sequence[SlurmJob], *, at_once: bool
 ) -> Step | None:
     """Held, and steered where there is time for it; None when nothing is left to do."""
     if not (at_once or scene.own.get(LINGERING)):
         return None
-    if free := next((part for part in parts if part.priority != 0), None):
+    if free := next((component for component in components if component.priority != 0), None):
         return hold(intent, free)
     if at_once:
         return None
-    steps = (steering(intent, scene, part, job.node_count) for part in parts)
+    steps = (steering(intent, scene, component, job.node_count) for component in components)
     return next((step for step in steps if step is not None), None)
 
 

@@ -7,47 +7,51 @@ the next in the queue takes them.
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
-from accelwatch_slurm.proposals.beginning import propose_beginning
-from accelwatch_slurm.proposals.job_step import PLACE_MINUTES, job_step, renew_place
+from accelwatch_slurm.proposals.job_step import RESERVATION_MINUTES, job_step, renew_reservation
 from accelwatch_slurm.proposals.leaving import propose_leaving, silent_node
+from accelwatch_slurm.proposals.starting import propose_start
 from accelwatch_slurm.proposals.steering import is_roomy
 from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.job_components import combined, is_complete
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.moving_parts import is_whole, whole_of
-from accelwatch_slurm.texts.scene import Scene, place_of
+from accelwatch_slurm.texts.scene import Scene, reservation_of
 
 
-def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
+def propose_move(intent: Intent, scene: Scene, *, reserve_nodes: bool) -> Proposal:
     """Requeue it away from the bad nodes, into the place that is kept for it."""
     job = scene.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
-    if job.state is JobState.ENDED and not (intent.revive and job.died):
-        return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.word.lower()}")
+    if job.state is JobState.FINISHED and not (intent.revive and job.died):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.slurm_state.lower()}")
     if not job.heterogeneous:
-        return _moved(intent, scene, job, hold_place)
-    if not is_whole(scene.parts):
-        return Wait(1.0, f"not all components of job {job.whole} are shown")
-    return _moved(intent, scene, whole_of(scene.parts), hold_place)
+        return _moved(intent, scene, job, reserve_nodes)
+    if not is_complete(scene.components):
+        return Wait(1.0, f"not all components of job {job.base_id} are shown")
+    return _moved(intent, scene, combined(scene.components), reserve_nodes)
 
 
-def _moved(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
-    if job.state is JobState.ENDED:
+def _moved(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> Proposal:
+    if job.state is JobState.FINISHED:
         return _revived(intent, job)
     if job.state is JobState.RUNNING:
-        return _away(intent, scene, job, hold_place)
-    if job.state is JobState.ENDING:
+        return _away(intent, scene, job, reserve_nodes)
+    if job.state is JobState.COMPLETING:
         return propose_leaving(intent, scene, job)
-    if job.word == "CONFIGURING":
+    if job.slurm_state == "CONFIGURING":
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
         return Wait(2.0, f"job {job.id} has not begun")
-    if hold_place and job.state is JobState.WAITING and (place := keep_place(intent, scene, job)):
-        return place  # a spare was drawn while it waits
-    return propose_beginning(intent, scene, job)
+    if (
+        reserve_nodes
+        and job.state is JobState.WAITING
+        and (reservation := propose_reservation(intent, scene, job))
+    ):
+        return reservation  # a spare was drawn while it waits
+    return propose_start(intent, scene, job)
 
 
-def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
+def _away(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> Proposal:
     bad = intent.avoided
     if not set(bad) & set(job.nodes):
         return Achieved(f"job {job.id} runs on {','.join(job.nodes)}", moved_to=job.nodes)
@@ -64,10 +68,10 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Prop
     if not job.requeueable:
         if not intent.force_requeue:
             return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
-        firm = next((part for part in scene.parts if not part.requeueable), job)
+        firm = next((component for component in scene.components if not component.requeueable), job)
         return job_step(steps.ALLOW_REQUEUE, firm, f"allow job {firm.id} to be requeued")
-    if hold_place and (place := keep_place(intent, scene, job)):
-        return place
+    if reserve_nodes and (reservation := propose_reservation(intent, scene, job)):
+        return reservation
     return job_step(
         steps.REQUEUE,
         job,
@@ -84,49 +88,49 @@ def _revived(intent: Intent, job: SlurmJob) -> Proposal:
         steps.REQUEUE,
         job,
         f"requeue job {job.id}, which has died",
-        precondition={"restarts": str(job.restarts), "died": job.word},
+        precondition={"restarts": str(job.restarts), "died": job.slurm_state},
     )
 
 
 def reserve_first(intent: Intent, scene: Scene) -> Step | None:
     """The reservation with the spare in it that the move of a job will need, if it needs one."""
-    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
+    job = combined(scene.components) if is_complete(scene.components) else scene.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return None
     if job.state is JobState.RUNNING:
         leaves = set(intent.avoided) & set(job.nodes)
         may_move = job.batch and (job.requeueable or intent.force_requeue)
-        return keep_place(intent, scene, job) if leaves and may_move else None
+        return propose_reservation(intent, scene, job) if leaves and may_move else None
     waits = job.state in (JobState.WAITING, JobState.HELD) and job.restarts > 0
-    return keep_place(intent, scene, job) if waits else None
+    return propose_reservation(intent, scene, job) if waits else None
 
 
-def keep_place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+def propose_reservation(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """The reservation over the good nodes and the spare; none for a job that has one of its own.
 
     None either where that is too few nodes for the job: inside it could never start.
     """
-    if job.reservation and job.reservation != place_of(intent):
+    if job.reservation and job.reservation != reservation_of(intent):
         return None
-    wanted = [node for node in (*job.nodes, intent.spare) if node and node not in intent.avoided]
-    wanted = list(dict.fromkeys(wanted))
-    there = scene.reservations.get(place_of(intent))
+    desired = [node for node in (*job.nodes, intent.spare) if node and node not in intent.avoided]
+    desired = list(dict.fromkeys(desired))
+    there = scene.reservations.get(reservation_of(intent))
     kept = there.nodes if there is not None else ()
-    if set(wanted) <= set(kept):
-        return renew_place(intent, scene, job.id)
-    wanted = list(dict.fromkeys((*kept, *wanted)))
-    if not is_roomy(intent, job.node_count, wanted):
+    if set(desired) <= set(kept):
+        return renew_reservation(intent, scene, job.id)
+    desired = list(dict.fromkeys((*kept, *desired)))
+    if not is_roomy(intent, job.node_count, desired):
         return None
     return Step(
         kind=steps.RESERVE,
         arguments={
             "job": job.id,
-            "name": place_of(intent),
-            "nodes": ",".join(wanted),
+            "name": reservation_of(intent),
+            "nodes": ",".join(desired),
             "user": job.user,
-            "minutes": str(PLACE_MINUTES),
+            "minutes": str(RESERVATION_MINUTES),
         },
         precondition={"restarts": str(job.restarts)},
         original={"place": ",".join(kept)},
-        text=f"keep {','.join(wanted)} for job {job.id}",
+        text=f"keep {','.join(desired)} for job {job.id}",
     )

@@ -8,13 +8,13 @@ leaves the node as it is.
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
-from accelwatch_slurm.proposals.holding import missing, not_ours
+from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.scene import SIGNALLED, Scene
 
 IGNORED = "URG"
 """A signal that processes ignore unless they ask for it (signal(7))."""
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 
 def propose_probe(intent: Intent, scene: Scene) -> Proposal:
@@ -25,10 +25,10 @@ def propose_probe(intent: Intent, scene: Scene) -> Proposal:
     if node.answering is False:
         return Achieved(f"Slurm has found that slurmd of {node.name} does not answer")
     if scene.own.get(SIGNALLED):
-        return Wait(_LOOK_S, f"Slurm waits for slurmd of {node.name} to take a message")
+        return Wait(_POLL_S, f"Slurm waits for slurmd of {node.name} to take a message")
     if refusal := not_ours(scene, node):
         return refusal
-    job = next((one for one in scene.jobs if one.state is JobState.RUNNING), None)
+    job = next((candidate for candidate in scene.jobs if candidate.state is JobState.RUNNING), None)
     if job is None:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no job runs on {node.name}")
     return Step(

@@ -1,12 +1,12 @@
 """Which step leads to a node that was rebooted. Pure."""
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.proposals.fencing import has_booted
-from accelwatch_slurm.proposals.holding import missing, not_ours
 from accelwatch_slurm.texts import steps
-from accelwatch_slurm.texts.marks import reason_of
+from accelwatch_slurm.texts.annotations import reason_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import REBOOTS, Scene
 
@@ -20,12 +20,12 @@ def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal
         return missing(intent)
     if not has_field:
         return no_field("reboot", node.name)
-    if refusal := held_by_us(scene, node):
+    if refusal := refuse_unless_ours(scene, node):
         return refusal
     if node.rebooting:
         return Wait(2.0, f"{node.name} is being rebooted")
-    if ending := _rebooted(intent, scene, node):
-        return ending
+    if outcome := _rebooted(intent, scene, node):
+        return outcome
     if scene.jobs or node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Wait(5.0, f"jobs still run on {node.name}")
     if node.boot_time is None:
@@ -46,10 +46,10 @@ def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal
 
 def _rebooted(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal | None:
     """What has come of the reboot that was asked for; None when it was not yet, or is not seen."""
-    mark = scene.mark
-    if mark is None or mark.asked != intent.asked or mark.boot is None:
+    annotation = scene.annotation
+    if annotation is None or annotation.asked != intent.asked or annotation.boot is None:
         return None
-    if has_booted(node, intent.asked, mark.boot):
+    if has_booted(node, intent.asked, annotation.boot):
         if node.answering:
             return Achieved(f"{node.name} has booted again and answers")
         return Wait(2.0, f"slurmd of {node.name} does not answer yet")
@@ -65,10 +65,10 @@ def no_field(what: str, node: str) -> Refusal:
     )
 
 
-def held_by_us(scene: Scene, node: SlurmNode) -> Refusal | None:
+def refuse_unless_ours(scene: Scene, node: SlurmNode) -> Refusal | None:
     """Why a node is not ours to work on."""
     if refusal := not_ours(scene, node):
         return refusal
-    if scene.standing is not Standing.OURS:
+    if scene.hold_state is not HoldState.OURS:
         return Refusal(RefusalKind.UNSAFE, f"{node.name} takes work: it has to be drained first")
     return None

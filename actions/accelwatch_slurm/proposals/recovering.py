@@ -3,57 +3,61 @@
 from collections.abc import Callable
 
 from accelwatch.action.observed import JobState
-from accelwatch.action.step import Begun, Recovery, Step, ToldStatus
+from accelwatch.action.step import Recovery, ReportStatus, StartedStep, Step
 from accelwatch_slurm.proposals.fencing import NEW_BOOT_S
 from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.annotations import incident_in, is_fenced, is_of
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.marks import incident_in, is_fenced, is_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import OFF, SIGNALLED, Scene
 
-_NOT_DONE = (ToldStatus.REFUSED, ToldStatus.RETRY)
+_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY)
 
 
-def recovered(begun: Begun, scene: Scene) -> Recovery:
+def recovered(started_step: StartedStep, scene: Scene) -> Recovery:
     """Done when its effect is seen; else again, where that does no harm or it can happen no more."""
-    step = begun.step
+    step = started_step.step
     kind = steps.STEPS.get(step.kind)
     if kind is None:
         return Recovery.UNKNOWN
     if step.kind == steps.PROBE:
-        return _sent(begun)
-    if step.kind == steps.DRAIN and _has_key_of(begun, scene):
+        return _sent(started_step)
+    if step.kind == steps.DRAIN and _has_key_of(started_step, scene):
         return Recovery.DONE  # whoever holds the node since then
-    seen = _is_seen(step, scene)
-    if seen is None:
+    is_observed = _is_effect_observed(step, scene)
+    if is_observed is None:
         return Recovery.UNKNOWN
-    if seen:
+    if is_observed:
         return Recovery.DONE
-    never = begun.started is None or (begun.told is not None and begun.told.status in _NOT_DONE)
+    never = started_step.started is None or (
+        started_step.report is not None and started_step.report.status in _NOT_DONE
+    )
     if kind.idempotent or never:
         return Recovery.REDO
-    if step.kind == steps.REQUEUE and begun.started is not None:
-        late = scene.time - begun.started > kind.timeout_s + kind.settle_s
+    if step.kind == steps.REQUEUE and started_step.started is not None:
+        late = scene.time - started_step.started > kind.timeout_s + kind.settle_s
         return Recovery.REDO if late else Recovery.UNKNOWN
     return Recovery.UNKNOWN
 
 
-def _has_key_of(begun: Begun, scene: Scene) -> bool:
+def _has_key_of(started_step: StartedStep, scene: Scene) -> bool:
     """Whether the node bears the key that this very drain has set with its reason, in one call."""
-    mark = scene.mark
-    if mark is None or begun.started is None or "keep" in begun.step.arguments:
+    annotation = scene.annotation
+    if annotation is None or started_step.started is None or "keep" in started_step.step.arguments:
         return False
-    reason = begun.step.arguments.get("reason", "")
-    return is_of(mark, reason) and mark.since >= begun.started
+    reason = started_step.step.arguments.get("reason", "")
+    return is_of(annotation, reason) and annotation.since >= started_step.started
 
 
-def _sent(begun: Begun) -> Recovery:
+def _sent(started_step: StartedStep) -> Recovery:
     """Nothing of it is to be seen, and it is not sent twice: what may have been sent counts as sent."""
-    never = begun.started is None or (begun.told is not None and begun.told.status in _NOT_DONE)
+    never = started_step.started is None or (
+        started_step.report is not None and started_step.report.status in _NOT_DONE
+    )
     return Recovery.REDO if never else Recovery.DONE
 
 
-def _is_seen(step: Step, scene: Scene) -> bool | None:
+def _is_effect_observed(step: Step, scene: Scene) -> bool | None:
     """Whether the effect is there; None when it was not looked at."""
     if step.kind in _OF_NODE:
         return None if scene.node is None else _OF_NODE[step.kind](step, scene, scene.node)
@@ -61,16 +65,18 @@ def _is_seen(step: Step, scene: Scene) -> bool | None:
         if scene.job is None:
             return step.kind in (steps.REQUEUE, steps.SIGNAL, steps.CANCEL) or None
         named = step.arguments.get("job", "")
-        job = next((part for part in scene.parts if part.id == named), scene.job)
+        job = next(
+            (component for component in scene.components if component.id == named), scene.job
+        )
         return _OF_JOB[step.kind](step, scene, job)
     there = scene.reservations.get(step.arguments.get("name", ""))
     if step.kind == steps.DELETE_RESERVATION:
         return there is None
     if step.kind == steps.RENEW_RESERVATION:
         before = float(step.precondition.get("ends", "inf"))
-        return there is None or there.ends is None or there.ends > before
-    wanted = set(names_of(step.arguments.get("nodes", "")))
-    return wanted == (set() if there is None else set(there.nodes))
+        return there is None or there.end_time is None or there.end_time > before
+    desired = set(names_of(step.arguments.get("nodes", "")))
+    return desired == (set() if there is None else set(there.nodes))
 
 
 def _booted(step: Step, _: Scene, node: SlurmNode) -> bool:
@@ -84,7 +90,7 @@ _OF_NODE: dict[str, Callable[[Step, Scene, SlurmNode], bool]] = {
     steps.UNDRAIN: lambda _, __, node: not node.drained,
     steps.RESUME: lambda _, __, node: not node.drained and not node.down,
     steps.LEAVE_DOWN: lambda _, __, node: not incident_in(node.reason),
-    steps.UNMARK: lambda _, scene, __: scene.mark is None,
+    steps.UNMARK: lambda _, scene, __: scene.annotation is None,
     steps.SET_DOWN: lambda _, __, node: node.down and is_fenced(node.reason),
     steps.POWER_OFF: lambda _, scene, node: node.name in scene.own.get(OFF, "").split(","),
     steps.REBOOT: _booted,
@@ -105,8 +111,8 @@ def _has_lists(step: Step, _: Scene, job: SlurmJob) -> bool:
         "ReqNodeList": job.require,
         "ReservationName": job.reservation,
     }
-    told = step.arguments.get("AdminComment", "").split()
-    return set(told) <= set(job.admin_comment.split()) and all(
+    requested = step.arguments.get("AdminComment", "").split()
+    return set(requested) <= set(job.admin_comment.split()) and all(
         set(names_of(value)) == set(names_of(now[key]))
         for key, value in step.arguments.items()
         if key in now
@@ -119,7 +125,7 @@ _OF_JOB: dict[str, Callable[[Step, Scene, SlurmJob], bool]] = {
     steps.ALLOW_REQUEUE: lambda _, __, job: job.requeueable,
     steps.SIGNAL: lambda _, scene, __: bool(scene.own.get(SIGNALLED)),
     steps.REQUEUE: _requeued,
-    steps.CANCEL: lambda _, __, job: job.state in (JobState.ENDING, JobState.ENDED),
+    steps.CANCEL: lambda _, __, job: job.state in (JobState.COMPLETING, JobState.FINISHED),
     steps.STEER: _has_lists,
     steps.UNSTEER: _has_lists,
     steps.LEAVE_RESERVATION: _has_lists,

@@ -7,63 +7,67 @@ then can be deleted. The lists of a job can be changed only while it waits.
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Step, Wait
-from accelwatch_slurm.proposals.job_step import give_place_back, job_step, renew_place
+from accelwatch_slurm.proposals.job_step import job_step, release_reservation, renew_reservation
 from accelwatch_slurm.proposals.leaving import silent_node
 from accelwatch_slurm.proposals.steering import added
 from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.job_components import combined, is_complete
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.moving_parts import is_whole, whole_of
-from accelwatch_slurm.texts.scene import Scene, held_word, place_of
+from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
 
 
 def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     """Give the place back when the job is done with it, and the user's lists while it waits."""
-    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
-    there = place_of(intent) in scene.reservations
+    job = combined(scene.components) if is_complete(scene.components) else scene.job
+    there = reservation_of(intent) in scene.reservations
     if (
         intent.job is None
         or job is None
         or not job.is_of(intent.job)
-        or job.state is JobState.ENDED
+        or job.state is JobState.FINISHED
     ):
         if not there:
             return Achieved(f"nothing is kept for job {intent.job}")
-        return give_place_back(intent, f"{intent.job}")
-    if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
-        return _while_it_holds_nodes(intent, scene, job)
-    for part in scene.parts or (job,):
+        return release_reservation(intent, f"{intent.job}")
+    if job.state not in (JobState.WAITING, JobState.HELD) or job.slurm_state == "CONFIGURING":
+        return _while_allocated(intent, scene, job)
+    for component in scene.components or (job,):
         # Before it is let go: it may start at once, and then its lists cannot be changed.
-        if step := _unsteered(intent, part):
+        if step := _unsteered(intent, component):
             return step
-    for part in scene.parts or (job,):
-        if part.state is JobState.HELD and held_word(intent) in part.admin_comment:
+    for component in scene.components or (job,):
+        if component.state is JobState.HELD and hold_token(intent) in component.admin_comment:
             if silent := silent_node(scene, intent.may_run_on):
                 return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
-            return job_step(steps.LET_GO, part, f"let job {part.id} go", word=held_word(intent))
+            return job_step(
+                steps.LET_GO, component, f"let job {component.id} go", word=hold_token(intent)
+            )
     if there:
-        return give_place_back(intent, job.id)
+        return release_reservation(intent, job.id)
     return Achieved(f"job {job.id} is as its user wanted it")
 
 
-def _while_it_holds_nodes(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+def _while_allocated(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
     """It runs, or ends, or its nodes are made ready."""
-    place = place_of(intent)
-    parts = scene.parts or (job,)
-    if all(part.word == "RUNNING" for part in parts):
-        for part in parts:
-            if part.reservation == place:
-                return _left_reservation(intent, part)
-        if place in scene.reservations:
-            return give_place_back(intent, job.id)
-    elif step := renew_place(intent, scene, job.id):
+    reservation = reservation_of(intent)
+    components = scene.components or (job,)
+    if all(component.slurm_state == "RUNNING" for component in components):
+        for component in components:
+            if component.reservation == reservation:
+                return _left_reservation(intent, component)
+        if reservation in scene.reservations:
+            return release_reservation(intent, job.id)
+    elif step := renew_reservation(intent, scene, job.id):
         return step
-    elif place in scene.reservations:
-        return Wait(1.0, f"job {job.id} is {job.word.lower()} in the place that is kept for it")
-    if not any(_lists(intent, part) for part in parts):
+    elif reservation in scene.reservations:
+        return Wait(
+            1.0, f"job {job.id} is {job.slurm_state.lower()} in the place that is kept for it"
+        )
+    if not any(_lists(intent, component) for component in components):
         return Achieved(f"nothing is left to give back for job {job.id}")
-    seconds = 1.0 if job.state is JobState.ENDING else 30.0
+    seconds = 1.0 if job.state is JobState.COMPLETING else 30.0
     text = "its user's own lists come back when it waits again"
-    return Wait(seconds, f"job {job.id} is {job.word.lower()}: {text}")
+    return Wait(seconds, f"job {job.id} is {job.slurm_state.lower()}: {text}")
 
 
 def _left_reservation(intent: Intent, job: SlurmJob) -> Step:
@@ -79,7 +83,7 @@ def _left_reservation(intent: Intent, job: SlurmJob) -> Step:
 
 def _unsteered(intent: Intent, job: SlurmJob) -> Step | None:
     changes = _lists(intent, job)
-    if job.reservation == place_of(intent):
+    if job.reservation == reservation_of(intent):
         changes["ReservationName"] = intent.original.get(f"reservation{job.component}", "")
     if not changes:
         return None
@@ -96,8 +100,8 @@ def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
     bad = {*intent.avoided, *added(intent)}
     changes = {}
     excluded = names_of(job.exclude)
-    asked = set(names_of(intent.original.get(f"exclude{job.component}", job.exclude)))
-    left = [node for node in excluded if node not in bad or node in asked]
+    requested = set(names_of(intent.original.get(f"exclude{job.component}", job.exclude)))
+    left = [node for node in excluded if node not in bad or node in requested]
     if len(left) < len(excluded):
         changes["ExcNodeList"] = ",".join(left)
     required = intent.original.get(f"require{job.component}", "")

@@ -5,7 +5,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wait
 from accelwatch_slurm.proposals.job_step import job_step
 from accelwatch_slurm.texts import steps
-from accelwatch_slurm.texts.moving_parts import is_whole, whole_of
+from accelwatch_slurm.texts.job_components import combined, is_complete
 from accelwatch_slurm.texts.scene import SIGNALLED, Scene
 
 
@@ -32,12 +32,12 @@ def propose_signal(intent: Intent, scene: Scene) -> Proposal:
 
 def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
     """End it; a job that is not known any more, or is another by now, has ended."""
-    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
+    job = combined(scene.components) if is_complete(scene.components) else scene.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Achieved(f"Slurm knows no job {intent.job} any more")
-    if job.state is JobState.ENDED:
-        return Achieved(f"job {job.id} has ended: {job.word.lower()}")
-    if job.state is JobState.ENDING:
+    if job.state is JobState.FINISHED:
+        return Achieved(f"job {job.id} has ended: {job.slurm_state.lower()}")
+    if job.state is JobState.COMPLETING:
         return Wait(1.0, f"job {job.id} is still ending on its nodes")
     if intent.node not in job.nodes:
         return Achieved(f"job {job.id} has left {intent.node}")

@@ -7,11 +7,11 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Step
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.scene import Scene, begin_word, place_of
+from accelwatch_slurm.texts.scene import Scene, checkpoint_token, reservation_of
 
 NEXT_SECOND_S = 1.05
 """A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
-_BEGIN = "accelwatch:begin:"
+_CHECKPOINT_PREFIX = "accelwatch:begin:"
 ADDED = "added "
 """In `original`, before each node that was added to the lists of a job."""
 
@@ -20,23 +20,25 @@ def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | 
     """One update of all that has to be another way; what the user asked for stays otherwise."""
     bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
-    wanted = _excluded(intent, job)
+    desired = _excluded(intent, job)
     changes = {}
-    if set(wanted) != set(excluded):
-        changes["ExcNodeList"] = ",".join(wanted)
+    if set(desired) != set(excluded):
+        changes["ExcNodeList"] = ",".join(desired)
     if set(bad) & set(required):
         changes["ReqNodeList"] = ""
-    place = place_of(intent)
-    there = scene.reservations.get(place)
+    reservation = reservation_of(intent)
+    there = scene.reservations.get(reservation)
     roomy = there is not None and is_roomy(intent, count, there.nodes)
-    if roomy and job.reservation != place:
-        changes["ReservationName"] = place
-    elif not roomy and job.reservation == place:
+    if roomy and job.reservation != reservation:
+        changes["ReservationName"] = reservation
+    elif not roomy and job.reservation == reservation:
         changes["ReservationName"] = ""
-    word = begin_word(intent, job.restarts)
-    if word and word not in job.admin_comment.split():
-        others = [one for one in job.admin_comment.split() if not one.startswith(_BEGIN)]
-        changes["AdminComment"] = " ".join((*others, word))
+    token = checkpoint_token(intent, job.restarts)
+    if token and token not in job.admin_comment.split():
+        others = [
+            entry for entry in job.admin_comment.split() if not entry.startswith(_CHECKPOINT_PREFIX)
+        ]
+        changes["AdminComment"] = " ".join((*others, token))
     if not changes:
         return None
     if job.state is JobState.HELD and scene.time >= job.submitted + NEXT_SECOND_S:
@@ -49,8 +51,10 @@ def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | 
         original={
             f"exclude{job.component}": job.exclude,
             f"require{job.component}": job.require,
-            f"reservation{job.component}": "" if job.reservation == place else job.reservation,
-            **{f"{ADDED}{node}": "" for node in wanted if node not in excluded},
+            f"reservation{job.component}": ""
+            if job.reservation == reservation
+            else job.reservation,
+            **{f"{ADDED}{node}": "" for node in desired if node not in excluded},
         },
         text=f"keep job {job.id} off {','.join(bad)}",
     )
@@ -63,8 +67,8 @@ def added(intent: Intent) -> frozenset[str]:
 
 def _excluded(intent: Intent, job: SlurmJob) -> tuple[str, ...]:
     """The job's own list with the nodes that are bad now, without those that we added and are not."""
-    asked = names_of(intent.original.get(f"exclude{job.component}", ""))
-    well = added(intent) - set(asked) - set(intent.avoided)
+    requested = names_of(intent.original.get(f"exclude{job.component}", ""))
+    well = added(intent) - set(requested) - set(intent.avoided)
     left = [node for node in names_of(job.exclude) if node not in well]
     return tuple(dict.fromkeys((*left, *intent.avoided)))
 

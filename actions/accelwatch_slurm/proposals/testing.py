@@ -4,15 +4,15 @@ A drained node runs no job, not even a test: it is reserved for us, undrained, t
 """
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
-from accelwatch_slurm.proposals.holding import missing, silent_text
-from accelwatch_slurm.proposals.rebooting import held_by_us, no_field
+from accelwatch_slurm.proposals.draining import missing, silent_text
+from accelwatch_slurm.proposals.rebooting import no_field, refuse_unless_ours
 from accelwatch_slurm.texts import steps
-from accelwatch_slurm.texts.marks import field_of, reason_of
+from accelwatch_slurm.texts.annotations import field_of, reason_of
+from accelwatch_slurm.texts.hold_state import reservation_for_test
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import Scene, trial_name
-from accelwatch_slurm.texts.standing import reservation_for_test
 
 PASSED = "pass"
 
@@ -30,13 +30,13 @@ def propose_test(
         return _propose_idle_test(intent, scene, node, users, minutes)
     if scene.field == "none":
         return no_field("test", node.name)
-    if refusal := held_by_us(scene, node):
+    if refusal := refuse_unless_ours(scene, node):
         return refusal
     name = reservation_for_test(node.name)
     if result := _result(intent, scene):
         return _closed(intent, scene, node, result)
     if name not in scene.reservations:
-        return _kept(node, users, minutes)
+        return _reserve(node, users, minutes)
     if node.drained or node.down:
         return _opened(intent, node)
     return _run(intent, scene, node)
@@ -49,16 +49,16 @@ def _propose_idle_test(
     name = reservation_for_test(node.name)
     result, there = _of_trial(scene), name in scene.reservations
     if result and there:
-        return _given_back(node)
+        return _release(node)
     if result:
-        return _told(intent, node, result)
-    if node.drained or node.down or scene.standing is Standing.FOREIGN:
+        return _verdict(intent, node, result)
+    if node.drained or node.down or scene.hold_state is HoldState.FOREIGN:
         text = f"{node.name} is not an idle spare now: {node.reason or 'held by another person or tool'}"
-        return _given_back(node) if there else Refusal(RefusalKind.FOREIGN, text)
-    return _run(intent, scene, node) if there else _kept(node, users, minutes)
+        return _release(node) if there else Refusal(RefusalKind.FOREIGN, text)
+    return _run(intent, scene, node) if there else _reserve(node, users, minutes)
 
 
-def _kept(node: SlurmNode, users: str, minutes: int) -> Step:
+def _reserve(node: SlurmNode, users: str, minutes: int) -> Step:
     """For so many minutes at most: what nobody gives back ends by itself."""
     return Step(
         kind=steps.RESERVE,
@@ -74,7 +74,7 @@ def _kept(node: SlurmNode, users: str, minutes: int) -> Step:
 
 def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     if scene.trial is not None:
-        return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.word.lower()}")
+        return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.slurm_state.lower()}")
     if node.answering is False:
         return Wait(1.0, f"slurmd of {node.name} does not answer yet")
     return Step(
@@ -86,25 +86,29 @@ def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
 
 def _result(intent: Intent, scene: Scene) -> str:
     """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
-    if scene.mark is not None and scene.mark.asked == intent.asked and scene.mark.result:
-        return scene.mark.result
+    if (
+        scene.annotation is not None
+        and scene.annotation.asked == intent.asked
+        and scene.annotation.result
+    ):
+        return scene.annotation.result
     return _of_trial(scene)
 
 
 def _of_trial(scene: Scene) -> str:
     trial = scene.trial
-    if trial is None or trial.state is not JobState.ENDED:
+    if trial is None or trial.state is not JobState.FINISHED:
         return ""
-    if trial.word == "COMPLETED":
+    if trial.slurm_state == "COMPLETED":
         return PASSED
-    return f"{trial.word.lower()}, exit code {trial.exit_code}"
+    return f"{trial.slurm_state.lower()}, exit code {trial.exit_code}"
 
 
 def _opened(intent: Intent, node: SlurmNode) -> Proposal:
     if node.answering is False:
         return Wait(5.0, silent_text(node))
     return Step(
-        kind=steps.RESUME if node.given_up else steps.UNDRAIN,
+        kind=steps.RESUME if node.is_down_or_error else steps.UNDRAIN,
         arguments={"node": node.name, "keep": "yes"},
         precondition={"incident": intent.mark.incident, "reason": node.reason},
         text=f"open {node.name} for its test alone",
@@ -127,11 +131,11 @@ def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Propo
             text=f"drain {node.name} again",
         )
     if name in scene.reservations:
-        return _given_back(node)
-    return _told(intent, node, result)
+        return _release(node)
+    return _verdict(intent, node, result)
 
 
-def _given_back(node: SlurmNode) -> Step:
+def _release(node: SlurmNode) -> Step:
     return Step(
         kind=steps.DELETE_RESERVATION,
         arguments={"name": reservation_for_test(node.name)},
@@ -139,7 +143,7 @@ def _given_back(node: SlurmNode) -> Step:
     )
 
 
-def _told(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal:
+def _verdict(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal:
     if result == PASSED:
         return Achieved(f"{intent.test} has passed on {node.name}")
     return Refusal(RefusalKind.UNFIT, f"{intent.test} on {node.name}: {result}")

@@ -13,10 +13,10 @@ from accelwatch.base.host_ranges import expand, listed
 from accelwatch_slurm.texts.node_text import time_of
 
 _RUNNING = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
-_ENDING = frozenset({"COMPLETING", "STAGE_OUT"})
+_COMPLETING = frozenset({"COMPLETING", "STAGE_OUT"})
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED"})
 _HELD = frozenset({"SPECIAL_EXIT", "REQUEUE_HOLD", "RESV_DEL_HOLD"})
-_ENDED = frozenset(
+_FINISHED = frozenset(
     {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"}
     | {"DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL", "EXPIRED"}
 )
@@ -24,12 +24,12 @@ _DIED = frozenset(
     {"FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL"}
 )
 """It ended before it should; not by a person's wish, a time limit or a job of more weight."""
-_WORDS = re.compile(r"[\s,;]+")
+_SEPARATORS = re.compile(r"[\s,;]+")
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
 _SUBMIT_LINE = re.compile(r" SubmitLine=.*? WorkDir=")
 SQUEUE_FORMAT = "%i|%V|%N|%u|%k"
 """Id as users write it, time of submission, nodes, user, and the comment: what a user has written."""
-BEGIN_AGAIN = "accelwatch:retry"
+RETRY = "accelwatch:retry"
 """A word of a job's comment: its user wants it begun again when it dies of itself."""
 
 
@@ -40,7 +40,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     """By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job."""
     raw: str = ""
     """Its own number: that of a component or of an array's task is another than its job's."""
-    word: str
+    slurm_state: str
     """Slurm's own word for its state."""
     submitted: float = 0.0
     user: str = ""
@@ -61,29 +61,29 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     expedited: bool = False
     exit_code: str = ""
     """Status and signal, `1:0`."""
-    anew: bool = False
+    is_fresh: bool = False
     """Whether it counts as one that has not run yet, which one that ends before it begins again does."""
 
     @property
     def state(self) -> JobState:
         """How far it is; one in a state that is not known has to be waited for."""
-        if self.word in _RUNNING:
+        if self.slurm_state in _RUNNING:
             return JobState.RUNNING
-        if self.word in _ENDING:
-            return JobState.ENDING
-        if self.word in _WAITING:
+        if self.slurm_state in _COMPLETING:
+            return JobState.COMPLETING
+        if self.slurm_state in _WAITING:
             return JobState.HELD if self.priority == 0 else JobState.WAITING
-        if self.word in _HELD:
+        if self.slurm_state in _HELD:
             return JobState.HELD
-        return JobState.ENDED if self.word in _ENDED else JobState.ENDING
+        return JobState.FINISHED if self.slurm_state in _FINISHED else JobState.COMPLETING
 
     @property
-    def begins_again(self) -> bool:
+    def is_requeued(self) -> bool:
         """Whether it ends on its nodes only to be begun again, by Slurm itself, as soon as it has."""
-        return self.word == "COMPLETING" and self.restarts > 0 and self.anew
+        return self.slurm_state == "COMPLETING" and self.restarts > 0 and self.is_fresh
 
     @property
-    def whole(self) -> str:
+    def base_id(self) -> str:
         """By which commands know all of it: a heterogeneous job is requeued by its number alone."""
         return self.id.partition("+")[0]
 
@@ -95,12 +95,12 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def component(self) -> str:
         """Which part of a heterogeneous job it is, `+1`; empty for any other job."""
-        return self.id[len(self.whole) :]
+        return self.id[len(self.base_id) :]
 
     @property
     def died(self) -> bool:
         """Whether it has ended before it should."""
-        return self.word in _DIED
+        return self.slurm_state in _DIED
 
     def is_of(self, key: JobKey) -> bool:
         """Whether it is the job of a key, and not a later one with the same id.
@@ -135,7 +135,7 @@ def job_of(line: str) -> SlurmJob | None:
     return SlurmJob(
         id=_id(pairs),
         raw=pairs["JobId"],
-        word=pairs["JobState"].split(",")[0],
+        slurm_state=pairs["JobState"].split(",")[0],
         submitted=time_of(pairs.get("SubmitTime")) or 0.0,
         user=pairs.get("UserId", "").partition("(")[0],
         nodes=names_of(_text(pairs.get("NodeList"))),
@@ -153,7 +153,7 @@ def job_of(line: str) -> SlurmJob | None:
         reservation=_text(pairs.get("Reservation")),
         admin_comment=_text(pairs.get("AdminComment")),
         exit_code=pairs.get("ExitCode", ""),
-        anew=pairs.get("RunTime") == "00:00:00",
+        is_fresh=pairs.get("RunTime") == "00:00:00",
         expedited="EXPEDITED_REQUEUE" in pairs.get("Flags", ""),
     )
 
@@ -178,11 +178,11 @@ def _number(text: str | None) -> int | None:
 def names_of(text: str) -> tuple[str, ...]:
     """Names of nodes of `n[1-3],n7`; those of a range that makes no sense are left as they are."""
     names: list[str] = []
-    for part in listed(text):
+    for expression in listed(text):
         try:
-            names += expand(part)
+            names += expand(expression)
         except UsageError:
-            names.append(part)
+            names.append(expression)
     return tuple(names)
 
 
@@ -190,13 +190,13 @@ class JobTable(NamedTuple):
     """The jobs that hold nodes."""
 
     by_node: dict[str, list[JobKey]]
-    begin_again: frozenset[JobKey]
+    restartable: frozenset[JobKey]
     """Those whose comment has BEGIN_AGAIN."""
     owners: dict[str, str]
     """Their users, by the job as users write it."""
 
 
-def job_table(text: str, cluster: str, begins: str) -> JobTable:
+def job_table(text: str, cluster: str, prefix: str) -> JobTable:
     """The jobs of squeue's lines: `begins`, which nobody else knows, then SQUEUE_FORMAT.
 
     What is on a line of its own in somebody's comment does not begin so.
@@ -205,13 +205,13 @@ def job_table(text: str, cluster: str, begins: str) -> JobTable:
     again: set[JobKey] = set()
     owners: dict[str, str] = {}
     for line in text.splitlines():
-        fields = line.removeprefix(begins).split("|", 4)
-        match = _ID.fullmatch(fields[0]) if line.startswith(begins) and len(fields) == 5 else None
+        fields = line.removeprefix(prefix).split("|", 4)
+        match = _ID.fullmatch(fields[0]) if line.startswith(prefix) and len(fields) == 5 else None
         if match is None:
             continue
         key = JobKey(cluster, match[1], time_of(fields[1]) or 0.0, match[2] or match[3] or "")
         owners[str(key)] = fields[3]
-        if BEGIN_AGAIN in _WORDS.split(fields[4]):
+        if RETRY in _SEPARATORS.split(fields[4]):
             again.add(key)
         for node in names_of(fields[2]):
             by_node.setdefault(node, []).append(key)

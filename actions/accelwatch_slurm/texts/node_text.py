@@ -48,7 +48,7 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_("DOWN", "POWERED_DOWN", "POWERING_DOWN", "FUTURE", "ERROR")
 
     @property
-    def given_up(self) -> bool:
+    def is_down_or_error(self) -> bool:
         """Whether the controller has given it up; one without power may wait for work all the same."""
         return self.is_("DOWN", "ERROR")
 
@@ -69,8 +69,8 @@ def node_of(line: str) -> SlurmNode | None:
     """The node of a line; None for a line that is none."""
     reason = _REASON.search(line)
     bare = None if reason else _BARE_REASON.search(line)
-    whole = reason or bare
-    rest = f"{line[: whole.start()]}{line[whole.end() :]}" if whole else line
+    match = reason or bare
+    rest = f"{line[: match.start()]}{line[match.end() :]}" if match else line
     pairs = pairs_of(rest)
     if not pairs.get("NodeName") or not pairs.get("State"):
         return None
@@ -78,10 +78,12 @@ def node_of(line: str) -> SlurmNode | None:
         name=pairs["NodeName"],
         states=states_of(pairs["State"].partition(" ")[0]),
         hostname=_text(pairs.get("NodeHostName")),
-        partitions=tuple(part for part in _text(pairs.get("Partitions")).split(",") if part),
+        partitions=tuple(
+            partition for partition in _text(pairs.get("Partitions")).split(",") if partition
+        ),
         boot_time=time_of(pairs.get("BootTime")),
         slurmd_start=time_of(pairs.get("SlurmdStartTime")),
-        reason=_text(_BLANK.sub("", whole[1])) if whole else "",
+        reason=_text(_BLANK.sub("", match[1])) if match else "",
         set_by=reason[2] if reason else "",
         set_at=time_of(reason[3]) if reason else None,
         comment=_text(pairs.get("Comment")),

@@ -19,7 +19,7 @@ class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     active: bool = False
-    ends: float | None = None
+    end_time: float | None = None
     """Unix seconds."""
 
     @property
@@ -30,17 +30,17 @@ class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
 
 def reservations_of(text: str) -> dict[str, SlurmReservation]:
     """Reservations by name; lines that are none are left out."""
-    found = {}
+    reservations = {}
     for line in text.splitlines():
         pairs = pairs_of(line)
         name = pairs.get("ReservationName", "")
         if name:
             nodes = pairs.get("Nodes", "")
-            found[name] = SlurmReservation(
+            reservations[name] = SlurmReservation(
                 name=name,
                 nodes=() if nodes == "(null)" else names_of(nodes),
                 flags=tuple(pairs.get("Flags", "").split(",")),
                 active=pairs.get("State") == "ACTIVE",
-                ends=time_of(pairs.get("EndTime")),
+                end_time=time_of(pairs.get("EndTime")),
             )
-    return found
+    return reservations

@@ -11,15 +11,15 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import Observed, Standing
+from accelwatch.action.observed import HoldState, Observed
+from accelwatch_slurm.texts.annotations import NodeAnnotation, annotation_in, field_of
+from accelwatch_slurm.texts.hold_state import hold_state_of
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of
-from accelwatch_slurm.texts.marks import NodeMark, field_of, mark_in
 from accelwatch_slurm.texts.node_text import SlurmNode, node_of
 from accelwatch_slurm.texts.reservation_text import OF_JOB, OWN, SlurmReservation, reservations_of
-from accelwatch_slurm.texts.standing import standing_of
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
-PARTS = "parts"
+COMPONENTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
 CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
@@ -40,7 +40,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     bad: Mapping[str, SlurmNode]
     """The nodes where a job may not start."""
     job: SlurmJob | None
-    parts: tuple[SlurmJob, ...]
+    components: tuple[SlurmJob, ...]
     """All components of it, if it is heterogeneous: they begin together."""
     jobs: tuple[SlurmJob, ...]
     """Those on the node."""
@@ -59,16 +59,16 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(self.own.get(OFF, "").split(",")) - {""}
 
     @property
-    def standing(self) -> Standing:
+    def hold_state(self) -> HoldState:
         """To whom the node belongs."""
         if self.node is None:
-            return Standing.MISSING
-        return standing_of(self.node, self.reservations, self.field)
+            return HoldState.MISSING
+        return hold_state_of(self.node, self.reservations, self.field)
 
     @property
-    def mark(self) -> NodeMark | None:
+    def annotation(self) -> NodeAnnotation | None:
         """What stands under our key."""
-        return None if self.node is None else mark_in(field_of(self.node, self.field))
+        return None if self.node is None else annotation_in(field_of(self.node, self.field))
 
 
 def scene_of(observed: Observed, field: str) -> Scene:
@@ -76,14 +76,16 @@ def scene_of(observed: Observed, field: str) -> Scene:
     own = observed.own
     bad = [node for node in map(_node_of, own.get(BAD, "").splitlines()) if node is not None]
     jobs = [job for job in map(job_of, own.get(JOBS, "").splitlines()) if job is not None]
-    parts = [job for job in map(job_of, own.get(PARTS, "").splitlines()) if job is not None]
+    components = [
+        job for job in map(job_of, own.get(COMPONENTS, "").splitlines()) if job is not None
+    ]
     return Scene(
         time=observed.time,
         field=field,
         node=_node_of(own.get(NODE, "")),
         bad={node.name: node for node in bad},
         job=job_of(own.get(JOB, "")),
-        parts=tuple(parts),
+        components=tuple(components),
         jobs=tuple(jobs),
         reservations=reservations_of(own.get(RESERVATIONS, "")),
         own=own,
@@ -91,7 +93,7 @@ def scene_of(observed: Observed, field: str) -> Scene:
     )
 
 
-def place_of(intent: Intent) -> str:
+def reservation_of(intent: Intent) -> str:
     """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
     return f"{OF_JOB}{re.sub('[^0-9]', '-', str(intent.job))}"
 
@@ -101,11 +103,11 @@ def trial_name(intent: Intent) -> str:
     return f"{OWN}test-{intent.node}-{intent.asked:.3f}"
 
 
-def begin_word(intent: Intent, restarts: int) -> str:
+def checkpoint_token(intent: Intent, restarts: int) -> str:
     """What stands there when the job is to begin from an earlier checkpoint, in that run only."""
     return f"accelwatch:begin:{restarts}:{intent.checkpoint}" if intent.checkpoint else ""
 
 
-def held_word(intent: Intent) -> str:
+def hold_token(intent: Intent) -> str:
     """What stands in a job's administrator's comment while we hold it."""
     return f"accelwatch:{intent.mark.incident}:held"

@@ -32,7 +32,7 @@ RUN_TEST = "run_test"
 MOST_TOGETHER = 128
 """Drains that one command does."""
 _QUICK = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0)
-_SEEN_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
+_OBSERVED_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
 
 STEPS = {
     DRAIN: StepKind(
@@ -42,24 +42,24 @@ STEPS = {
     RESUME: _QUICK,
     LEAVE_DOWN: _QUICK,
     UNMARK: _QUICK,
-    HOLD: _SEEN_AT_ONCE,
+    HOLD: _OBSERVED_AT_ONCE,
     SET_DOWN: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=15.0),
     POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
     PROBE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=1.0),
     SIGNAL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=1.0),
-    ALLOW_REQUEUE: _SEEN_AT_ONCE,
-    RESERVE: _SEEN_AT_ONCE,
+    ALLOW_REQUEUE: _OBSERVED_AT_ONCE,
+    RESERVE: _OBSERVED_AT_ONCE,
     REQUEUE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=10.0),
     CANCEL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=10.0),
-    STEER: _SEEN_AT_ONCE,
-    LET_GO: _SEEN_AT_ONCE,
-    START: _SEEN_AT_ONCE,
-    UNSTEER: _SEEN_AT_ONCE,
-    LEAVE_RESERVATION: _SEEN_AT_ONCE,
-    RENEW_RESERVATION: _SEEN_AT_ONCE,
-    DELETE_RESERVATION: _SEEN_AT_ONCE,
-    DRAW: _SEEN_AT_ONCE,
-    RETURN: _SEEN_AT_ONCE,
+    STEER: _OBSERVED_AT_ONCE,
+    LET_GO: _OBSERVED_AT_ONCE,
+    START: _OBSERVED_AT_ONCE,
+    UNSTEER: _OBSERVED_AT_ONCE,
+    LEAVE_RESERVATION: _OBSERVED_AT_ONCE,
+    RENEW_RESERVATION: _OBSERVED_AT_ONCE,
+    DELETE_RESERVATION: _OBSERVED_AT_ONCE,
+    DRAW: _OBSERVED_AT_ONCE,
+    RETURN: _OBSERVED_AT_ONCE,
     REBOOT: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=900.0),
     RUN_TEST: StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=5.0),
 }

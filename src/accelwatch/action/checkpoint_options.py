@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.action import checkpoint_paths
 from accelwatch.base.errors import ConfigError
 
-_MAY_BE_TOLD = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
+_SHELL_SAFE = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
 """In a comment that others take apart, and by a shell."""
 
 
@@ -31,7 +31,7 @@ class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def read(self, output: str) -> tuple[str, str]:
         """What the program has printed: the newest, and the one before where a job can begin from it."""
         first, _, second = output.partition("\n")
-        return first, second if self.earlier and _MAY_BE_TOLD.fullmatch(second) else ""
+        return first, second if self.earlier and _SHELL_SAFE.fullmatch(second) else ""
 
     def step_of(self, job: str, path: str) -> int | None:
         """The training step of a checkpoint; None for a path that is none."""
@@ -42,7 +42,7 @@ def check(options: CheckpointOptions | None) -> None:
     """Raises ConfigError for what is wrong, naming the key."""
     if options is None:
         return
-    if said := checkpoint_paths.mistake(options.pattern):
-        raise ConfigError(f"checkpoints.pattern: {said}")
+    if problem := checkpoint_paths.mistake(options.pattern):
+        raise ConfigError(f"checkpoints.pattern: {problem}")
     if "/" in options.complete or options.complete in (".", ".."):
         raise ConfigError("checkpoints.complete: expected the name of a file, without a folder")

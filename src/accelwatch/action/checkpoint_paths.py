@@ -14,7 +14,7 @@ COPY = "{copy}"
 STEP = "{step}"
 MOST_ENTRIES = 200_000
 """Names looked at in one search; one that would need more finds nothing."""
-_PARTS = re.compile(r"(\{job\}|\{copy\}|\{step\}|\*)")
+_PLACEHOLDERS = re.compile(r"(\{job\}|\{copy\}|\{step\}|\*)")
 _SAFE_JOB = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]{0,127}")
 
 
@@ -26,7 +26,7 @@ def mistake(pattern: str) -> str:
         return f"expected {STEP} once, where the number of the step stands"
     if pattern.count(COPY) > 1 or (COPY in pattern and pattern.index(COPY) > pattern.index(STEP)):
         return f"expected {COPY} once at most, before {STEP}"
-    if set("{}") & set(_PARTS.sub("", pattern)):
+    if set("{}") & set(_PLACEHOLDERS.sub("", pattern)):
         return f"only {JOB}, {COPY}, {STEP} and * stand for something"
     return ""
 
@@ -38,19 +38,19 @@ def newest(
 
     With `before` only smaller steps count.
     """
-    whole = re.compile("/".join(map(str, _expressions(pattern, job))))
+    regex = re.compile("/".join(map(str, _expressions(pattern, job))))
     best: tuple[tuple[int, ...], str] | None = None
-    for parts in entries:
-        path = "/".join(parts)
-        match = whole.fullmatch(path)
+    for components in entries:
+        path = "/".join(components)
+        match = regex.fullmatch(path)
         if match is None or "\n" in path or (before is not None and int(match["step"]) >= before):
             continue
-        place = (
+        candidate = (
             tuple(int(match[name]) for name in ("copy", "step") if name in match.re.groupindex),
             path,
         )
-        if best is None or place > best:
-            best = place
+        if best is None or candidate > best:
+            best = candidate
     return best[1] if best is not None else ""
 
 
@@ -69,29 +69,29 @@ def _expressions(pattern: str, job: str) -> list[str]:
         "*": "[^/]*",
     }
     return [
-        "".join(meanings.get(piece) or re.escape(piece) for piece in _PARTS.split(part))
-        for part in pattern.split("/")
+        "".join(meanings.get(piece) or re.escape(piece) for piece in _PLACEHOLDERS.split(component))
+        for component in pattern.split("/")
     ]
 
 
 def listed(pattern: str, job: str) -> Iterator[tuple[str, ...]]:
     """Paths that are there and fit so far, folder by folder. Raises ValueError beyond MOST_ENTRIES."""
     left = MOST_ENTRIES
-    found: list[tuple[str, ...]] = [("",)]
-    for part, expression in list(zip(pattern.split("/"), _expressions(pattern, job), strict=True))[
-        1:
-    ]:
-        if not _PARTS.search(part.replace(JOB, "")):
-            found = [(*folder, part.replace(JOB, job)) for folder in found]
+    matches: list[tuple[str, ...]] = [("",)]
+    for component, expression in list(
+        zip(pattern.split("/"), _expressions(pattern, job), strict=True)
+    )[1:]:
+        if not _PLACEHOLDERS.search(component.replace(JOB, "")):
+            matches = [(*folder, component.replace(JOB, job)) for folder in matches]
             continue
         fits = re.compile(expression)
         deeper: list[tuple[str, ...]] = []
-        for folder in found:
+        for folder in matches:
             names = _names("/".join(folder) or "/", left)
             left -= len(names)
             deeper += [(*folder, name) for name in names if fits.fullmatch(name)]
-        found = deeper
-    yield from found
+        matches = deeper
+    yield from matches
 
 
 def _names(folder: str, most: int) -> list[str]:
@@ -116,9 +116,9 @@ def main(pattern: str, job: str, complete: str) -> int:
         return 1
     try:
         entries = [
-            parts
-            for parts in listed(pattern, job)
-            if os.path.exists("/".join((*parts, complete) if complete else parts))  # noqa: PTH110
+            components
+            for components in listed(pattern, job)
+            if os.path.exists("/".join((*components, complete) if complete else components))  # noqa: PTH110
         ]
     except ValueError as error:
         sys.stderr.write(f"{error}\n")

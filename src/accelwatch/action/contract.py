@@ -6,8 +6,16 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
-from accelwatch.action.step import Begun, Committed, Proposal, Recovery, Step, StepKind, Told
+from accelwatch.action.observed import NodeObservation, Observed, ReservationObservation
+from accelwatch.action.step import (
+    Committed,
+    Proposal,
+    Recovery,
+    Report,
+    StartedStep,
+    Step,
+    StepKind,
+)
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 
@@ -40,7 +48,7 @@ class Action(Protocol):
         """What its steps are like."""
         ...
 
-    async def survey(self) -> Sequence[NodeSeen]:
+    async def survey(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
         ...
 
@@ -58,11 +66,11 @@ class Action(Protocol):
         """
         ...
 
-    async def perform(self, step: Step, operation: Committed) -> Told:
+    async def perform(self, step: Step, operation: Committed) -> Report:
         """Do one step. Raises nothing: what goes wrong is told."""
         ...
 
-    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure.
 
         Asked after every step, with what was told, and after a crash, without: DONE is seen to be so
@@ -80,7 +88,7 @@ class Action(Protocol):
 class KeepsReservations(Protocol):
     """An action that reserves nodes for the jobs that it moves."""
 
-    async def reservations(self) -> Sequence[ReservationSeen]:
+    async def reservations(self) -> Sequence[ReservationObservation]:
         """All of ours for jobs, read now. Raises ActionUnavailableError.
 
         One whose job is not being moved is given back by RESTORE_JOB.
@@ -89,7 +97,7 @@ class KeepsReservations(Protocol):
 
 
 @runtime_checkable
-class LooksOver(Protocol):
+class HasComplaints(Protocol):
     """An action that can say what would keep it from acting, without asking or doing anything."""
 
     def complaints(self) -> Sequence[str]:
@@ -139,10 +147,10 @@ class HasController(Protocol):
 
 
 @runtime_checkable
-class TakesUp(Protocol):
+class ResumesOperations(Protocol):
     """An action that asks others what has become of what they have accepted."""
 
-    def take_up(self, begun: Begun, operation: str, attempt: int) -> None:
+    def resume_operation(self, started_step: StartedStep, operation: str, attempt: int) -> None:
         """Go on asking for what was accepted, maybe before this process began. Asks nothing itself.
 
         Told before each look at an operation that is open, by its id and number of its attempt.

@@ -59,7 +59,7 @@ class JobKey(msgspec.Struct, frozen=True, order=True):
         return f"{self.id}{joint}{self.part}"
 
 
-class Mark(msgspec.Struct, frozen=True):
+class OwnerAnnotation(msgspec.Struct, frozen=True):
     """By what we know our own hold on a node again."""
 
     incident: str
@@ -72,7 +72,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted of one node, and for which incident."""
 
     kind: IntentKind
-    mark: Mark
+    mark: OwnerAnnotation
     node: str
     """The scheduler's name of a machine whose identity is proven."""
     reason: str = ""

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.action.intent import JobKey, Mark
+from accelwatch.action.intent import JobKey, OwnerAnnotation
 
 
-class Standing(StrEnum):
+class HoldState(StrEnum):
     """To whom a node belongs, as its scheduler shows it."""
 
     OPEN = "open"
@@ -22,14 +22,14 @@ class Standing(StrEnum):
     """The scheduler knows no such node."""
 
 
-class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
+class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     """A node as its scheduler shows it."""
 
     name: str
-    standing: Standing
+    hold_state: HoldState
     answering: bool | None = None
     """Whether the scheduler's own daemon there answers; None where it does not say."""
-    mark: Mark | None = None
+    annotation: OwnerAnnotation | None = None
     reason: str = ""
     set_by: str = ""
     set_at: float | None = None
@@ -41,7 +41,7 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     system_uuid: str = ""
     """Of the machine's firmware."""
     jobs: tuple[JobKey, ...] = ()
-    begin_again: frozenset[JobKey] = frozenset()
+    restartable: frozenset[JobKey] = frozenset()
     """Those of its jobs whose users want them begun again when they die of themselves."""
     owners: Mapping[str, str] = {}
     """Who submitted each of its jobs, by the job as users write it; where the scheduler says so."""
@@ -51,7 +51,7 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     rebooting: bool = False
 
 
-class ReservationSeen(msgspec.Struct, frozen=True, kw_only=True):
+class ReservationObservation(msgspec.Struct, frozen=True, kw_only=True):
     """A reservation of ours that keeps nodes for a job, whoever made it when."""
 
     name: str
@@ -66,15 +66,15 @@ class JobState(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
-    ENDING = "ending"
+    COMPLETING = "ending"
     """It holds its nodes until its last process is gone."""
     HELD = "held"
     """It waits until a person or we let it go."""
-    ENDED = "ended"
+    FINISHED = "ended"
     MISSING = "missing"
 
 
-class JobSeen(msgspec.Struct, frozen=True, kw_only=True):
+class JobObservation(msgspec.Struct, frozen=True, kw_only=True):
     """A job as its scheduler shows it."""
 
     key: JobKey
@@ -109,8 +109,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
     time: float
     """Unix seconds at which it was read."""
-    node: NodeSeen | None = None
-    job: JobSeen | None = None
+    node: NodeObservation | None = None
+    job: JobObservation | None = None
     proven_dead: bool = False
     """Whether nothing of the job's old copy can run on the bad node any more."""
     own: Mapping[str, str] = {}

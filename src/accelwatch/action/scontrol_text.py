@@ -18,7 +18,7 @@ def states_of(text: str) -> tuple[str, ...]:
     The signs that sinfo(1) puts behind a state are flags by their names: `*` is NOT_RESPONDING.
     """
     flags: list[str] = []
-    for word in text.upper().split("+"):
-        flags += _FLAG.findall(word)[:1]
-        flags += [name for sign, name in _SUFFIXES.items() if sign in word]
+    for token in text.upper().split("+"):
+        flags += _FLAG.findall(token)[:1]
+        flags += [name for sign, name in _SUFFIXES.items() if sign in token]
     return tuple(dict.fromkeys(flags))

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.action.intent import Mark
+from accelwatch.action.intent import OwnerAnnotation
 
 
 class StepKind(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
 
     operation: str
     attempt: int
-    mark: Mark
+    annotation: OwnerAnnotation
     deadline: float
     """Unix seconds."""
     dry_run: bool = False
@@ -101,7 +101,7 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
     immediately before each command, from whatever thread sends it: a step may have waited in a queue."""
 
 
-class ToldStatus(StrEnum):
+class ReportStatus(StrEnum):
     """What was said to a step."""
 
     DONE = "done"
@@ -111,16 +111,16 @@ class ToldStatus(StrEnum):
     """Nothing has happened, and it may be tried again."""
     REFUSED = "refused"
     """Nothing has happened, and nothing will."""
-    NOT_BEGUN = "not_begun"
+    NOT_STARTED = "not_begun"
     """Nothing has happened: the permission was withdrawn before the first command."""
     UNKNOWN = "unknown"
     """It may have happened, or may happen yet."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a step."""
 
-    status: ToldStatus
+    status: ReportStatus
     text: str = ""
     """Without secrets."""
     reference: str = ""
@@ -136,10 +136,10 @@ class Recovery(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class StartedStep(msgspec.Struct, frozen=True, kw_only=True):
     """What the journal knows of an operation whose end it does not know."""
 
     step: Step
     started: float | None
     """Unix seconds; None when it was written down only."""
-    told: Told | None = None
+    report: Report | None = None

@@ -9,57 +9,62 @@ from accelwatch.located_yaml.complaint import unknown
 from accelwatch.node.sampler.declared_options import declared
 from accelwatch.plugins import entry_points as plugins
 
-Given = Mapping[str, Mapping[str, object]]
+ConfiguredOptions = Mapping[str, Mapping[str, object]]
 """Options by the name of the backend."""
 
 
-def from_folder(given: Given, folder: Path) -> dict[str, dict[str, object]]:
+def from_folder(configured: ConfiguredOptions, folder: Path) -> dict[str, dict[str, object]]:
     """The same with the relative paths of files beginning at a folder."""
-    known = declared(given)
+    recognised = declared(configured)
     return {
-        name: {**options, **dict(_paths(options, known.get(name, ()), folder))}
-        for name, options in given.items()
+        name: {**options, **dict(_paths(options, recognised.get(name, ()), folder))}
+        for name, options in configured.items()
     }
 
 
 def _paths(
-    given: Mapping[str, object], options: tuple[Option, ...], folder: Path
+    configured: Mapping[str, object], options: tuple[Option, ...], folder: Path
 ) -> Iterator[tuple[str, str]]:
     """Options that are paths, by name; a home folder is left to the backend."""
     for option in options:
-        path = _path_in(given, option)
+        path = _path_in(configured, option)
         if path and not path.startswith("~"):
             yield option.name, str(folder / path)
 
 
-def _path_in(given: Mapping[str, object], option: Option) -> str:
+def _path_in(configured: Mapping[str, object], option: Option) -> str:
     """The path that an option gives; empty when it gives none."""
-    told = given.get(option.name)
-    if not option.is_path or not isinstance(told, str) or re.fullmatch(option.words, told):
+    value = configured.get(option.name)
+    if not option.is_path or not isinstance(value, str) or re.fullmatch(option.words, value):
         return ""
-    return told
+    return value
 
 
-def mistakes(given: Given) -> Iterator[tuple[str, str]]:
+def mistakes(configured: ConfiguredOptions) -> Iterator[tuple[str, str]]:
     """What no backend knows, with its key below `collect.options`."""
-    known = declared(given)
-    for name, options in given.items():
+    recognised = declared(configured)
+    for name, options in configured.items():
         if missing := plugins.unknown(plugins.BACKENDS, [name]):
             yield name, missing
-        elif name in known:
-            for key, text in _of_backend(options, known[name]):
+        elif name in recognised:
+            for key, text in _of_backend(options, recognised[name]):
                 yield f"{name}.{key}", text
 
 
 def _of_backend(
-    given: Mapping[str, object], options: tuple[Option, ...]
+    configured: Mapping[str, object], options: tuple[Option, ...]
 ) -> Iterator[tuple[str, str]]:
-    known = [option.name for option in options]
-    for key in given:
-        if key not in known:
-            yield key, unknown(key, known) if known else "unknown key; this backend has no options"
+    recognised = [option.name for option in options]
+    for key in configured:
+        if key not in recognised:
+            yield (
+                key,
+                unknown(key, recognised)
+                if recognised
+                else "unknown key; this backend has no options",
+            )
     for option in options:
-        path = _path_in(given, option)
+        path = _path_in(configured, option)
         if option.must_exist and path and not _is_there(path):
             yield option.name, f"{path}: no such file"
 

@@ -57,9 +57,9 @@ class Collection:
         """What is known now."""
         return self._annotate(self._shown.snapshot())
 
-    def standing(self) -> object:
+    def state_key(self) -> object:
         """What is another when a device comes, goes or is in another state, or an event has come."""
-        return self._shown.standing()
+        return self._shown.state_key()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after changes; returns its end."""
@@ -90,15 +90,15 @@ class Collection:
         """Begin to collect."""
         supervision = supervise(self.settings, self._store.apply, clock=self._clock)
         self._task = asyncio.get_running_loop().create_task(supervision, name="collection")
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_done)
 
     async def stop(self) -> None:
         """End the collector and let what persists be written."""
-        await self._end_collector()
+        await self._stop_collector()
         await asyncio.to_thread(self._store.close)
         self.failed.cancel()
 
-    async def _end_collector(self) -> None:
+    async def _stop_collector(self) -> None:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -107,15 +107,15 @@ class Collection:
 
     async def replace(self, settings: CollectSettings) -> None:
         """Collect by other settings from now on."""
-        await self._end_collector()
+        await self._stop_collector()
         before, self.settings = self.settings, settings
         if only_paced(before, settings):
             self._store.pace(settings.interval_s, settings.timeout_s)
         else:
-            await self._begin_anew(settings)
+            await self._replace_store(settings)
         self.start()
 
-    async def _begin_anew(self, settings: CollectSettings) -> None:
+    async def _replace_store(self, settings: CollectSettings) -> None:
         """With a store that knows nothing: other settings may mean other devices, read otherwise."""
         await asyncio.to_thread(self._store.close)
         self._end()
@@ -136,7 +136,7 @@ class Collection:
         for listener in tuple(self._listeners):
             listener()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task is not self._task:
             return
         error = task.exception()
@@ -153,8 +153,8 @@ def _warn_of_unread(settings: CollectSettings, snapshot: Snapshot) -> None:
     """Say what cannot be read, and what a backend lacks that was asked for by name."""
     broken = unusable(snapshot.backends)
     for backend in snapshot.backends:
-        wanted = backend.name in settings.backends and backend.state is not BackendState.OK
-        if wanted or backend in broken:
+        requested = backend.name in settings.backends and backend.state is not BackendState.OK
+        if requested or backend in broken:
             logger.warning("backend %s", backend.complaint_and_remedy)
 
 

@@ -12,7 +12,7 @@ from accelwatch.query.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.plain import plain
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
-from accelwatch.web.pages.page import JSON, Page, Query, ask_again, many
+from accelwatch.web.pages.page import JSON, Page, Query, check_parameters, many
 
 _PARAMETERS = ("fields", "device", "filter")
 _MAX_EXPRESSION = 2000
@@ -23,7 +23,7 @@ def snapshot_page(feed: Feed, exporter: Exporter, query: Query) -> Page:
 
     Raises UsageError, UnmetError and ExpressionError for what does not exist.
     """
-    ask_again(query, _PARAMETERS)
+    check_parameters(query, _PARAMETERS)
     snapshot = feed.snapshot()
     chosen = _chosen(snapshot, query)
     if len(chosen) != len(snapshot.devices):
@@ -71,12 +71,12 @@ def capabilities_page(
 
 
 def _abilities(view: DeviceView) -> dict[str, Any]:
-    given = dict.fromkeys(series[0] for series in view.reading.values)
+    provided = dict.fromkeys(series[0] for series in view.reading.values)
     return {
         "id": view.device.id,
         "name": view.device.name,
         "state": view.state,
-        "available": list(given),
+        "available": list(provided),
         "unavailable": {
             ".".join(series): reason for series, reason in sorted(absences(view).items())
         },

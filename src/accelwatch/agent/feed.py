@@ -18,7 +18,7 @@ class Feed(Protocol):
         """Everything known now."""
         ...
 
-    def standing(self) -> object:
+    def state_key(self) -> object:
         """What is another when a device comes, goes or is in another state, or an event has come."""
         ...
 

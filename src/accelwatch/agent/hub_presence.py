@@ -16,7 +16,7 @@ class HubPresence:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._streams = 0
-        self._heard: float | None = None
+        self._last_seen: float | None = None
         """When the last one ended, in monotonic seconds."""
 
     @contextlib.contextmanager
@@ -30,16 +30,16 @@ class HubPresence:
             yield
         finally:
             self._streams -= 1
-            self._heard = self._clock.monotonic()
+            self._last_seen = self._clock.monotonic()
 
     def restore(self, ago_s: float) -> None:
         """An earlier process heard of one so many seconds ago."""
-        if self._heard is None:
-            self._heard = self._clock.monotonic() - ago_s
+        if self._last_seen is None:
+            self._last_seen = self._clock.monotonic() - ago_s
 
     @property
     def silent_s(self) -> float | None:
         """Since when there is none: 0 while one follows, None if there never was any."""
         if self._streams:
             return 0.0
-        return None if self._heard is None else self._clock.monotonic() - self._heard
+        return None if self._last_seen is None else self._clock.monotonic() - self._last_seen

@@ -50,14 +50,14 @@ class PipeOutlet:
             raise AccelwatchError(f"cannot write to stdout: {error.strerror}") from error
 
 
-def when_closed(descriptor: int, told: Callable[[], None]) -> None:
+def when_closed(descriptor: int, callback: Callable[[], None]) -> None:
     """Call `told` on a thread once nothing more can be read; what is read is not looked at."""
 
     def watch() -> None:
         with contextlib.suppress(OSError):
             while os.read(descriptor, 4096):
                 pass
-        told()
+        callback()
 
     threading.Thread(target=watch, name="input", daemon=True).start()
 

@@ -81,7 +81,7 @@ class Pushing:
         return not any(task.done() for task in self._tasks)
 
     async def _rounds(self, settings: Otlp, outbox: "Outbox") -> None:
-        from accelwatch.otlp.encoding import parts
+        from accelwatch.otlp.encoding import chunks
         from accelwatch.otlp.samples import Chosen
         from accelwatch.otlp.starts import Starts
 
@@ -95,8 +95,8 @@ class Pushing:
                 )
                 owners = chosen.of(snapshot, self._own.series())
                 most = settings.points_per_request
-                for part in parts(owners, resource, snapshot.time, starts, most):
-                    await outbox.add(part, snapshot.time)
+                for chunk in chunks(owners, resource, snapshot.time, starts, most):
+                    await outbox.add(chunk, snapshot.time)
                 await outbox.cut()
             except Exception:
                 # One odd reading must not end pushing for ever.

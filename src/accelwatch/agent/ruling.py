@@ -16,10 +16,10 @@ from accelwatch.config.model import Settings
 
 if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
+    from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
     from accelwatch.alerting.evaluation.pages import IncidentPages
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.alerting.evaluation.silence_pages import SilencePages
-    from accelwatch.alerting.evaluation.teller import Teller
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Ruling:
         self._clock = clock
         self._own = own
         self._folder = folder
-        self._running: tuple[RuleRunner, NodeEvaluator, Teller] | None = None
+        self._running: tuple[RuleRunner, NodeEvaluator, NotifierOwner] | None = None
         self._pages: IncidentPages | None = None
         self._silences: SilencePages | None = None
 
@@ -54,23 +54,25 @@ class Ruling:
         elif self._running is None:
             await self._start(settings)
         else:
-            runner, evaluator, teller = self._running
-            teller.most_silent_s, teller.beside = settings.hub.silent_s, settings.hub.beside
+            runner, evaluator, owner = self._running
+            owner.most_silent_s, owner.beside = settings.hub.silent_s, settings.hub.beside
             evaluator.collect_s = settings.collect.interval_s
             await runner.reload(settings.rules, self._alerts(settings))
 
     async def _start(self, settings: Settings) -> None:
         from accelwatch.agent.rules.evaluator import NodeEvaluator
+        from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
         from accelwatch.alerting.evaluation.runner import RuleRunner
-        from accelwatch.alerting.evaluation.teller import Teller
 
         evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
         alerts = self._alerts(settings)
         hub = settings.hub
-        teller = Teller(self._presence, hub.silent_s, beside=hub.beside)
-        runner = RuleRunner(evaluator, settings.rules, self._folder, alerts=alerts, teller=teller)
+        owner = NotifierOwner(self._presence, hub.silent_s, beside=hub.beside)
+        runner = RuleRunner(
+            evaluator, settings.rules, self._folder, alerts=alerts, notifier_owner=owner
+        )
         await runner.start()
-        self._running = runner, evaluator, teller
+        self._running = runner, evaluator, owner
         self._own.of_rules = runner.series
 
     def _alerts(self, settings: Settings) -> Alerts:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.agent.black_box_feeder import STEP_S, BlackBoxFeeder
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
@@ -17,10 +18,9 @@ from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.agent.settings_check import checked
-from accelwatch.agent.taking import STEP_S, Taking
 from accelwatch.agent.using import Using
+from accelwatch.archive.blackbox.black_box import BlackBox
 from accelwatch.archive.blackbox.files import FOLDER as BLACKBOX
-from accelwatch.archive.blackbox.keeping import BlackBox
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError
@@ -33,7 +33,7 @@ from accelwatch.daemon.memory import give_back
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.selection import Selection
 from accelwatch.files.file_rights import unsafe_for_state
-from accelwatch.files.state_places import given_by_systemd, state_places, writable
+from accelwatch.files.state_folders import state_folders, systemd_state_folder, writable
 from accelwatch.node.rendering import exporter_of
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.workloads import Workloads, WorkloadSettings
@@ -80,7 +80,7 @@ def workload_settings(settings: Settings) -> WorkloadSettings:
     )
 
 
-def standing_selection(settings: Settings) -> Selection:
+def default_selection(settings: Settings) -> Selection:
     """What a scrape gets that asks for nothing in particular."""
     return Selection(
         profile=settings.exposition.profile,
@@ -96,14 +96,14 @@ def state_folder(settings: Settings, environ: Mapping[str, str]) -> Path | None:
 
     Raises ConfigError for a folder that was given and that others may write to.
     """
-    if given := settings.state_dir or given_by_systemd(environ):
-        if unsafe := unsafe_for_state(Path(given)):
-            raise ConfigError(f"state_dir: {given}: {unsafe}")
-        if writable(Path(given)):
-            return Path(given)
-        logger.warning("state cannot be kept, counters begin anew state_dir=%s", given)
+    if configured := settings.state_dir or systemd_state_folder(environ):
+        if unsafe := unsafe_for_state(Path(configured)):
+            raise ConfigError(f"state_dir: {configured}: {unsafe}")
+        if writable(Path(configured)):
+            return Path(configured)
+        logger.warning("state cannot be kept, counters begin anew state_dir=%s", configured)
         return None
-    return next((place for place in state_places(environ) if writable(place)), None)
+    return next((folder for folder in state_folders(environ) if writable(folder)), None)
 
 
 def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
@@ -118,12 +118,12 @@ class Agent:
 
     def __init__(self, read: Callable[[], Effective[Settings]], notifier: Notifier) -> None:
         self._read = read
-        given = read()
-        self._settings, self._file = given.settings, given.file
+        effective = read()
+        self._settings, self._file = effective.settings, effective.file
         self._clock = SystemClock()
         self._own = OwnMetrics()
         set_up_logging(self._settings.log.level, self._settings.log.format)
-        protection = checked(given)
+        protection = checked(effective)
         self._state = state_folder(self._settings, os.environ)
         self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
         self._collection = Collection(
@@ -134,9 +134,11 @@ class Agent:
             exporter_of("prometheus"),
             self._own,
             self._clock,
-            standing_selection(self._settings),
+            default_selection(self._settings),
         )
-        self._taking = Taking(black_box(self._settings, self._state), self._collection)
+        self._black_box_feeder = BlackBoxFeeder(
+            black_box(self._settings, self._state), self._collection
+        )
         self._using = Using(self._collection, self._settings.usage, self._clock, self._state)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
@@ -170,7 +172,7 @@ class Agent:
         """Serve until stopped. Raises AccelwatchError when an address cannot be listened on."""
         self._front.start(self._front.open_sockets())
         self._collection.start()
-        self._taking.start()
+        self._black_box_feeder.start()
         self._using.start()
         self._workloads.start()
         try:
@@ -180,7 +182,7 @@ class Agent:
             asyncio.get_running_loop().call_later(_SETTLED_S, give_back)
             await self.life.run(self._collection.failed)
         finally:
-            await self._taking.stop()
+            await self._black_box_feeder.stop()
             await self._using.stop()
             await self._pushing.stop()
             await self._ruling.stop()
@@ -192,18 +194,18 @@ class Agent:
 
     async def _read_again(self) -> None:
         try:
-            given = self._read()
-            check_filled(self._settings, given, self._file)
-            protection = checked(given)
+            effective = self._read()
+            check_filled(self._settings, effective, self._file)
+            protection = checked(effective)
             check_kept(self._server.protection, protection)
-            await self._change(given.settings, protection)
+            await self._change(effective.settings, protection)
         except AccelwatchError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False
             self._ruling.refuse(str(error))
         else:
             self._ruling.refuse("")
-            self._file = given.file
+            self._file = effective.file
             self._own.reloads["agent"] = True
             logger.info("configuration read again")
 
@@ -217,7 +219,7 @@ class Agent:
         self._using.settings = settings.usage
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
-        self._scrape.standing = standing_selection(settings)
+        self._scrape.default_selection = default_selection(settings)
         collect = collect_settings(settings, self._state)
         if collect != self._collection.settings:
             await self._collection.replace(collect)
@@ -237,7 +239,7 @@ class Agent:
         )
 
     def _pace(self) -> None:
-        self._taking.step_s = max(STEP_S, self._settings.collect.interval_s)
+        self._black_box_feeder.step_s = max(STEP_S, self._settings.collect.interval_s)
         self._server.pulse.interval_s = self._scrape.max_age_s = self._settings.collect.interval_s
 
     def _web_read(self, well: bool | None) -> None:

@@ -13,8 +13,8 @@ from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.node.rendering import rendered
 from accelwatch.schema.metrics import nearest
-from accelwatch.web.pages.negotiation import choose, gzipped, takes_gzip
-from accelwatch.web.pages.page import Page, ask_again, many
+from accelwatch.web.pages.negotiation import accepts_gzip, choose, gzipped
+from accelwatch.web.pages.page import Page, check_parameters, many
 
 _PARAMETERS = ("profile", "group", "collect[]")
 _MAX_CACHED = 16
@@ -39,7 +39,12 @@ class Scrape:
     """Answers scrapes; keeps a few expositions of the latest version of the store."""
 
     def __init__(
-        self, feed: Feed, exporter: Exporter, own: OwnMetrics, clock: Clock, standing: Selection
+        self,
+        feed: Feed,
+        exporter: Exporter,
+        own: OwnMetrics,
+        clock: Clock,
+        default_selection: Selection,
     ) -> None:
         self._feed = feed
         self._exporter = exporter
@@ -47,7 +52,7 @@ class Scrape:
         self._clock = clock
         self._cached: dict[Selection, Rendered] = {}
         self._version = -1
-        self.standing = standing
+        self.default_selection = default_selection
         """What a scrape gets that asks for nothing in particular."""
         self.max_age_s = 1.0
         """An exposition older than this is made anew although the store did not change: ages did."""
@@ -57,31 +62,31 @@ class Scrape:
         chosen = choose(accept, (TEXT, OPENMETRICS)) or TEXT
         rendered = self._rendered(self._selection(query, openmetrics=chosen == OPENMETRICS))
         headers = {"Content-Type": chosen, "Vary": "Accept, Accept-Encoding"}
-        if takes_gzip(accept_encoding):
+        if accepts_gzip(accept_encoding):
             return Page(body=rendered.packed(), headers={**headers, "Content-Encoding": "gzip"})
         return Page(body=rendered.body, headers=headers)
 
     def _selection(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Selection:
-        ask_again(query, _PARAMETERS)
+        check_parameters(query, _PARAMETERS)
         groups = frozenset(many(query, "group"))
         return msgspec.structs.replace(
-            self.standing,
-            profile=query["profile"][-1] if "profile" in query else self.standing.profile,
-            groups=groups or self.standing.groups,
-            backends=frozenset(self._known(many(query, "collect[]"))),
+            self.default_selection,
+            profile=query["profile"][-1] if "profile" in query else self.default_selection.profile,
+            groups=groups or self.default_selection.groups,
+            backends=frozenset(self._checked_backends(many(query, "collect[]"))),
             openmetrics=openmetrics,
         )
 
-    def _known(self, backends: Iterable[str]) -> Iterable[str]:
-        wanted = list(backends)
-        if wanted:
+    def _checked_backends(self, backends: Iterable[str]) -> Iterable[str]:
+        requested = list(backends)
+        if requested:
             names = sorted(status.name for status in self._feed.snapshot().backends)
-            for name in wanted:
+            for name in requested:
                 if name not in names:
                     close = nearest(name, names)
                     hint = f"did you mean {close}?" if close else f"there are {', '.join(names)}"
                     raise UsageError(f"no backend {name!r}; {hint}")
-        return wanted
+        return requested
 
     def _rendered(self, selection: Selection) -> Rendered:
         now = self._clock.monotonic()

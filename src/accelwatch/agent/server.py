@@ -25,12 +25,12 @@ from accelwatch.alerting.evaluation.paths import (
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
 from accelwatch.exporter import Exporter
-from accelwatch.node.usage.asking import PATH as USAGE
+from accelwatch.node.usage.queries import PATH as USAGE
 from accelwatch.web.http.http_server import HttpServer, ServerLimits
 from accelwatch.web.http.stream import OFFERED, PACKED, STREAM, Outlet
 from accelwatch.web.pages.changing import refusal_of_change
 from accelwatch.web.pages.index import index_page
-from accelwatch.web.pages.page import Change, Headers, Page, Query, ask_again, plain
+from accelwatch.web.pages.page import Change, Headers, Page, Query, check_parameters, plain
 from accelwatch.web.protection.web_config import Protection
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class Pages:
             "/": self._index,
             "/metrics": self._metrics,
             "/v1/snapshot": lambda query, _: snapshot_page(feed, document, query),
-            INCIDENTS: lambda query, headers: self._judged().incidents(query, headers),
-            RULES: lambda query, headers: self._judged().rules(query, headers),
-            EXPLAIN: lambda query, headers: self._judged().explanation(query, headers),
+            INCIDENTS: lambda query, headers: self._incident_pages().incidents(query, headers),
+            RULES: lambda query, headers: self._incident_pages().rules(query, headers),
+            EXPLAIN: lambda query, headers: self._incident_pages().explanation(query, headers),
             "/capabilities": self._capabilities,
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": self._readiness,
@@ -86,40 +86,40 @@ class Pages:
         """The methods that a path takes; empty when there is no such path."""
         if methods := methods_of_silences(path):
             return methods
-        known = path in self._pages or path == STREAM
-        one = path.startswith(INCIDENT) and len(path) > len(INCIDENT)
-        return ("GET", "HEAD") if known or one else ()
+        is_page = path in self._pages or path == STREAM
+        is_incident = path.startswith(INCIDENT) and len(path) > len(INCIDENT)
+        return ("GET", "HEAD") if is_page or is_incident else ()
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
         """The page. Raises AccelwatchError for parameters that make no sense."""
         if path == STREAM:
             return plain(200, "")
         if path in (SILENCES, MAINTENANCE):
-            return self._quiet().page(path, query, headers)
+            return self._silence_pages().page(path, query, headers)
         if path.startswith(INCIDENT):
-            return self._judged().incident(path.removeprefix(INCIDENT), headers)
+            return self._incident_pages().incident(path.removeprefix(INCIDENT), headers)
         return self._pages[path](query, headers)
 
     async def act(self, change: Change) -> Page:
         """Set or end silences, or close an incident, for those who may. Raises AccelwatchError."""
         refusal = refusal_of_change(change, self._may_change())
-        return refusal or await self._quiet().act(change)
+        return refusal or await self._silence_pages().act(change)
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")
         return self._scrape.page(query, accept, encoding)
 
     def _capabilities(self, query: Query, _headers: Headers) -> Page:
-        ask_again(query, ())
+        check_parameters(query, ())
         return capabilities_page(self._feed, self._own.reloads, self._workloads())
 
-    def _judged(self) -> "IncidentPages":
+    def _incident_pages(self) -> "IncidentPages":
         pages = self._incidents()
         if pages is None:
             raise UnmetError(_NO_RULES)
         return pages
 
-    def _quiet(self) -> "SilencePages":
+    def _silence_pages(self) -> "SilencePages":
         pages = self._silences()
         if pages is None:
             raise UnmetError(_NO_RULES)
@@ -131,7 +131,7 @@ class Pages:
         return plain(503, "the first readings are not complete")
 
     def _index(self, query: Query, _headers: Headers) -> Page:
-        ask_again(query, ())
+        check_parameters(query, ())
         return index_page(self._feed.snapshot())
 
 
@@ -242,13 +242,13 @@ class AgentStreams:
         """Keep time for the streams until cancelled."""
         await self._pulse.run()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nothing will follow: streams end."""
-        self._pulse.end()
+        self._pulse.close()
 
     def check(self, query: Query) -> None:
         """Raise UsageError for any parameter: there is none."""
-        ask_again(query, ())
+        check_parameters(query, ())
 
     async def send(self, media: str, outlet: Outlet, _query: Query, stall_s: float) -> None:
         """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""

@@ -44,24 +44,24 @@ def read_settings(
 def checked(read: Effective[Settings]) -> Protection:
     """The protection of settings that fit together. Raises ConfigError with every mistake."""
     settings = read.settings
-    found = [
+    problems = [
         *_of_backends(settings.collect),
         *_of_rules(settings.rules),
         *_of_alerts(settings.alerts),
     ]
     if settings.otlp != Otlp():
-        found += [(f"otlp.{key}", text) for key, text in mistakes(settings.otlp)]
+        problems += [(f"otlp.{key}", text) for key, text in mistakes(settings.otlp)]
     protection = Protection()
     try:
         if settings.web.config_file:
             protection = load_protection(Path(settings.web.config_file))
     except ConfigError as error:
-        found += _told(error, "web.config_file")
+        problems += _mistakes_in(error, "web.config_file")
     else:
-        found += _of_exposure(lambda: check_exposure(settings.web, protection))
+        problems += _of_exposure(lambda: check_exposure(settings.web, protection))
     if settings.state_dir and (unsafe := unsafe_for_state(Path(settings.state_dir))):
-        found.append(("state_dir", unsafe))
-    refuse(Complaint(read.place(key) if key else "", key, text) for key, text in found)
+        problems.append(("state_dir", unsafe))
+    refuse(Complaint(read.source_of(key) if key else "", key, text) for key, text in problems)
     return protection
 
 
@@ -83,7 +83,7 @@ def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
         try:
             loaded_rules(rules)
         except ConfigError as error:
-            yield from _told(error, "rules")
+            yield from _mistakes_in(error, "rules")
 
 
 def _of_alerts(alerts: Alerts) -> Iterator[Mistake]:
@@ -102,7 +102,7 @@ def _of_exposure(check: Callable[[], None]) -> Iterator[Mistake]:
         yield key, text
 
 
-def _told(error: ConfigError, key: str) -> Iterator[Mistake]:
+def _mistakes_in(error: ConfigError, key: str) -> Iterator[Mistake]:
     """The mistakes of a file that a key names; those with a line of their own need no other."""
     for line in str(error).splitlines():
         yield ("" if _LOCATED.match(line) else key), line

@@ -36,7 +36,7 @@ class Pulse:
         """The same for every stream, so that one who comes again knows what it was told."""
         self.count = 0
         """Ticks so far."""
-        self.ended = False
+        self.closed = False
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -59,16 +59,16 @@ class Pulse:
         self._beat.set()
         self._beat = asyncio.Event()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """No tick will follow: streams end."""
-        self.ended = True
+        self.closed = True
         self._beat.set()
 
     async def next(self, after: int) -> int | None:
         """The number of the first tick after number `after`, once it is there; None at the end."""
-        while self.count <= after and not self.ended:
+        while self.count <= after and not self.closed:
             await self._beat.wait()
-        return None if self.ended else self.count
+        return None if self.closed else self.count
 
 
 async def send_stream(
@@ -77,15 +77,15 @@ async def send_stream(
     """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""
     encoder = CompactEncoder(pulse.numbers)
     first = last = pulse.count
-    taken_at = clock.monotonic()
+    accepted_at = clock.monotonic()
     while True:
         if outlet.backlog() == 0:
             for message in encoder.messages(feed.snapshot()):
                 numbered = _numbered(message, 1 + last - first)
                 sent = packed(numbered) if media == PACKED else numbered
                 await outlet.write(framed(sent, media))
-            taken_at = clock.monotonic()
-        elif clock.monotonic() - taken_at > stall_s:
+            accepted_at = clock.monotonic()
+        elif clock.monotonic() - accepted_at > stall_s:
             raise Stalled(f"the client has not read for {stall_s:g} s")
         count = await pulse.next(last)
         if count is None:

@@ -9,8 +9,8 @@ from accelwatch.agent.feed import Feed
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
-from accelwatch.node.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.web.pages.page import Headers, Page, Query
@@ -47,11 +47,11 @@ class Using:
                 await task
             await self._file.save(self._ledger, LongWork().rest)
 
-    def look(self) -> None:
+    def record_usage(self) -> None:
         """Count what is known now, where that is wanted."""
-        snapshot, moment = self._feed.snapshot(), self._clock.monotonic()
+        snapshot, now = self._feed.snapshot(), self._clock.monotonic()
         if self.settings.count and snapshot.devices:
-            self._ledger.add(snapshot.time, observations_of(snapshot), moment=moment)
+            self._ledger.add(snapshot.time, observations_of(snapshot), monotonic=now)
 
     def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
@@ -63,7 +63,7 @@ class Using:
     async def _run(self) -> None:
         self._file.load(self._ledger, self._clock.wall())
         for turn in itertools.count(1):
-            self.look()
+            self.record_usage()
             if turn % (KEEP_EVERY_S // STEP_S) == 0:
                 await self._file.save(self._ledger, LongWork().rest)
             await asyncio.sleep(STEP_S)

@@ -22,14 +22,14 @@ class NoticeKind(StrEnum):
     CLOSED = "closed"
     REMINDER = "reminder"
     """Nobody has taken it up yet."""
-    ASKED = "asked"
+    APPROVAL = "asked"
     """A person is asked whether something may be done about it."""
     CALLED = "called"
     """A person has to look: what was begun does not continue on its own."""
     TEST = "test"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A plan that waits for a person's yes."""
 
     node: str
@@ -90,7 +90,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     link: str = ""
     trusted: bool = True
     labels: Mapping[str, str] = {}
-    asks: tuple[Asked, ...] = ()
+    asks: tuple[ApprovalRequest, ...] = ()
     """What a person is asked about it now."""
     plans: tuple[Planned, ...] = ()
     """What will be done about it; as it is when the notice is sent."""

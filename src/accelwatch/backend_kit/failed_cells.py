@@ -33,13 +33,13 @@ def _apart(match: re.Match[str]) -> str:
     before, after = match.string[: match.start()], match.string[match.end() :]
     left = "" if _JOINED_BEFORE.search(before) else "  "
     right = "" if _JOINED_AFTER.match(after) else "  "
-    return f"{left}{_word(match[1])}{right}"
+    return f"{left}{_failure_text(match[1])}{right}"
 
 
-def with_failed_words(line: str) -> str:
+def normalise_failed_cells(line: str) -> str:
     """The line with such words without a blank, all that follows where it was: for columns by place."""
-    return _FAILED.sub(lambda match: _word(match[1]).ljust(len(match[0])), line)
+    return _FAILED.sub(lambda match: _failure_text(match[1]).ljust(len(match[0])), line)
 
 
-def _word(told: str) -> str:
-    return FAULT if told.lower() in _FAULTS else told
+def _failure_text(text: str) -> str:
+    return FAULT if text.lower() in _FAULTS else text

@@ -42,11 +42,11 @@ def listed(
 
 def by_pid(processes: Iterable[Process]) -> list[Process]:
     """Each process once: of one in several rows the memory is their sum, unknown when one of them is."""
-    told: dict[int, Process] = {}
+    merged: dict[int, Process] = {}
     for process in processes:
-        before = told.get(process.pid)
-        told[process.pid] = process if before is None else _together(before, process)
-    return [told[pid] for pid in sorted(told)]
+        before = merged.get(process.pid)
+        merged[process.pid] = process if before is None else _together(before, process)
+    return [merged[pid] for pid in sorted(merged)]
 
 
 def _together(before: Process, more: Process) -> Process:

@@ -21,7 +21,9 @@ def numbered(names: Sequence[str]) -> str:
             numbers.setdefault(match[1], []).append(int(match[2]))
     if len(numbers) == 1 and not bare:
         return _ranges(*numbers.values())
-    return ",".join([*bare, *(f"{start}{_ranges(found)}" for start, found in numbers.items())])
+    return ",".join(
+        [*bare, *(f"{start}{_ranges(suffixes)}" for start, suffixes in numbers.items())]
+    )
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -42,14 +42,14 @@ class Polled(Generic[T]):
 
     def __init__(
         self,
-        ask: Callable[[], T],
+        query: Callable[[], T],
         clock: Clock,
         *,
         pace_s: float = PACE_S,
         patience_s: float = PATIENCE_S,
     ) -> None:
         """`patience_s` is how long a reader waits for an answer that is due, while there is an older."""
-        self._ask = ask
+        self._query = query
         self._clock = clock
         self._pace_s = pace_s
         self._patience_s = patience_s
@@ -58,7 +58,7 @@ class Polled(Generic[T]):
         """Set when the round that is under way is over."""
         self._document: T | None = None
         self._read_at = 0.0
-        self._took_s = 0.0
+        self._duration_s = 0.0
         self._error: AccelwatchError | None = None
         self._backoff = Backoff(first_s=pace_s, free=_FORGIVEN)
         self._closed = False
@@ -66,7 +66,7 @@ class Polled(Generic[T]):
     @property
     def pace_s(self) -> float:
         """Seconds from one answer to the next."""
-        return max(self._pace_s, _SHARE * self._took_s)
+        return max(self._pace_s, _SHARE * self._duration_s)
 
     def answer(self, wait_s: float) -> Answer[T]:
         """The newest answer; without any, the first is waited for `wait_s` at most.
@@ -76,9 +76,9 @@ class Polled(Generic[T]):
         """
         with self._lock:
             over = self._due_round()
-            known = self._document is not None
+            has_document = self._document is not None
         if over is not None:
-            over.wait(min(self._patience_s, wait_s) if known else wait_s)
+            over.wait(min(self._patience_s, wait_s) if has_document else wait_s)
         with self._lock:
             return self._newest()
 
@@ -91,28 +91,28 @@ class Polled(Generic[T]):
         if self._round is not None:
             return self._round
         now = self._clock.monotonic()
-        told = self._document is not None or self._error is not None
-        due = not told or now - self._read_at >= self.pace_s
+        has_result = self._document is not None or self._error is not None
+        due = not has_result or now - self._read_at >= self.pace_s
         if self._closed or not due or not self._backoff.ready(now):
             return None
         self._round = threading.Event()
         # A daemon: nobody waits for a vendor's command when the process ends.
-        threading.Thread(target=self._go, args=(self._round,), daemon=True).start()
+        threading.Thread(target=self._poll, args=(self._round,), daemon=True).start()
         return self._round
 
-    def _go(self, over: threading.Event) -> None:
-        began = self._clock.monotonic()
+    def _poll(self, over: threading.Event) -> None:
+        started = self._clock.monotonic()
         document: T | None = None
         error: AccelwatchError | None = None
         try:
-            document = self._ask()
+            document = self._query()
         except AccelwatchError as failure:
             error = failure
         except Exception as failure:  # noqa: BLE001 - a parser's bug costs an answer, not the thread
             error = AccelwatchError(f"{type(failure).__name__}: {failure}")
         with self._lock:
             now = self._clock.monotonic()
-            self._took_s, self._error, self._round = now - began, error, None
+            self._duration_s, self._error, self._round = now - started, error, None
             if error is None:
                 self._document, self._read_at = document, now
                 self._backoff.succeeded()

@@ -34,25 +34,25 @@ _NUMBER = re.compile(
 )
 """A comma before one digit or two is that of a locale with decimal commas; before three it could part
 thousands, and nobody knows which."""
-_NOT_GIVEN = frozenset(
+_UNSUPPORTED = frozenset(
     {"", "-", "--", "n/a", "na", "none", "null", "unknown", "not supported", "unsupported"}
 )
 
 
-def quantity(told: object, units: Units) -> float | Absence:
+def quantity(value: object, units: Units) -> float | Absence:
     """The number in base units; `unsupported` where nothing is given, `error` where it is no number."""
-    if told is None:
+    if value is None:
         return Absence.UNSUPPORTED
-    if isinstance(told, str):
-        return _of_text(told, units)
-    if isinstance(told, bool) or not isinstance(told, int | float) or "" not in units:
+    if isinstance(value, str):
+        return _of_text(value, units)
+    if isinstance(value, bool) or not isinstance(value, int | float) or "" not in units:
         return Absence.ERROR
-    return _finite(told, units[""])
+    return _finite(value, units[""])
 
 
 def _of_text(text: str, units: Units) -> float | Absence:
     plain = text.strip().strip("[]").strip()
-    if plain.lower() in _NOT_GIVEN:
+    if plain.lower() in _UNSUPPORTED:
         return Absence.UNSUPPORTED
     match = _NUMBER.fullmatch(plain)
     if match is None:

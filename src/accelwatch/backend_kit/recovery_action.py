@@ -21,7 +21,7 @@ ACTIONS: Mapping[int, str] = MappingProxyType(
 """nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230; the names are the catalogue's."""
 OF_DOMAIN = "recover_imex_domain"
 """It is about the NVLink domain of many nodes: no GPU is to be reset, and no node taken out."""
-WORDS: Mapping[str, str] = MappingProxyType(
+PRINTED_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "none": "None",
         "gpu_reset": "Reset",
@@ -31,14 +31,14 @@ WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What nvidia-smi prints for those that it has words for (its manual, \"GPU Recovery Action\")."""
-_NAMES = {words.lower().replace(" ", "_"): name for name, words in WORDS.items()}
+_NAMES = {text.lower().replace(" ", "_"): name for name, text in PRINTED_TEXTS.items()}
 
 
-def asks_device(name: str) -> bool:
+def concerns_device(name: str) -> bool:
     """Whether an action is about the GPU or its node."""
     return name not in ("none", OF_DOMAIN)
 
 
-def name_of(word: str) -> str:
+def name_of(text: str) -> str:
     """The name for a printed word, in lower case and with `_`; another word is a name already."""
-    return _NAMES.get(word, word)
+    return _NAMES.get(text, text)

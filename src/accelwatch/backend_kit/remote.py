@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
+from accelwatch.processes.complete_output import CompletenessCheck, has_full_output, never
 from accelwatch.processes.printed import plain
-from accelwatch.processes.whole_output import Judge, is_told, never
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 
@@ -54,7 +54,7 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it was ended because it took too long; timeout(1)."""
         return self.status in (124, 137)
 
-    def printed(self, is_whole: Judge = never) -> bytes:
+    def printed(self, is_complete: CompletenessCheck = never) -> bytes:
         """What it printed, without colours, if it ended well or `is_whole` says that this is everything.
 
         Raises DeviceTimeout, DevicePermission, ReadError.
@@ -65,9 +65,9 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         if self.status == _NOT_ALLOWED:
             raise DevicePermission(f"{self.program} may not be run there", code="permission")
         output = plain(self.output)
-        if self.status and not is_told(self.status, output, is_whole):
-            said = self.errors or output[:_SHOWN].decode("utf-8", "replace")
-            first = next((line.strip() for line in said.splitlines() if line.strip()), "")
+        if self.status and not has_full_output(self.status, output, is_complete):
+            output_text = self.errors or output[:_SHOWN].decode("utf-8", "replace")
+            first = next((line.strip() for line in output_text.splitlines() if line.strip()), "")
             text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"
             raise ReadError(text, code="command_failed")
         return output

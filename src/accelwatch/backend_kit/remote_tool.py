@@ -17,7 +17,7 @@ D = TypeVar("D")
 E = TypeVar("E")
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a listed device is."""
 
     number: int
@@ -31,7 +31,7 @@ class ToolReader(Generic[D, E]):
     def __init__(
         self,
         document: Callable[[Outputs], D],
-        listed: Callable[[D], Iterable[tuple[Place, E]]],
+        listed: Callable[[D], Iterable[tuple[Location, E]]],
         identified: Callable[[Device, E, D], Device],
         read: Callable[[Device, E, D], Reading],
         *,
@@ -46,23 +46,23 @@ class ToolReader(Generic[D, E]):
         self._identified = identified
         self._read = read
         self._provisional = provisional
-        self._known: dict[Place | str, Device] = {}
+        self._cached: dict[Location | str, Device] = {}
         self._unlisted = Unlisted()
 
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The devices. Raises ReadError."""
         document = self._document(outputs)
         rows: list[RemoteRow] = []
-        before = dict(self._known)
-        for place, entry in self._listed(document):
-            device = self._identified(self._at(place), entry, document)
-            known = self._known.get(place.pci_bus_id or place)
-            if known is not None and known.uuid is not None and device.uuid is None:
+        before = dict(self._cached)
+        for location, entry in self._listed(document):
+            device = self._identified(self._at(location), entry, document)
+            cached = self._cached.get(location.pci_bus_id or location)
+            if cached is not None and cached.uuid is not None and device.uuid is None:
                 # It was told before: now the command that tells it has failed.
-                device = known
-            self._known[place.pci_bus_id or place] = device
-            before.pop(place.pci_bus_id or place, None)
-            self._unlisted.forget(place.pci_bus_id or place)
+                device = cached
+            self._cached[location.pci_bus_id or location] = device
+            before.pop(location.pci_bus_id or location, None)
+            self._unlisted.forget(location.pci_bus_id or location)
             try:
                 rows.append((device, self._read(device, entry, document)))
             except ReadError as error:
@@ -70,23 +70,23 @@ class ToolReader(Generic[D, E]):
         here = {device.id for device, _ in rows}
         for gone, device in before.items():
             if device.id in here:  # it has moved
-                del self._known[gone]
+                del self._cached[gone]
                 continue
             text = f"{device.name}: it is not listed any more"
             lost = self._unlisted.note(gone, document)
             rows.append((device, (DeviceLost if lost else ReadError)(text, code="not_listed")))
         return rows
 
-    def _at(self, place: Place) -> Device:
+    def _at(self, location: Location) -> Device:
         """What is known without an answer."""
         return Device(
-            id=f"{self._provisional.backend}:{place.pci_bus_id or place.number}",
+            id=f"{self._provisional.backend}:{location.pci_bus_id or location.number}",
             vendor=self._provisional.vendor,
             backend=self._provisional.backend,
-            index=place.number,
-            name=f"{self._provisional.name}{place.number}",
+            index=location.number,
+            name=f"{self._provisional.name}{location.number}",
             kind=self._provisional.kind,
-            pci_bus_id=place.pci_bus_id,
+            pci_bus_id=location.pci_bus_id,
         )
 
 

@@ -25,7 +25,7 @@ from accelwatch.backend_kit.vendor_tool import (
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.kernel import sysfs
-from accelwatch.processes.whole_output import Judge, never
+from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Process, Reading
 
@@ -79,7 +79,7 @@ class ToolBackend(Generic[T, E]):
         """The command, once it is found."""
         self._tool: VendorTool[T, E] | None = None
 
-    def asked(self) -> Callable[[], T]:
+    def make_query(self) -> Callable[[], T]:
         """How the program is asked for all devices; may raise ReadError each time."""
         raise NotImplementedError
 
@@ -87,19 +87,19 @@ class ToolBackend(Generic[T, E]):
         """The devices in an answer."""
         raise NotImplementedError
 
-    def placed(self, entry: E, bus: str) -> E | None:
+    def with_address(self, entry: E, bus: str) -> E | None:
         """An entry whose address could not be read, at this one; None when it has none of its own."""
-        placed: E = msgspec.structs.replace(cast(Any, entry), pci_bus_id=bus)
-        return placed
+        addressed: E = msgspec.structs.replace(cast(Any, entry), pci_bus_id=bus)
+        return addressed
 
-    def told_version(self, _answer: T, /) -> str | None:
+    def reported_version(self, _answer: T, /) -> str | None:
         """Of the driver, as an answer has it."""
         return None
 
     def driver_version(self, answer: T | None) -> str | None:
         """As an answer has it, else by the kernel's module."""
-        told = None if answer is None else self.told_version(answer)
-        return told or self.module_version()
+        reported = None if answer is None else self.reported_version(answer)
+        return reported or self.module_version()
 
     def versions(self, answer: T | None) -> Mapping[str, str]:
         """What a report of the backend says, by name."""
@@ -128,8 +128,8 @@ class ToolBackend(Generic[T, E]):
     def command_check(self) -> Check:
         """Whether the command is there."""
         command = self.command
-        found = self.find() is not None
-        return Check(subject=command.names[0], ok=found, remedy=command.remedy)
+        is_present = self.find() is not None
+        return Check(subject=command.names[0], ok=is_present, remedy=command.remedy)
 
     def open(self) -> Opened:
         """Find the command and begin to ask it. Raises BackendUnavailable."""
@@ -137,7 +137,7 @@ class ToolBackend(Generic[T, E]):
         if program is None:
             raise self.not_found().with_devices(self._there())
         self._program = program
-        return self.begin(self.asked(), source=self.command.names[0])
+        return self.start(self.make_query(), source=self.command.names[0])
 
     def _there(self) -> list[Device]:
         """The devices on the bus but for those that somebody else was given."""
@@ -151,13 +151,13 @@ class ToolBackend(Generic[T, E]):
             nodes=command.nodes,
         )
 
-    def begin(self, ask: Callable[[], T], *, source: str) -> Opened:
+    def start(self, query: Callable[[], T], *, source: str) -> Opened:
         """Begin to ask; wait for the first answer for a moment. Raises BackendUnavailable."""
         command = self.command
         try:
             self._tool = VendorTool(
                 self._context,
-                ask,
+                query,
                 self.listed,
                 name=self.name,
                 command=source,
@@ -166,7 +166,7 @@ class ToolBackend(Generic[T, E]):
                 classes=command.classes,
                 kind=command.kind,
                 nodes=command.nodes,
-                placed=self.placed,
+                with_address=self.with_address,
             )
         except BackendUnavailable as refusal:
             raise refusal.with_devices(self._there()) from None
@@ -187,14 +187,14 @@ class ToolBackend(Generic[T, E]):
         assert self._tool is not None
         return self._tool
 
-    def run(self, *arguments: str, is_whole: Judge = never) -> bytes:
+    def run(self, *arguments: str, is_complete: CompletenessCheck = never) -> bytes:
         """What the command prints with these arguments. Raises ReadError."""
         return output_of(
             self._program,
             *arguments,
             timeout_s=TIMEOUT_S,
             environ=self.environ(),
-            is_whole=is_whole,
+            is_complete=is_complete,
         )
 
     def environ(self) -> Mapping[str, str] | None:
@@ -251,9 +251,9 @@ class ToolBackend(Generic[T, E]):
                 remedy=f"mend collect.options.{self.name}.{command.option} in the configuration",
             )
         own = ", ".join(f"/{folder}" for folder in command.folders)
-        found = f"found neither in {own} nor" if own else "not found"
+        searched = f"found neither in {own} nor" if own else "not found"
         return BackendUnavailable(
-            f"{command.names[0]} was {found} in the folders of commands",
+            f"{command.names[0]} was {searched} in the folders of commands",
             reason="command_not_found",
             remedy=command.remedy,
         )

@@ -7,8 +7,8 @@ from pathlib import Path
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.base.failure_line import failure_line
 from accelwatch.processes import command
+from accelwatch.processes.complete_output import CompletenessCheck, has_full_output, never
 from accelwatch.processes.printed import plain
-from accelwatch.processes.whole_output import Judge, is_told, never
 
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
 """Where packages put commands. PATH is not asked: it is whoever's, and we may be root."""
@@ -38,7 +38,7 @@ def output_of(
     *arguments: str,
     timeout_s: float,
     environ: Mapping[str, str] | None = None,
-    is_whole: Judge = never,
+    is_complete: CompletenessCheck = never,
 ) -> bytes:
     """What the command prints, without colours; `environ` is added to the environment that it gets.
 
@@ -46,20 +46,21 @@ def output_of(
     Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
     """
     result = command.run([str(program), *arguments], timeout_s=timeout_s, environ=environ)
-    said = " ".join((program.name, *arguments))
+    command_line = " ".join((program.name, *arguments))
     output = plain(result.output)
     if result.ok:
         return output
     if result.failure == "timeout":
-        raise DeviceTimeout(f"{said} did not end within {timeout_s:g} s", code="timeout")
+        raise DeviceTimeout(f"{command_line} did not end within {timeout_s:g} s", code="timeout")
     if result.failure == "permission":
         raise DevicePermission(f"{program} may not be run by this user", code="permission")
     if result.failure:
-        raise ReadError(f"{said}: {result.failure}", code="command_failed")
-    if is_told(result.status, output, is_whole):
+        raise ReadError(f"{command_line}: {result.failure}", code="command_failed")
+    if has_full_output(result.status, output, is_complete):
         return output
     raise ReadError(
-        f"{said} ended with status {result.status}: {_reason(result)}", code="command_failed"
+        f"{command_line} ended with status {result.status}: {_reason(result)}",
+        code="command_failed",
     )
 
 

@@ -51,7 +51,7 @@ ACCELERATOR, DISPLAY = 0x12, 0x03
 """PCI base classes: of processing accelerators, and of GPUs with and without outputs."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a device is, and nothing more."""
 
     pci_bus_id: str | None
@@ -67,15 +67,17 @@ def accelerators(
     return [bus for bus, _, code in functions if code >> 16 in classes]
 
 
-def bare_device(root: Path, place: Listed, *, vendor: str, prefix: str, kind: DeviceKind) -> Device:
+def bare_device(
+    root: Path, location: Listed, *, vendor: str, prefix: str, kind: DeviceKind
+) -> Device:
     """What is known without an answer: the place on the bus."""
-    bus = place.pci_bus_id
+    bus = location.pci_bus_id
     return Device(
-        id=f"{vendor}:{bus or place.number}",
+        id=f"{vendor}:{bus or location.number}",
         vendor=vendor,
         backend=vendor,
-        index=place.number,
-        name=f"{prefix}{place.number}",
+        index=location.number,
+        name=f"{prefix}{location.number}",
         kind=kind,
         pci_bus_id=bus,
         numa_node=None if bus is None else sysfs.numa_node(root, bus),
@@ -99,21 +101,21 @@ def bare_devices(
         and not device_nodes.why_withheld(root, bus, on_bus, nodes)
     ]
     return [
-        bare_device(root, Place(bus, number), vendor=vendor, prefix=prefix, kind=kind)
+        bare_device(root, Location(bus, number), vendor=vendor, prefix=prefix, kind=kind)
         for number, bus in enumerate(ours)
     ]
 
 
 def pace_of(options: Mapping[str, object], backend: str) -> float:
     """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
-    told = options.get("pace_s", PACE_S)
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 0.1 <= told <= 3600:
+    value = options.get("pace_s", PACE_S)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 3600:
         raise BackendUnavailable(
-            f"pace_s: {told!r} is not a valid number of seconds from 0.1 to 3600",
+            f"pace_s: {value!r} is not a valid number of seconds from 0.1 to 3600",
             reason="option",
             remedy=f"mend collect.options.{backend}.pace_s in the configuration",
         )
-    return float(told)
+    return float(value)
 
 
 class VendorTool(Generic[T, E]):
@@ -122,7 +124,7 @@ class VendorTool(Generic[T, E]):
     def __init__(
         self,
         context: Context,
-        ask: Callable[[], T],
+        query: Callable[[], T],
         listed: Callable[[T], Iterable[E]],
         *,
         name: str,
@@ -132,7 +134,7 @@ class VendorTool(Generic[T, E]):
         classes: Collection[int] = (ACCELERATOR,),
         kind: DeviceKind = DeviceKind.NPU,
         nodes: str = "",
-        placed: Callable[[E, str], E | None] | None = None,
+        with_address: Callable[[E, str], E | None] | None = None,
     ) -> None:
         """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
 
@@ -140,18 +142,18 @@ class VendorTool(Generic[T, E]):
         could not be read, at the only place that is left for it. Raises BackendUnavailable.
         """
         self._context = context
-        self._listed, self._placed = listed, placed
+        self._listed, self._with_address = listed, with_address
         self._name, self._command = name, command
         self._prefix, self._vendor_id = prefix, vendor_id
         self._classes, self._kind, self._nodes = classes, kind, nodes
         self._laid_out: tuple[T, Sequence[E]] | None = None
-        self._known: set[str | None] = set()
+        self._read_addresses: set[str | None] = set()
         """Places at which the command has listed a device that was read."""
         self._was_on_bus: set[str | None] = set()
-        self._hidden: dict[int, Place] = {}
+        self._hidden: dict[int, Location] = {}
         """By number: what only the command has listed."""
         self._unlisted = Unlisted()
-        self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
+        self._polled = Polled(query, context.clock, pace_s=pace_of(context.options, name))
 
     def first(self) -> T | None:
         """The first answer; None when there is none soon: the devices then say why, one by one."""
@@ -173,29 +175,33 @@ class VendorTool(Generic[T, E]):
                 raise BackendUnavailable(str(error), reason="command_failed") from error
             listed = []
         numbers = {entry.pci_bus_id: entry.number for entry in listed}
-        told = self._known | set(numbers)
-        on_bus = [bus for bus in on_bus if bus in told or not self._is_part(bus)]
+        listed_addresses = self._read_addresses | set(numbers)
+        on_bus = [
+            bus for bus in on_bus if bus in listed_addresses or not self._is_virtual_function(bus)
+        ]
         free = (number for number in count() if number not in numbers.values())
         hidden = [entry for entry in listed if entry.pci_bus_id not in on_bus]
-        seen = [Place(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus]
+        locations = [
+            Location(bus, numbers[bus] if bus in numbers else next(free)) for bus in on_bus
+        ]
         return [
-            *(self._provisional(place) for place in seen),
+            *(self._provisional(location) for location in locations),
             *map(self._provisional, self._still_hidden(hidden, on_bus, document)),
         ]
 
     def _still_hidden(
         self, hidden: Iterable[E], on_bus: Collection[str], document: T | None
-    ) -> list[Place]:
+    ) -> list[Location]:
         """What only the command lists, with what it listed a moment ago."""
-        here = {entry.number: Place(entry.pci_bus_id, entry.number) for entry in hidden}
+        here = {entry.number: Location(entry.pci_bus_id, entry.number) for entry in hidden}
         self._hidden = {
-            number: place
-            for number, place in self._hidden.items()
-            if place.pci_bus_id not in on_bus
-            and (document is None or not self._unlisted.note(place, document))
+            number: location
+            for number, location in self._hidden.items()
+            if location.pci_bus_id not in on_bus
+            and (document is None or not self._unlisted.note(location, document))
         } | here
-        for place in here.values():
-            self._unlisted.forget(place)
+        for location in here.values():
+            self._unlisted.forget(location)
         return [self._hidden[number] for number in sorted(self._hidden)]
 
     def answer_for(self, device: Device) -> Answer[T]:
@@ -221,7 +227,7 @@ class VendorTool(Generic[T, E]):
         answer, bus = self.answer_for(device), device.pci_bus_id
         for entry in self._entries(answer.document):
             if entry.pci_bus_id == bus if bus else entry.number == device.index:
-                self._known.add(bus)
+                self._read_addresses.add(bus)
                 self.is_listed(device)
                 return answer, entry
         self.must_be_ours(device)
@@ -246,26 +252,28 @@ class VendorTool(Generic[T, E]):
     def _entries(self, document: T) -> Sequence[E]:
         """What a document lists, each at its place; the same for as long as the document is."""
         if self._laid_out is None or self._laid_out[0] is not document:
-            self._laid_out = document, self._at_places(list(self._listed(document)))
+            self._laid_out = document, self._fill_addresses(list(self._listed(document)))
         return self._laid_out[1]
 
-    def _at_places(self, listed: list[E]) -> list[E]:
+    def _fill_addresses(self, listed: list[E]) -> list[E]:
         """One whose address cannot be read is where alone nothing is listed, no second device."""
         bare = [at for at, entry in enumerate(listed) if entry.pci_bus_id is None]
-        told = {entry.pci_bus_id for entry in listed}
+        addresses = {entry.pci_bus_id for entry in listed}
         on_bus = accelerators(self._context, self._vendor_id, self._classes) if bare else []
-        free = [bus for bus in on_bus if bus not in told and not self._is_part(bus)]
-        if len(free) != 1 or self._placed is None:
+        free = [
+            bus for bus in on_bus if bus not in addresses and not self._is_virtual_function(bus)
+        ]
+        if len(free) != 1 or self._with_address is None:
             return listed
-        placed = {at: entry for at in bare if (entry := self._placed(listed[at], free[0]))}
-        if len(placed) != 1:
+        addressed = {at: entry for at in bare if (entry := self._with_address(listed[at], free[0]))}
+        if len(addressed) != 1:
             return listed
-        return [placed.get(at, entry) for at, entry in enumerate(listed)]
+        return [addressed.get(at, entry) for at, entry in enumerate(listed)]
 
     def must_be_ours(self, device: Device) -> None:
         """Raises DevicePermission for what was never listed and is somebody else's."""
         bus, root = device.pci_bus_id, self._context.root
-        if bus is None or bus in self._known:
+        if bus is None or bus in self._read_addresses:
             return
         others = accelerators(self._context, self._vendor_id, self._classes)
         if why := device_nodes.why_withheld(root, bus, others, self._nodes):
@@ -285,14 +293,14 @@ class VendorTool(Generic[T, E]):
         others = accelerators(self._context, self._vendor_id, self._classes)
         return bus is not None and device_nodes.is_unbound(self._context.root, bus, others)
 
-    def _is_part(self, bus: str) -> bool:
+    def _is_virtual_function(self, bus: str) -> bool:
         return device_nodes.is_virtual_function(self._context.root, bus)
 
     def close(self) -> None:
         """Ask no more."""
         self._polled.close()
 
-    def _provisional(self, place: Listed) -> Device:
+    def _provisional(self, location: Listed) -> Device:
         return bare_device(
-            self._context.root, place, vendor=self._name, prefix=self._prefix, kind=self._kind
+            self._context.root, location, vendor=self._name, prefix=self._prefix, kind=self._kind
         )

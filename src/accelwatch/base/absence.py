@@ -35,7 +35,7 @@ class Absence(Enum):
         return self.value
 
 
-_SAID = {
+_TEXTS = {
     Absence.UNSUPPORTED: "the device, driver or exporter does not give it",
     Absence.PERMISSION: "no permission to read it",
     Absence.TIMEOUT: "the driver did not answer in time",
@@ -49,6 +49,6 @@ _SAID = {
 
 def reason_of(absent: Mapping[tuple[str, ...], Absence], series: tuple[str, ...]) -> str:
     """Why a series has no value, the word first; empty where that is not known."""
-    places = (series, series[:1], ("*",))
-    found = next((absent[one] for one in places if one in absent), None)
-    return "" if found is None else f"{found} ({_SAID[found]})"
+    keys = (series, series[:1], ("*",))
+    absence = next((absent[key] for key in keys if key in absent), None)
+    return "" if absence is None else f"{absence} ({_TEXTS[absence]})"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FIRST_S = 1.0
 LIMIT_S = 60.0
 FIRST_SPREAD_S = 0.5
-_MAX_ASKED_S = 3600.0
+_MAX_RETRY_AFTER_S = 3600.0
 _MAX_DOUBLINGS = 32
 """Beyond it a power of two would overflow some day; every limit is reached long before."""
 
@@ -65,12 +65,16 @@ class SpreadBackoff:
         """Begin anew."""
         self._failures = 0
 
-    def next(self, asked_s: float | None = None) -> float:
+    def next(self, retry_after_s: float | None = None) -> float:
         """Seconds until the next attempt; at least what the server asked for (`Retry-After`)."""
         self._failures += 1
-        whole = doubled(FIRST_SPREAD_S, self._failures, self._limit_s)
-        wait = whole * self._random.uniform(0.5, 1.0)
-        return wait if asked_s is None else max(wait, asked_s + self._random.uniform(0.0, 1.0))
+        delay = doubled(FIRST_SPREAD_S, self._failures, self._limit_s)
+        wait = delay * self._random.uniform(0.5, 1.0)
+        return (
+            wait
+            if retry_after_s is None
+            else max(wait, retry_after_s + self._random.uniform(0.0, 1.0))
+        )
 
 
 @functools.cache
@@ -89,9 +93,9 @@ def retry_after(header: str | None, now: float) -> float | None:
 
     text = header.strip()
     if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), _MAX_ASKED_S)
+        return min(float(text[:9]), _MAX_RETRY_AFTER_S)
     try:
-        moment = email.utils.parsedate_to_datetime(text).timestamp()
+        retry_at = email.utils.parsedate_to_datetime(text).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
-    return min(max(moment - now, 0.0), _MAX_ASKED_S)
+    return min(max(retry_at - now, 0.0), _MAX_RETRY_AFTER_S)

@@ -20,7 +20,7 @@ NEEDS_APPROVAL = 4
 """A change is asked for, and a person has to say yes first."""
 PERMISSION = 5
 """Devices are there, but this user may not read them; or a hub wants other credentials."""
-UNWELL = 6
+UNHEALTHY = 6
 """With --strict: a device is lost or hung."""
 INTERRUPTED = 130
 """Ended by ^C."""

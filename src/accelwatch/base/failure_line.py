@@ -14,5 +14,5 @@ _WHY = re.compile(
 def failure_line(text: str) -> str:
     """The last line with a word of failure, else the first; empty without a line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if _WHY.search(line)]
-    return (told[-1] if told else next(iter(lines), ""))[:_SHOWN]
+    matches = [line for line in lines if _WHY.search(line)]
+    return (matches[-1] if matches else next(iter(lines), ""))[:_SHOWN]

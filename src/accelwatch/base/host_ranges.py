@@ -8,7 +8,7 @@ from accelwatch.base.errors import UsageError
 
 MAX_HOSTS = 100_000
 _MAX_TEXT = 4096
-_PART = re.compile(r"\[([0-9][0-9,\-]*)\]")
+_RANGE = re.compile(r"\[([0-9][0-9,\-]*)\]")
 _COMMA = re.compile(r",(?![^\[]*\])")
 _NUMBERED = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
 _SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -22,7 +22,7 @@ def expand(text: str) -> list[str]:
     """
     if len(text) > _MAX_TEXT:
         raise UsageError(f"a host range has at most {_MAX_TEXT} characters")
-    pieces = _PART.split(text)
+    pieces = _RANGE.split(text)
     choices = [_numbers(piece, text) for piece in pieces[1::2]]
     total = 1
     for choice in choices:
@@ -32,14 +32,14 @@ def expand(text: str) -> list[str]:
     fixed = pieces[0::2]
     hosts = []
     for numbers in itertools.product(*choices):
-        ends = (*numbers, "")
-        hosts.append("".join(part + end for part, end in zip(fixed, ends, strict=True)))
+        inserts = (*numbers, "")
+        hosts.append("".join(segment + end for segment, end in zip(fixed, inserts, strict=True)))
     return hosts
 
 
 def listed(text: str) -> list[str]:
     """The parts of `n[1-3,5],n7`, which are parted by the commas outside brackets; no empty ones."""
-    return [part.strip() for part in _COMMA.split(text) if part.strip()]
+    return [entry.strip() for entry in _COMMA.split(text) if entry.strip()]
 
 
 def _numbers(piece: str, text: str) -> list[str]:

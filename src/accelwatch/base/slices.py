@@ -16,12 +16,12 @@ class LongWork:
     lets the next one have its slice.
     """
 
-    __slots__ = ("_began", "_has_lock", "_lock", "busy_s")
+    __slots__ = ("_has_lock", "_lock", "_started", "busy_s")
 
     def __init__(self, lock: asyncio.Lock | None = None) -> None:
         self._lock = lock
         self._has_lock = False
-        self._began = monotonic()
+        self._started = monotonic()
         self.busy_s = 0.0
         """Time of the slices that are over."""
 
@@ -35,32 +35,32 @@ class LongWork:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._let_go()
+        self._release_lock()
 
     async def rest(self, pause: float = 0.0) -> None:
         """Let others go on when the slice is spent, for `pause` times as long as it took.
 
         Whatever was looked at may be another then.
         """
-        spent = monotonic() - self._began
+        spent = monotonic() - self._started
         if spent < SLICE_S:
             return
         self.busy_s += spent
-        self._let_go()
+        self._release_lock()
         await asyncio.sleep(spent * pause)
         await self._resume()
 
-    def end(self) -> float:
+    def busy_seconds(self) -> float:
         """Seconds that the work took in all, without the rests."""
-        return self.busy_s + monotonic() - self._began
+        return self.busy_s + monotonic() - self._started
 
     async def _resume(self) -> None:
         if self._lock is not None:
             await self._lock.acquire()
             self._has_lock = True
-        self._began = monotonic()
+        self._started = monotonic()
 
-    def _let_go(self) -> None:
+    def _release_lock(self) -> None:
         """A work that was cancelled while it waited for the lock does not have it."""
         if self._lock is not None and self._has_lock:
             self._has_lock = False

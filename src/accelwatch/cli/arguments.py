@@ -24,29 +24,29 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     """Value that is meant when the option stands without one."""
     least: int | None = None
     """Of a number; what is less is a mistake."""
-    words: str = ""
+    completion: str = ""
     """What completes its value: the name of a list in `cli.completion`."""
 
 
 OPTIONS: tuple[Option, ...] = (
     Option(name="json", flags=("--json",), kind=bool, default=False, help="One JSON document."),
     Option(name="format", flags=("--format",), kind=str, default=None, metavar="FORMAT",
-           words="formats",
+           completion="formats",
            help="table, json, csv or prometheus; with --query-gpu: csv[,noheader][,nounits]."),
     Option(name="fields", flags=("--fields",), kind=str, default=None, metavar="A,B,C",
-           words="fields",
+           completion="fields",
            help="Only these fields; 'help' lists them with unit and meaning."),
     Option(name="device", flags=("-d", "--device", "-i", "--id"), kind=str, default=(), many=True,
-           metavar="SEL", words="devices",
+           metavar="SEL", completion="devices",
            help="Index, vendor:index, uuid prefix, PCI id, name or 'all'; also a,b,c."),
     Option(name="visible", flags=("--visible",), kind=bool, default=False,
            help="Only what CUDA/HIP/ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK leave."),
     Option(name="filter", flags=("-f", "--filter"), kind=str, default=None, metavar="EXPR",
            help="Only devices for which the expression is true."),
     Option(name="backend", flags=("-b", "--backend"), kind=str, default=(), many=True,
-           metavar="NAME", words="backends", help="Only these backends; also a,b,c."),
+           metavar="NAME", completion="backends", help="Only these backends; also a,b,c."),
     Option(name="collect", flags=("--collect",), kind=str, default=(), many=True, metavar="GROUP",
-           words="groups",
+           completion="groups",
            help="Opt-in groups to read as well; also a,b,c or 'all'."),
     Option(name="replay", flags=("--replay",), kind=str, default=None, metavar="FILE",
            help="Read a recording or scenario instead of this machine; 'demo' is shipped."),
@@ -69,18 +69,18 @@ OPTIONS: tuple[Option, ...] = (
     Option(name="argv", flags=("--argv",), kind=bool, default=False,
            help="Arguments of processes as well; they may hold secrets."),
     Option(name="color", flags=("--color",), kind=str, default="auto", metavar="WHEN",
-           words="colors",
+           completion="colors",
            help="auto, always or never."),
     Option(name="profile", flags=("--profile",), kind=str, default="default", metavar="NAME",
-           words="profiles",
+           completion="profiles",
            help="Of --format prometheus: minimal or default."),
     Option(name="once", flags=("-1", "--once"), kind=bool, default=False,
            help="One table, also on a terminal."),
     Option(name="query_gpu", flags=("--query-gpu",), kind=str, default=None, metavar="FIELDS",
-           words="query_fields",
+           completion="query_fields",
            help="Answer as nvidia-smi --query-gpu does, for every vendor; 'help' lists fields."),
     Option(name="query_compute_apps", flags=("--query-compute-apps",), kind=str, default=None,
-           metavar="FIELDS", words="app_fields",
+           metavar="FIELDS", completion="app_fields",
            help="As nvidia-smi's list of computing processes; 'help' lists fields."),
     Option(name="list_gpus", flags=("-L", "--list-gpus"), kind=bool, default=False,
            help="As nvidia-smi's list: one line per device and per MIG instance."),
@@ -125,7 +125,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     xml: bool = False
 
     @property
-    def asks_as_nvidia_smi(self) -> bool:
+    def is_nvidia_smi_call(self) -> bool:
         """Whether one of nvidia-smi's own options was given."""
         lists = self.query_gpu is not None or self.query_compute_apps is not None
         return lists or self.list_gpus or self.query or self.xml
@@ -143,17 +143,17 @@ def normalised(argv: list[str]) -> list[str]:
     """
     if argv[:1] == [_OWN_LOOP]:
         return argv
-    words: list[str] = []
-    for position, word in enumerate(argv):
+    tokens: list[str] = []
+    for position, token in enumerate(argv):
         following = argv[position + 1] if position + 1 < len(argv) else ""
-        if position and argv[position - 1] in _LOOP_MS and word.isdecimal():
-            words.append(f"{word}ms")
+        if position and argv[position - 1] in _LOOP_MS and token.isdecimal():
+            tokens.append(f"{token}ms")
             continue
-        words.append("--watch" if word in _LOOP_MS else word)
-        option = _BY_FLAG.get(words[-1])
+        tokens.append("--watch" if token in _LOOP_MS else token)
+        option = _BY_FLAG.get(tokens[-1])
         if option is not None and option.optional is not None and not following[:1].isdigit():
-            words.append(option.optional)
-    return words
+            tokens.append(option.optional)
+    return tokens
 
 
 def parse(argv: list[str]) -> Arguments | None:
@@ -162,12 +162,12 @@ def parse(argv: list[str]) -> Arguments | None:
     return None if values is None else Arguments(**values)
 
 
-def values_of(words: list[str], by_flag: Mapping[str, Option]) -> dict[str, Any] | None:
+def values_of(tokens: list[str], by_flag: Mapping[str, Option]) -> dict[str, Any] | None:
     """The values of options, by name; None for what typer should look at."""
-    words = list(words)
+    tokens = list(tokens)
     values: dict[str, Any] = {}
-    while words:
-        flag, joined, inline = words.pop(0).partition("=")
+    while tokens:
+        flag, joined, inline = tokens.pop(0).partition("=")
         option = by_flag.get(flag)
         if option is None or (joined and not flag.startswith("--")):
             return None
@@ -176,9 +176,9 @@ def values_of(words: list[str], by_flag: Mapping[str, Option]) -> dict[str, Any]
                 return None
             values[option.name] = True
             continue
-        if not joined and not words:
+        if not joined and not tokens:
             return None
-        text = inline if joined else words.pop(0)
+        text = inline if joined else tokens.pop(0)
         if option.kind is int and not text.isdecimal():
             return None
         value = option.kind(text)
@@ -188,4 +188,4 @@ def values_of(words: list[str], by_flag: Mapping[str, Option]) -> dict[str, Any]
 
 def split_list(values: tuple[str, ...]) -> tuple[str, ...]:
     """`("a,b", "c")` as `("a", "b", "c")`."""
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+    return tuple(entry.strip() for value in values for entry in value.split(",") if entry.strip())

@@ -29,11 +29,11 @@ class MachineOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Whether no group is wanted that is not named."""
         return NO_GROUP in split_list(tuple(self.collect or ()))
 
-    def words(self) -> list[str]:
+    def argv(self) -> list[str]:
         """The flags as a command line has them."""
-        words = [] if self.root == "/" else ["--root", self.root]
+        argv = [] if self.root == "/" else ["--root", self.root]
         for name in self.backend or ():
-            words += ["--backend", name]
+            argv += ["--backend", name]
         for name in self.collect or ():
-            words += ["--collect", name]
-        return words
+            argv += ["--collect", name]
+        return argv

@@ -84,15 +84,15 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
 }
 
 
-def completer(words: str) -> Callable[[str], list[str]]:
+def completer(list_name: str) -> Callable[[str], list[str]]:
     """A function for typer: what has been typed, as a comma-separated list, to its continuations."""
 
     def complete(incomplete: str) -> list[str]:
         done, comma, last = incomplete.rpartition(",")
         try:
-            offered = list(_LISTS[words]())
+            offered = list(_LISTS[list_name]())
         except (AccelwatchError, OSError):
             return []
-        return [done + comma + word for word in offered if word.startswith(last)]
+        return [done + comma + candidate for candidate in offered if candidate.startswith(last)]
 
     return complete

@@ -34,14 +34,14 @@ def fitted(
         for title in dropped:
             if _width(header, cells) <= style.width:
                 break
-            place = header.index(title)
+            column = header.index(title)
             for row in (header, *cells):
-                del row[place]
+                del row[column]
     plain = aligned(header, cells, Style(), [""] * len(cells))
     lines = [style.paint(plain[0], "1")]
     notes = remarks or [""] * len(cells)
     for line, remark, code in zip(plain[1:], notes, codes, strict=True):
-        lines += [style.paint(part, code) for part in _remarked(line, remark, style.width)]
+        lines += [style.paint(piece, code) for piece in _remarked(line, remark, style.width)]
     return lines
 
 
@@ -56,22 +56,22 @@ def _shorten(header: Cells, rows: Sequence[Cells], title: str, style: Style) -> 
     over = _width(header, rows) - style.width
     if over <= 0 or title not in header:
         return
-    place = header.index(title)
-    longest = max(len(row[place]) for row in [header, *rows])
+    column = header.index(title)
+    longest = max(len(row[column]) for row in [header, *rows])
     room = max(longest - over, _LEAST_TEXT)
     ellipsis = "~" if style.ascii_only else "…"
     for row in rows:
-        if len(row[place]) > room:
-            row[place] = row[place][: room - 1] + ellipsis
+        if len(row[column]) > room:
+            row[column] = row[column][: room - 1] + ellipsis
 
 
 def _remarked(line: str, remark: str, width: int | None) -> list[str]:
     """The row with its remark, which takes lines of its own where it does not fit."""
     if not remark:
         return [line]
-    whole = f"{line}{' ' * _GAP}{remark}"
-    if width is None or len(whole) <= width:
-        return [whole]
+    joined = f"{line}{' ' * _GAP}{remark}"
+    if width is None or len(joined) <= width:
+        return [joined]
     rest = textwrap.wrap(
         remark, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=True
     )

@@ -10,5 +10,5 @@ class Flag(NamedTuple):
     """As they are written on the command line."""
     help: str
     metavar: str | None = None
-    words: str = ""
+    completion: str = ""
     """Names the list of words that the shell offers, as `Option.words`."""

@@ -16,7 +16,7 @@ from accelwatch.cli.arguments import OPTIONS, Option
 from accelwatch.cli.completion import completer
 from accelwatch.cli.flag import Flag
 
-Given = str | list[str] | bool | None
+FlagValue = str | list[str] | bool | None
 """A flag as the settings take it; None and empty lists are not given."""
 
 
@@ -36,17 +36,17 @@ def declared(option: Option, *default: Any) -> Any:
         help=option.help,
         metavar=option.metavar,
         min=option.least,
-        autocompletion=completer(option.words) if option.words else None,
+        autocompletion=completer(option.completion) if option.completion else None,
     )
 
 
-def taking(
+def add_options(
     rows: Iterable[Option], function: Callable[..., None], *first: inspect.Parameter
 ) -> Callable[..., None]:
     """The function, which takes `**values`, as typer wants it: with an option for each row."""
     parameters = [*first, *(_parameter(option) for option in rows)]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return function
 
 
@@ -72,7 +72,7 @@ def row(name: str, meaning: str = "") -> Any:
 def flag(name: str, meaning: str = "") -> Flag:
     """The same for a command that does without typer while it runs."""
     option = next(option for option in OPTIONS if option.name == name)
-    return Flag(option.flags, meaning or option.help, option.metavar, option.words)
+    return Flag(option.flags, meaning or option.help, option.metavar, option.completion)
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -110,28 +110,34 @@ class _WithOptions:
     def __signature__(self) -> inspect.Signature:
         parameters = self._parameters
         if "typer" in sys.modules:
-            parameters = [one.replace(annotation=_translated(one.annotation)) for one in parameters]
+            parameters = [
+                parameter.replace(annotation=_translated(parameter.annotation))
+                for parameter in parameters
+            ]
         return inspect.Signature(parameters)
 
     @property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
-        return {one.name: one.annotation for one in self.__signature__.parameters.values()}
+        return {
+            parameter.name: parameter.annotation
+            for parameter in self.__signature__.parameters.values()
+        }
 
 
 def _translated(annotation: Any) -> Any:
     """An annotation with an option of typer's in the place of a flag."""
-    kind, *parts = get_args(annotation) if _is_option(annotation) else (annotation,)
-    return Annotated[kind, *map(_option_of, parts)] if parts else annotation
+    kind, *elements = get_args(annotation) if _is_option(annotation) else (annotation,)
+    return Annotated[kind, *map(_option_of, elements)] if elements else annotation
 
 
-def _option_of(part: Any) -> Any:
-    if not isinstance(part, Flag):
-        return part
+def _option_of(element: Any) -> Any:
+    if not isinstance(element, Flag):
+        return element
     import typer
 
-    completion = completer(part.words) if part.words else None
+    completion = completer(element.completion) if element.completion else None
     return typer.Option(
-        *part.flags, help=part.help, metavar=part.metavar, autocompletion=completion
+        *element.flags, help=element.help, metavar=element.metavar, autocompletion=completion
     )
 
 
@@ -148,20 +154,20 @@ def declarations(
 ) -> Iterator[tuple[inspect.Parameter, tuple[str, ...]]]:
     """Each option of a command as `command` made it, and its flags."""
     for parameter in inspect.signature(function).parameters.values():
-        for part in get_args(parameter.annotation)[1:]:
-            if isinstance(part, Flag):
-                yield parameter, part.flags
-            elif _is_typers(part):
+        for element in get_args(parameter.annotation)[1:]:
+            if isinstance(element, Flag):
+                yield parameter, element.flags
+            elif _is_typers(element):
                 # In an annotation the first flag stands where else the default would.
-                said = (part.default, *(part.param_decls or ()))
-                flags = [flag for flag in said if isinstance(flag, str)]
+                declared = (element.default, *(element.param_decls or ()))
+                flags = [flag for flag in declared if isinstance(flag, str)]
                 yield parameter, tuple(flags) or (f"--{parameter.name.replace('_', '-')}",)
 
 
-def _is_typers(part: Any) -> bool:
+def _is_typers(element: Any) -> bool:
     """Whether it is an option of typer's, which is loaded then."""
     models = sys.modules.get("typer.models")
-    return models is not None and isinstance(part, models.OptionInfo)
+    return models is not None and isinstance(element, models.OptionInfo)
 
 
 def _is_table(kind: Any) -> bool:
@@ -175,7 +181,7 @@ def _rows(table: type[msgspec.Struct]) -> Iterator[tuple[msgspec.structs.FieldIn
 
 
 def _is_option(hint: Any) -> bool:
-    return any(isinstance(part, Flag) or _is_typers(part) for part in get_args(hint)[1:])
+    return any(isinstance(element, Flag) or _is_typers(element) for element in get_args(hint)[1:])
 
 
 def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
@@ -192,42 +198,44 @@ def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
 
 
 def _made(table: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
-    taken = {
+    accepted = {
         field.name: _made(hint, values) if _is_table(hint) else values[field.name]
         for field, hint in _rows(table)
         if _is_table(hint) or (_is_option(hint) and field.name in values)
     }
-    return table(**taken)
+    return table(**accepted)
 
 
 def settings_named(table: type[msgspec.Struct]) -> dict[str, str]:
     """The dotted setting that each of the options stands for, by field; those of inner tables too."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for field, hint in _rows(table):
         if _is_table(hint):
-            found |= settings_named(hint)
-        for mark in get_args(hint)[1:]:
-            if isinstance(mark, Setting):
-                found[field.name] = mark.dotted
-    return found
+            settings |= settings_named(hint)
+        for element in get_args(hint)[1:]:
+            if isinstance(element, Setting):
+                settings[field.name] = element.dotted
+    return settings
 
 
-def given(options: msgspec.Struct) -> dict[str, Given]:
+def settings_of(options: msgspec.Struct) -> dict[str, FlagValue]:
     """The settings that the options stand for; a switch that is off is not given.
 
     Lists are taken apart at their commas.
     """
-    found: dict[str, Given] = {}
+    settings: dict[str, FlagValue] = {}
     for field, hint in _rows(type(options)):
         value = getattr(options, field.name)
         if _is_table(hint):
-            found |= given(value)
-        for mark in get_args(hint)[1:]:
-            if isinstance(mark, Setting):
-                found[mark.dotted] = split(value) if isinstance(value, list) else value or None
-    return found
+            settings |= settings_of(value)
+        for element in get_args(hint)[1:]:
+            if isinstance(element, Setting):
+                settings[element.dotted] = (
+                    split(value) if isinstance(value, list) else value or None
+                )
+    return settings
 
 
 def split(values: list[str] | None) -> list[str] | None:
     """The items of a flag that is repeated or has commas; None when it is not given."""
-    return [part for value in values for part in value.split(",")] if values else None
+    return [entry for value in values for entry in value.split(",")] if values else None

@@ -30,12 +30,12 @@ def write_stdout(data: bytes) -> None:
         stdout.buffer.write(data)
         stdout.buffer.flush()
     except BrokenPipeError:
-        quiet_exit()
+        exit_on_broken_pipe()
     except OSError as error:
         raise AccelwatchError(f"cannot write to stdout: {error.strerror}") from error
 
 
-def quiet_exit() -> None:
+def exit_on_broken_pipe() -> None:
     """End without Python's complaint about the closed pipe; 141 is a shell's code for SIGPIPE."""
     os._exit(141)
 
@@ -104,7 +104,7 @@ def _write_into(path: str, data: bytes) -> None:
         with Path(path).open("wb") as file:
             file.write(data)
     except BrokenPipeError:
-        quiet_exit()
+        exit_on_broken_pipe()
     except OSError as error:
         raise AccelwatchError(f"cannot write {path}: {error.strerror}") from error
 

@@ -41,10 +41,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         alone = self.settings.backends == ("replay",)
         if self.arguments.replay is None or not alone or self.interval_s is not None:
             return None
-        from accelwatch.archive.recording import holds_recording
+        from accelwatch.archive.recording import may_be_recording
 
         path = Path(str(self.settings.options["replay"]["file"]))
-        return path if holds_recording(path) else None
+        return path if may_be_recording(path) else None
 
 
 def plan(arguments: Arguments) -> Plan:
@@ -89,16 +89,16 @@ def _refuse_empty(arguments: Arguments) -> None:
 
 
 def _format(arguments: Arguments) -> str:
-    if arguments.asks_as_nvidia_smi:
+    if arguments.is_nvidia_smi_call:
         return "nvidia-smi"
     name = arguments.format or ("json" if arguments.json else "table")
-    if name not in FORMATS and name not in (known := formats()):
+    if name not in FORMATS and name not in (available := formats()):
         from accelwatch.schema.metrics import nearest
 
-        close = nearest(name, list(known))
+        close = nearest(name, list(available))
         raise UsageError(
             f"no format {name!r}; "
-            + (f"did you mean {close}?" if close else "there are " + ", ".join(known))
+            + (f"did you mean {close}?" if close else "there are " + ", ".join(available))
         )
     if arguments.json and name != "json":
         raise UsageError(f"--json and --format {name} contradict each other")
@@ -113,14 +113,14 @@ def formats() -> tuple[str, ...]:
 
 
 def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
-    asked = set(split_list(arguments.collect))
-    if not asked and not names:
+    requested = set(split_list(arguments.collect))
+    if not requested and not names:
         return frozenset()
     from accelwatch.schema.metrics import by_key
     from accelwatch.schema.series import series_of
 
     rows = [by_key().get(series_of(name)[0]) for name in names]
-    return opt_in(asked) | {row.group for row in rows if row is not None and row.group}
+    return opt_in(requested) | {row.group for row in rows if row is not None and row.group}
 
 
 def root_folder(text: str) -> str:

@@ -28,7 +28,7 @@ def counting(what: str) -> Rate:
 
 def recorded_time(speed: float) -> str:
     """A rate of recorded time: `3.2 h/s` reads three hours of a recording in a second."""
-    unit, name = next((one for one in _UNITS if speed >= one[0]), (1, "s"))
+    unit, name = next((row for row in _UNITS if speed >= row[0]), (1, "s"))
     return f"{speed / unit:.1f} {name} of data/s"
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 def replayed(name: str, timeout_s: float) -> "Snapshot":
     """A snapshot of the file. Raises AccelwatchError for what is not there, or has nothing to read."""
-    from accelwatch.archive.recording import holds_recording
+    from accelwatch.archive.recording import may_be_recording
     from accelwatch.node.snapshots import first_recorded, read_once
 
     file = recording_file(name)
-    if holds_recording(Path(file)):
+    if may_be_recording(Path(file)):
         return first_recorded(Path(file), argv=False, within_s=timeout_s)
     return read_once(
         CollectSettings(

@@ -12,13 +12,13 @@ By = Annotated[
         ("--by",),
         metavar="NAME",
         help="One row per group: rack, partition, job, user or a label.",
-        words="groupings",
+        completion="groupings",
     ),
 ]
 Once = Annotated[bool, flag("once")]
 Color = Annotated[str, flag("color")]
 Theme = Annotated[
     str | None,
-    Flag(("--theme",), help="Colours of the dashboard; T goes through them.", words="themes"),
+    Flag(("--theme",), help="Colours of the dashboard; T goes through them.", completion="themes"),
 ]
 Ascii = Annotated[bool, Flag(("--ascii",), help="Draw with ASCII only.")]

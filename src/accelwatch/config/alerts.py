@@ -27,11 +27,11 @@ class SinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The plug-in's own; a key with `_file` behind it names a file that holds the value."""
 
 
-class Quiet(msgspec.Struct, frozen=True, kw_only=True):
+class QuietHours(msgspec.Struct, frozen=True, kw_only=True):
     """Hours in which what is not urgent waits; without a beginning there are none."""
 
-    begins: TimeOfDay = field(default="", name="from")
-    ends: TimeOfDay = field(default="", name="to")
+    start: TimeOfDay = field(default="", name="from")
+    end: TimeOfDay = field(default="", name="to")
     zone: Zone = "UTC"
     below: Literal["warning", "critical"] = "critical"
     """The severity from which on nothing waits."""
@@ -49,7 +49,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """How long an incident must have been open: 30m makes an escalation of the route."""
     remind_s: Day = field(default=0.0, name="remind")
     """After how long it is said again that an incident is still open; 0 for never."""
-    quiet: Quiet = Quiet()
+    quiet: QuietHours = QuietHours()
 
 
 class DeadMan(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,7 +60,7 @@ def _address(text: str, _base: Path) -> str:
 
 
 def _host(text: str, _base: Path) -> str:
-    if not text.strip() or any(mark in text.strip() for mark in ":/* \t[]"):
+    if not text.strip() or any(character in text.strip() for character in ":/* \t[]"):
         raise ValueError(f"{text!r} is not a valid host name")
     return text.strip()
 

@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
-from accelwatch.config.reader import LocatedValue, Reader, Values, build, place_of, places
+from accelwatch.config.reader import LocatedValue, Reader, Values, build, source_of, sources_by_key
 from accelwatch.located_yaml import tree
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
 from accelwatch.located_yaml.nodes import joined, scalar
@@ -38,9 +38,9 @@ class Effective(msgspec.Struct, Generic[Shape], frozen=True, kw_only=True):
     filled: bool = False
     """Whether the file gives any value."""
 
-    def place(self, dotted: str) -> str:
+    def source_of(self, dotted: str) -> str:
         """Where a key was given, or the nearest section above it; the file when nothing was."""
-        return place_of(self.sources, dotted, self.file)
+        return source_of(self.sources, dotted, self.file)
 
 
 @cache
@@ -84,15 +84,15 @@ _FLAGS = {
 """Flags that are named otherwise: as the other commands name them, or as Prometheus does."""
 
 
-def find_file(given: str | None, environ: Mapping[str, str]) -> Path | None:
+def find_file(configured: str | None, environ: Mapping[str, str]) -> Path | None:
     """The file that counts: the given one, that of the environment, the user's, the system's."""
-    if named := given or environ.get(FILE_VARIABLE):
+    if named := configured or environ.get(FILE_VARIABLE):
         return Path(named)
     home = environ.get("XDG_CONFIG_HOME") or (
         f"{environ['HOME']}/.config" if environ.get("HOME") else ""
     )
-    places = [Path(home) / "accelwatch" / "agent.yaml"] if home else []
-    return next((path for path in (*places, SYSTEM_FILE) if path.is_file()), None)
+    candidates = [Path(home) / "accelwatch" / "agent.yaml"] if home else []
+    return next((path for path in (*candidates, SYSTEM_FILE) if path.is_file()), None)
 
 
 def effective(
@@ -108,14 +108,14 @@ def effective(
         complaints += _secrets(values)
     filled = bool(values)
     environ = os.environ if environ is None else environ
-    for given, mistakes in (_from_environment(environ), values_of_flags(flags or {})):
-        values.update(given)
+    for assigned, mistakes in (_from_environment(environ), values_of_flags(flags or {})):
+        values.update(assigned)
         complaints += mistakes
     refuse(complaints)
     return Effective(
         settings=build(Settings, values),
         file=file,
-        sources=places(values),
+        sources=sources_by_key(values),
         filled=filled,
     )
 
@@ -124,36 +124,40 @@ def _secrets(values: Values) -> list[Complaint]:
     located = values.get("collect.options")
     if located is None:
         return []
-    given = places(values)
+    sources = sources_by_key(values)
     return [
-        Complaint(place_of(given, dotted, None), dotted, f"no secret belongs here; use {key}_file")
+        Complaint(
+            source_of(sources, dotted, None), dotted, f"no secret belongs here; use {key}_file"
+        )
         for backend, options in located.value.items()
         for key in (f"{backend}.{name}" for name in options if secret_key(name))
         for dotted in (f"collect.options.{key}",)
     ]
 
 
-def _in_files_only(wanted: inspect.Type) -> bool:
+def _in_files_only(field_type: inspect.Type) -> bool:
     """Whether a setting has a form that no variable can have."""
-    listed = wanted.item_type if isinstance(wanted, inspect.VarTupleType) else wanted
+    listed = field_type.item_type if isinstance(field_type, inspect.VarTupleType) else field_type
     return isinstance(listed, inspect.DictType | inspect.StructType)
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complaint]]:
-    known = {
+    variables = {
         variable(dotted): dotted
-        for dotted, wanted in leaves().items()
-        if not _in_files_only(wanted)
+        for dotted, field_type in leaves().items()
+        if not _in_files_only(field_type)
     }
     sections = tuple({variable(dotted.partition(".")[0]) + "_" for dotted in leaves()})
     values: Values = {}
     complaints: list[Complaint] = []
     for name, text in sorted(environ.items()):
-        if name in known:
-            dotted = known[name]
-            _assign(values, complaints, dotted, leaves()[dotted], text.split(","), place=name)
+        if name in variables:
+            dotted = variables[name]
+            _assign(values, complaints, dotted, leaves()[dotted], text.split(","), source=name)
         elif name.startswith(sections) and name != FILE_VARIABLE and not _SERVICE_LINK.search(name):
-            complaints.append(Complaint(name, "", unknown(name, known).replace("key", "variable")))
+            complaints.append(
+                Complaint(name, "", unknown(name, variables).replace("key", "variable"))
+            )
     return values, complaints
 
 
@@ -163,12 +167,12 @@ def values_of_flags(
     """Values and mistakes of flags by their dotted settings; None and empty lists are not given."""
     values: Values = {}
     complaints: list[Complaint] = []
-    for dotted, given in flags.items():
-        if given is None or given in ((), []):
+    for dotted, value in flags.items():
+        if value is None or value in ((), []):
             continue
-        texts = [str(given).lower()] if isinstance(given, bool) else given
+        texts = [str(value).lower()] if isinstance(value, bool) else value
         texts = [texts] if isinstance(texts, str) else list(texts)
-        _assign(values, complaints, dotted, leaves(shape)[dotted], texts, place=flag_name(dotted))
+        _assign(values, complaints, dotted, leaves(shape)[dotted], texts, source=flag_name(dotted))
     return values, complaints
 
 
@@ -176,12 +180,12 @@ def _assign(
     values: Values,
     complaints: list[Complaint],
     dotted: str,
-    wanted: inspect.Type,
+    field_type: inspect.Type,
     texts: Sequence[str],
     *,
-    place: str,
+    source: str,
 ) -> None:
-    listed = isinstance(wanted, inspect.VarTupleType | inspect.FrozenSetType)
+    listed = isinstance(field_type, inspect.VarTupleType | inspect.FrozenSetType)
     try:
         if listed:
             nodes: list[tree.Node] = [
@@ -190,7 +194,9 @@ def _assign(
             node: tree.Node = tree.Sequence(tag="tag:yaml.org,2002:seq", value=nodes)
         else:
             text = ",".join(texts)
-            node = scalar(text, quoted=not isinstance(wanted, inspect.BoolType | inspect.IntType))
-        values[dotted] = LocatedValue(convert(wanted, node, Path.cwd()), place)
+            node = scalar(
+                text, quoted=not isinstance(field_type, inspect.BoolType | inspect.IntType)
+            )
+        values[dotted] = LocatedValue(convert(field_type, node, Path.cwd()), source)
     except Mistake as mistake:
-        complaints.append(Complaint(place, "", str(mistake)))
+        complaints.append(Complaint(source, "", str(mistake)))

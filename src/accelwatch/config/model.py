@@ -17,9 +17,9 @@ from accelwatch.config.field_types import (
     Group,
     Host,
     Long,
-    Moment,
     Path,
     Short,
+    VeryShort,
 )
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.usage import UsageSettings
@@ -95,7 +95,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Names of packs that are shipped."""
     interval_s: Short = field(default=1.0, name="interval")
     """How often they are judged."""
-    budget_s: Moment = field(default=0.02, name="budget")
+    budget_s: VeryShort = field(default=0.02, name="budget")
     """Processor time that one rule may take each time; one that takes more for long is switched off."""
 
     @property

@@ -19,7 +19,7 @@ class LocatedValue(msgspec.Struct, frozen=True):
     """A value and where it was given."""
 
     value: Any
-    place: str
+    source: str
 
 
 Values = dict[str, LocatedValue]
@@ -93,7 +93,7 @@ class _Walk:
     def struct(self, node: tree.Mapping, shape: inspect.Type, prefix: str) -> None:
         """Take every key of a mapping that stands for a struct."""
         assert isinstance(shape, inspect.StructType)
-        known = {field.encode_name: field.type for field in shape.fields}
+        fields = {field.encode_name: field.type for field in shape.fields}
         mistakes: list[nodes.Mistake] = []
         for key_node, value in nodes.pairs(node, (), mistakes):
             key = str(key_node.value)
@@ -102,10 +102,10 @@ class _Walk:
             if lacking and _is_empty(value):
                 text = f"is empty; {lacking}, or leave the key out"
                 self._complain(key_node, dotted, text)
-            elif key in known:
-                self._value(known[key], value, key_node, dotted)
+            elif key in fields:
+                self._value(fields[key], value, key_node, dotted)
             else:
-                text = self._keys.refused.get(_NUMBER.sub("", dotted)) or unknown(key, known)
+                text = self._keys.refused.get(_NUMBER.sub("", dotted)) or unknown(key, fields)
                 self._complain(key_node, dotted, text)
         self._complaints += nodes.complaints_of(mistakes, self._file, prefix)
 
@@ -145,16 +145,16 @@ class _Walk:
         structs = []
         items = node.value if isinstance(node, tree.Sequence) else [node]
         for number, item in enumerate(items):
-            place = f"{dotted}[{number}]"
+            indexed = f"{dotted}[{number}]"
             alone = _alone(shape)
             if isinstance(item, tree.Mapping):
-                self.struct(item, shape, place)
+                self.struct(item, shape, indexed)
             elif alone is not None and kind(item) == "str":
-                self._value(alone.type, item, item, f"{place}.{alone.encode_name}")
+                self._value(alone.type, item, item, f"{indexed}.{alone.encode_name}")
             else:
-                self._complain(item, place, "expected a mapping")
-            self._values[place] = LocatedValue(None, f"{self._file}:{line(item)}")
-            structs.append(build(shape.cls, self._values, place))
+                self._complain(item, indexed, "expected a mapping")
+            self._values[indexed] = LocatedValue(None, f"{self._file}:{line(item)}")
+            structs.append(build(shape.cls, self._values, indexed))
         self._values[dotted] = LocatedValue(tuple(structs), f"{self._file}:{line(key)}")
 
     def _complain(self, node: tree.Node, key: str, text: str) -> None:
@@ -176,17 +176,17 @@ def _alone(shape: inspect.StructType) -> inspect.Field | None:
     return None
 
 
-def places(values: Values) -> dict[str, str]:
+def sources_by_key(values: Values) -> dict[str, str]:
     """Where each key was given."""
-    return {key: located.place for key, located in values.items()}
+    return {key: located.source for key, located in values.items()}
 
 
-def place_of(given: Mapping[str, str], dotted: str, file: Path | None) -> str:
+def source_of(sources: Mapping[str, str], dotted: str, file: Path | None) -> str:
     """Where a key was given, or the nearest section above it; the file when nothing was."""
     while dotted:
-        if dotted in given:
-            return given[dotted]
-        inner = [place for key, place in given.items() if key.startswith(f"{dotted}.")]
+        if dotted in sources:
+            return sources[dotted]
+        inner = [source for key, source in sources.items() if key.startswith(f"{dotted}.")]
         if inner:
             return inner[0]
         dotted = dotted.rpartition(".")[0]
@@ -197,11 +197,11 @@ def build(shape: type[msgspec.Struct], values: Values, prefix: str = "") -> Any:
     """The struct with the values that are there, defaults for the rest."""
     info = inspect.type_info(shape)
     assert isinstance(info, inspect.StructType)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for field in info.fields:
         dotted = joined(prefix, field.encode_name)
         if isinstance(field.type, inspect.StructType):
-            given[field.name] = build(field.type.cls, values, dotted)
+            arguments[field.name] = build(field.type.cls, values, dotted)
         elif dotted in values:
-            given[field.name] = values[dotted].value
-    return shape(**given)
+            arguments[field.name] = values[dotted].value
+    return shape(**arguments)

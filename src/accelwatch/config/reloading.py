@@ -28,13 +28,13 @@ class Sections(Protocol):
 
 
 _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
-    ("rules", "nothing is judged any more", lambda given: given.rules.any),
+    ("rules", "nothing is judged any more", lambda sections: sections.rules.any),
     (
         "alerts",
         "no notification is sent any more",
-        lambda given: given.alerts.sinks or given.alerts.dead_man.url_file,
+        lambda sections: sections.alerts.sinks or sections.alerts.dead_man.url_file,
     ),
-    ("otlp", "nothing is pushed any more", lambda given: given.otlp.endpoint),
+    ("otlp", "nothing is pushed any more", lambda sections: sections.otlp.endpoint),
 )
 """A section, what it means when it is gone, and whether it asks for something."""
 
@@ -53,6 +53,6 @@ def check_filled(before: object, after: Effective[Any], file: Path | None) -> No
 
 def losses(before: Sections, after: Sections) -> Iterator[str]:
     """What is worth a warning: sections that asked for something and do not any more."""
-    for name, meaning, asked in _LOSSES:
-        if asked(before) and not asked(after):
+    for name, meaning, is_used in _LOSSES:
+        if is_used(before) and not is_used(after):
             yield f"the configuration has no {name} any more: {meaning}"

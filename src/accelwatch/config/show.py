@@ -14,7 +14,7 @@ def shown(effective: Effective[Settings]) -> str:
     """A file that gives the same settings; each line says where its value came from."""
     lines = [f"# file: {effective.file or 'none'}"]
     sections: list[str] = []
-    for dotted, wanted in leaves().items():
+    for dotted, field_type in leaves().items():
         *heads, key = dotted.split(".")
         for depth, head in enumerate(heads):
             if sections[: depth + 1] != heads[: depth + 1]:
@@ -22,7 +22,7 @@ def shown(effective: Effective[Settings]) -> str:
                 sections = heads[: depth + 1]
         sections = heads
         source = effective.sources.get(dotted, "default")
-        text = _text(_value(effective.settings, dotted), wanted)
+        text = _text(_value(effective.settings, dotted), field_type)
         lines.append(f"{'  ' * len(heads)}{key}: {text}  # {source}")
     return "\n".join(lines) + "\n"
 
@@ -30,15 +30,15 @@ def shown(effective: Effective[Settings]) -> str:
 def _value(settings: Settings, dotted: str) -> object:
     value: object = settings
     shape: inspect.Type = inspect.type_info(Settings)
-    for part in dotted.split("."):
+    for key in dotted.split("."):
         assert isinstance(shape, inspect.StructType)
-        field = next(field for field in shape.fields if field.encode_name == part)
+        field = next(field for field in shape.fields if field.encode_name == key)
         value, shape = getattr(value, field.name), field.type
     return value
 
 
-def _text(value: object, wanted: inspect.Type) -> str:
-    if isinstance(wanted, inspect.Metadata) and isinstance(wanted.type, inspect.FloatType):
+def _text(value: object, field_type: inspect.Type) -> str:
+    if isinstance(field_type, inspect.Metadata) and isinstance(field_type.type, inspect.FloatType):
         assert isinstance(value, float)
         return duration_text(value)
     if isinstance(value, frozenset):

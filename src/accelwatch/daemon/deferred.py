@@ -16,7 +16,7 @@ SELDOM = (
     *("asyncio.sslproto", "hashlib", "hmac", "ipaddress", "locale"),
     *("msgspec.inspect", "shutil", "ssl", "tempfile"),
 )
-_ONLY_ASKED = {"ssl": "SSLSocket"}
+_TYPE_CHECKED = {"ssl": "SSLSocket"}
 """A class by its module: asyncio asks of each socket whether it is one."""
 _lock = threading.Lock()
 
@@ -69,9 +69,9 @@ def defer(names: Iterable[str] = SELDOM) -> None:
         if name not in sys.modules:
             module = Deferred(name)
             module.__dict__["__spec__"] = ModuleSpec(name, None)
-            if name in _ONLY_ASKED:
-                asked = _ONLY_ASKED[name]
-                module.__dict__[asked] = _DeferredClass(name, asked)
+            if name in _TYPE_CHECKED:
+                class_name = _TYPE_CHECKED[name]
+                module.__dict__[class_name] = _DeferredClass(name, class_name)
             sys.modules[name] = module
 
 

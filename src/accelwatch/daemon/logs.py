@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from accelwatch.base.untrusted_text import escaped
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
 
 class TextFormatter(logging.Formatter):
@@ -26,7 +26,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        event, fields = parts(record)
+        event, fields = split_message(record)
         document = {
             "time": timestamp(record.created),
             "level": record.levelname.lower(),
@@ -38,27 +38,29 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(document).decode()
 
 
-_PLACE = re.compile(r"(?:(?P<key>[a-z_]+)=)?%(?:\.\d+)?(?P<form>[sdrf%])")
+_PLACEHOLDER = re.compile(r"(?:(?P<key>[a-z_]+)=)?%(?:\.\d+)?(?P<form>[sdrf%])")
 """A value in the form of a message, with the key before it if it has one."""
 
 
-def parts(record: logging.LogRecord) -> tuple[str, dict[str, str | int | float]]:
+def split_message(record: logging.LogRecord) -> tuple[str, dict[str, str | int | float]]:
     """(the words before the first value, values by the keys that stand before them in the form).
 
     `("a target fails", {"node": "n006"})` of `"a target fails node=%s: %s"`. Numbers stay numbers.
     """
     form = str(record.msg)
-    places = [place for place in _PLACE.finditer(form) if place["form"] != "%"]
+    placeholders = [
+        placeholder for placeholder in _PLACEHOLDER.finditer(form) if placeholder["form"] != "%"
+    ]
     values = record.args if isinstance(record.args, tuple) else ()
-    if not places or len(places) != len(values):
+    if not placeholders or len(placeholders) != len(values):
         return escaped(record.getMessage()), {}
-    words = form[: places[0].start()]
-    given = {
-        place["key"]: _plain(value, place["form"])
-        for place, value in zip(places, values, strict=True)
-        if place["key"]
+    text = form[: placeholders[0].start()]
+    fields = {
+        placeholder["key"]: _plain(value, placeholder["form"])
+        for placeholder, value in zip(placeholders, values, strict=True)
+        if placeholder["key"]
     }
-    return escaped(words.rstrip(" :").replace("%%", "%")), given
+    return escaped(text.rstrip(" :").replace("%%", "%")), fields
 
 
 def _plain(value: object, form: str) -> str | int | float:

@@ -9,7 +9,7 @@ _M_ARENA_MAX = -8
 """malloc.h of glibc."""
 
 
-def one_arena() -> None:
+def use_single_arena() -> None:
     """Have all threads share the memory that is free, instead of each keeping some for itself.
 
     They take turns anyway, for the interpreter's lock. Call it before there are any; a child has it too.

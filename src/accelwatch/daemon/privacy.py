@@ -10,7 +10,7 @@ _PR_SET_DUMPABLE = 4
 _FOR_OURSELVES = 0o077
 
 
-def keep_to_ourselves() -> None:
+def protect_process() -> None:
     """No core files, which would hold tokens and passwords; new files for this user only.
 
     A limit alone does not keep a core from a handler that the kernel pipes it to (core(5)); a process

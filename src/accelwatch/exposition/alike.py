@@ -22,7 +22,7 @@ _MOST_TEXTS = 1 << 14
 
 _FIRST, _LAST = itemgetter(0), itemgetter(2)
 
-_Places = tuple[int, ...]
+_Positions = tuple[int, ...]
 
 
 class _Frame(NamedTuple):
@@ -43,8 +43,8 @@ class Shape:
 
     def __init__(
         self,
-        series: tuple[tuple[str, tuple[str, ...], _Places], ...],
-        lines: _Places,
+        series: tuple[tuple[str, tuple[str, ...], _Positions], ...],
+        lines: _Positions,
         form: Form,
     ) -> None:
         self.series = series
@@ -56,12 +56,12 @@ class Shape:
 
     def keys(self, texts: Sequence[str]) -> tuple[Key, ...]:
         """The keys of a page with these texts."""
-        held: dict[_Places, tuple[str, ...]] = {}
+        cached: dict[_Positions, tuple[str, ...]] = {}
         keys = []
-        for name, labels, places in self.series:
-            values = held.get(places)
+        for name, labels, positions in self.series:
+            values = cached.get(positions)
             if values is None:
-                values = held[places] = tuple([texts[place] for place in places])
+                values = cached[positions] = tuple([texts[position] for position in positions])
             keys.append(Key(name, labels, values))
         return tuple(keys)
 
@@ -72,7 +72,7 @@ class Match(NamedTuple):
     shape: Shape
     texts: tuple[str, ...]
     """Its label values, each once."""
-    words: list[str]
+    tokens: list[str]
     """The numbers of its samples, in the order of the series."""
 
 
@@ -82,7 +82,7 @@ class Shapes:
     def __init__(self) -> None:
         self._frames: dict[int, _Frame] = {}
         """By the hash of what stands between."""
-        self._shapes: dict[tuple[int, _Places], tuple[_Frame, Shape | None]] = {}
+        self._shapes: dict[tuple[int, _Positions], tuple[_Frame, Shape | None]] = {}
         """By frame, kept beside so that its id stays its own; None for one that repeats a series."""
         self._series = 0
         """Of all of them together."""
@@ -95,7 +95,7 @@ class Shapes:
         parted = _parted(page)
         if parted is None:
             return None
-        gaps, words, texts = parted
+        gaps, tokens, texts = parted
         frame = self._frames.get(hash(gaps))
         if frame is None:
             return None
@@ -104,7 +104,7 @@ class Shapes:
         _, shape = self._shapes.get((id(frame), equal)) or self._learnt(frame, equal)
         if shape is None:
             return None
-        return Match(shape, tuple(firsts), [words[line] for line in shape.lines])
+        return Match(shape, tuple(firsts), [tokens[line] for line in shape.lines])
 
     def learn(self, page: bytes, keys: Sequence[Key], sampled: Sequence[int], form: Form) -> None:
         """Know pages like this, of which nothing was refused; `sampled` are the lines of its keys."""
@@ -118,17 +118,17 @@ class Shapes:
                 self._frames = {}
             self._frames[hash(gaps)] = frame
 
-    def _learnt(self, frame: _Frame, equal: _Places) -> tuple[_Frame, Shape | None]:
+    def _learnt(self, frame: _Frame, equal: _Positions) -> tuple[_Frame, Shape | None]:
         """The shape of a frame whose label values are equal to the first of each so."""
         self._series += len(frame.series)
         if len(self._shapes) >= _MOST_SHAPES or self._series > _MOST_SERIES:
             self._shapes, self._series = {}, len(frame.series)
-        numbered = {first: place for place, first in enumerate(dict.fromkeys(equal))}
-        held: dict[_Places, _Places] = {}
+        numbered = {first: position for position, first in enumerate(dict.fromkeys(equal))}
+        interned: dict[_Positions, _Positions] = {}
         series = []
-        for name, labels, begin, end in frame.series:
-            places = tuple([numbered[first] for first in equal[begin:end]])
-            series.append((name, labels, held.setdefault(places, places)))
+        for name, labels, start, end in frame.series:
+            positions = tuple([numbered[first] for first in equal[start:end]])
+            series.append((name, labels, interned.setdefault(positions, positions)))
         distinct = len(set(series)) == len(series)
         shape = Shape(tuple(series), frame.lines, frame.form) if distinct else None
         self._shapes[id(frame), equal] = frame, shape
@@ -147,15 +147,15 @@ def _parted(page: bytes) -> tuple[tuple[str, ...], list[str], list[str]] | None:
     if len(pieces) > _MOST_TEXTS or len(outside) != page.count(b"\n") + 1:
         return None
     rows = [line.rpartition(" ") for line in outside]
-    gaps, words = list(map(_FIRST, rows)), list(map(_LAST, rows))
+    gaps, tokens = list(map(_FIRST, rows)), list(map(_LAST, rows))
     # Only behind something a last word may be a number, and only one without quotes may be any other:
     # all that decides which line is what, and which label values are whose, is compared.
     compared = [at for at, gap in enumerate(gaps) if not gap or gap.isspace()]
-    if '"' in "".join(words):
-        compared += [at for at, word in enumerate(words) if '"' in word]
+    if '"' in "".join(tokens):
+        compared += [at for at, token in enumerate(tokens) if '"' in token]
     for at in compared:
         gaps[at] = "".join(rows[at])
-    return tuple(gaps), words, pieces[1::2]
+    return tuple(gaps), tokens, pieces[1::2]
 
 
 def _framed(
@@ -167,12 +167,12 @@ def _framed(
     ordered: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
     series = []
     for key, line in zip(keys, sampled, strict=True):
-        begin, end = quoted[line], quoted[line + 1]
+        start, end = quoted[line], quoted[line + 1]
         # In whichever order labels stand they say the same: two orders could repeat a series unseen.
         alike = ordered.setdefault((key.name, frozenset(key.labels)), key.labels) == key.labels
-        if not alike or texts[begin:end] != list(key.values):
+        if not alike or texts[start:end] != list(key.values):
             return None
-        series.append((key.name, key.labels, begin, end))
+        series.append((key.name, key.labels, start, end))
     return _Frame(tuple(series), tuple(sampled), form)
 
 

@@ -19,7 +19,7 @@ _SCALED = {
     "amperes": (1.0, 1, "A"),
 }
 """Unit to factor, digits and symbol."""
-_VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
+_VENDOR_PREFIXES = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -53,8 +53,8 @@ def colour(choice: str, stream: TextIO | None, environ: Mapping[str, str] = os.e
 
 def without_vendor(model: str) -> str:
     """A model's name without its vendor's, which the device's own name tells already."""
-    for word in _VENDOR_WORDS:
-        model = model.removeprefix(word)
+    for prefix in _VENDOR_PREFIXES:
+        model = model.removeprefix(prefix)
     return model
 
 
@@ -86,7 +86,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86400:.0f} d"
 
 
-def time_held(seconds: float) -> str:
+def short_duration(seconds: float) -> str:
     """Time that is counted and compared: `42 s`, `1.4 min`, `2.3 h`, never in days."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"
@@ -102,8 +102,8 @@ def energy(joules: float) -> str:
         if abs(number) < 999.5:
             break
         number, unit = number / 1000, larger
-    whole = 9.95 if unit == "Wh" else 99.95
-    return f"{number:.{0 if abs(number) >= whole else 1}f} {unit}"
+    threshold = 9.95 if unit == "Wh" else 99.95
+    return f"{number:.{0 if abs(number) >= threshold else 1}f} {unit}"
 
 
 def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:

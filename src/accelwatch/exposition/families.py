@@ -53,7 +53,7 @@ def _identity(owner: str, device: Device) -> Iterator[Sample]:
         yield owner, ("device_inventory_info", *map(_text, inventory)), 1
 
 
-def _standing(owner: str, view: DeviceView) -> Iterator[Sample]:
+def _status(owner: str, view: DeviceView) -> Iterator[Sample]:
     yield owner, ("device_up",), int(view.state in UP)
     if view.state not in UP:
         reason = view.reading.absent.get(("*",)) or ABSENCE_WITHOUT_VALUES[view.state]
@@ -122,9 +122,9 @@ def _partition(owner: str, view: DeviceView) -> Iterator[Sample]:
     yield from _owners(owner, name, view)
 
 
-def _whole(owner: str, view: DeviceView) -> Iterator[Sample]:
+def _all_samples(owner: str, view: DeviceView) -> Iterator[Sample]:
     yield from _identity(owner, view.device)
-    yield from _standing(owner, view)
+    yield from _status(owner, view)
     for series, value in view.reading.values.items():
         yield owner, series, value
     yield from _events(owner, view)
@@ -144,7 +144,7 @@ def device_samples(snapshot: Snapshot, keep: Callable[[Device], bool]) -> Iterat
             yield list(_partition(owners.get(device.parent_id, owner_of(device)), view))
             continue
         owner = owners[device.id] = owner_of(device)
-        yield list(_whole(owner, view))
+        yield list(_all_samples(owner, view))
 
 
 def node_samples(snapshot: Snapshot) -> Iterator[Sample]:

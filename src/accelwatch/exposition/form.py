@@ -51,26 +51,26 @@ class Form:
         form._hash = hash(tuple(form._apart(_cut(page))[0]))
         return form
 
-    def words(self, page: bytes) -> list[bytes] | None:
+    def tokens(self, page: bytes) -> list[bytes] | None:
         """The numbers of the samples of a page, None when it has another form."""
-        gaps, words = self._apart(_cut(page))
+        gaps, tokens = self._apart(_cut(page))
         if hash(tuple(gaps)) != self._hash:
             return None
-        return words if self._picked is None else [words[at] for at in self._picked]
+        return tokens if self._picked is None else [tokens[at] for at in self._picked]
 
     def _apart(self, pieces: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """What stands around the words, and the words in the order of their lines."""
         gaps, behind = pieces[::2], pieces[1::2]
-        words: list[bytes] = []
+        tokens: list[bytes] = []
         done = 0
         for at, lines in self._bare:
             rows = gaps[at].split(b"\n") if at < len(gaps) else []
             if lines[-1] >= len(rows):
                 return [], []  # the hash of no page: each has a piece
-            words += behind[done:at]
+            tokens += behind[done:at]
             done = at
             for line in lines:
-                rows[line], _, word = rows[line].rpartition(b" ")
-                words.append(word)
+                rows[line], _, token = rows[line].rpartition(b" ")
+                tokens.append(token)
             gaps[at] = b"\n".join(rows)
-        return gaps, words + behind[done:] if words else behind
+        return gaps, tokens + behind[done:] if tokens else behind

@@ -20,6 +20,6 @@ class Distribution:
         self._counts[bisect_left(self._edges, value)] += 1
         self._sum += value
 
-    def told(self) -> Histogram:
+    def histogram(self) -> Histogram:
         """What has come together so far."""
         return tuple(accumulate(self._counts)), self._sum

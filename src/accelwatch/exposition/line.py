@@ -72,13 +72,13 @@ class LabelTexts:
             self._labels[before.partition("{")[2]] = labels
         return labels
 
-    def sample(self, before: str, word: str) -> tuple[str, Labels, Number] | None:
+    def sample(self, before: str, token: str) -> tuple[str, Labels, Number] | None:
         """Name, labels and number of a line whose labels are known; None for any other line."""
         name, _, text = before.partition("{")
         labels = self._labels.get(text)
-        if labels is None or not (_PLAIN_NAME.fullmatch(name) and _NUMBER.fullmatch(word)):
+        if labels is None or not (_PLAIN_NAME.fullmatch(name) and _NUMBER.fullmatch(token)):
             return None
-        return same(name), labels, number(word)
+        return same(name), labels, number(token)
 
 
 def number(text: str) -> Number:
@@ -112,36 +112,36 @@ def _key(name: str, labels: list[tuple[str, str]]) -> Key:
 
 def _rest(line: str, at: int) -> tuple[Number, bool]:
     """The number after the series, and whether that is all: no timestamp, exemplar or odd blanks."""
-    words = line[at:].split(None, 2)
-    if not words or _NUMBER.fullmatch(words[0]) is None:
+    tokens = line[at:].split(None, 2)
+    if not tokens or _NUMBER.fullmatch(tokens[0]) is None:
         raise LineRejectedError("value")
-    if len(words) > 1 and not (words[1] == "#" or _NUMBER.fullmatch(words[1])):
+    if len(tokens) > 1 and not (tokens[1] == "#" or _NUMBER.fullmatch(tokens[1])):
         raise LineRejectedError("syntax")
     start = line.rfind(" ")
-    alone = len(words) == 1 and line[start + 1 :] == words[0]
-    return number(words[0]), alone and start >= at - 1
+    alone = len(tokens) == 1 and line[start + 1 :] == tokens[0]
+    return number(tokens[0]), alone and start >= at - 1
 
 
 def _labels(line: str, at: int) -> tuple[list[tuple[str, str]], int]:
     """The labels from `at` on, and where the closing brace ends."""
     labels = []
-    begin = at
+    start = at
     while label := _LABEL.match(line, at):
         labels.append((label[1], label[2]))
         at = label.end()
     if end := _END.match(line, at):
         return labels, end.end()
-    return _unescaped_labels(line, begin)
+    return _unescaped_labels(line, start)
 
 
-def _unescaped_labels(line: str, begin: int) -> tuple[list[tuple[str, str]], int]:
+def _unescaped_labels(line: str, start: int) -> tuple[list[tuple[str, str]], int]:
     """The labels of an exporter that forgets to escape: only `",name="` and `"}` end a value.
 
     dcgm-exporter writes label values as they are, so that a quote in a pod label breaks a strict parser.
     """
     end = line.rfind("}")
-    inner = line[begin:end].rstrip(" \t,")
-    if end < begin or not inner.endswith('"'):
+    inner = line[start:end].rstrip(" \t,")
+    if end < start or not inner.endswith('"'):
         raise LineRejectedError("syntax")
     labels: list[tuple[str, list[str]]] = []
     for piece in inner[:-1].split('",'):

@@ -28,8 +28,8 @@ from accelwatch.schema.reading import Number
 
 _FLOAT_FROM = 10**MAX_INT_DIGITS
 """Whole numbers from here on become floats, in whichever way a line was read."""
-_Whole = Annotated[int, msgspec.Meta(gt=-_FLOAT_FROM, lt=_FLOAT_FROM)]
-_decode: Callable[[bytes], list[Number]] = msgspec.json.Decoder(list[_Whole | float]).decode
+_Integer = Annotated[int, msgspec.Meta(gt=-_FLOAT_FROM, lt=_FLOAT_FROM)]
+_decode: Callable[[bytes], list[Number]] = msgspec.json.Decoder(list[_Integer | float]).decode
 _decode_large = msgspec.json.Decoder(list[int | float]).decode
 
 
@@ -93,19 +93,19 @@ class ExpositionReader:
         """Whether there are series, and their page was read line by line."""
         self._form: Form | None = None
         """All that stood around the numbers; None when that does not tell all of it."""
-        self._marks: array[int] = array("q")
+        self._hashes: array[int] = array("q")
         """Hash of each key's line up to its number."""
         self._slots: dict[int, int] = {}
         """Position among the keys by hash; empty for as long as the lines keep their order."""
 
     def read(self, body: str | bytes) -> Scrape:
         """The samples of a body; never raises for what is in it."""
-        whole = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
-        page, cut = _bounded(whole, self._limits.body_bytes)
+        content = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
+        page, cut = _bounded(content, self._limits.body_bytes)
         if cut:
             return self._line_by_line(page, cut)
-        words = None if self._form is None else self._form.words(page)
-        values = None if words is None else _numbers(words)
+        tokens = None if self._form is None else self._form.tokens(page)
+        values = None if tokens is None else _numbers(tokens)
         if values is not None:
             return Scrape(series=self._series, values=values, rejected=self._rejected.copy())
         return self._by_shape(page) or self._line_by_line(page, 0)
@@ -116,7 +116,7 @@ class ExpositionReader:
             return None  # these series are known by their lines
         before = self._series
         match = self._match(page)
-        values = None if match is None else _numbers([word.encode() for word in match.words])
+        values = None if match is None else _numbers([token.encode() for token in match.tokens])
         if match is None or values is None:
             return None
         if before.shape is match.shape and before.texts == match.texts:
@@ -144,7 +144,7 @@ class ExpositionReader:
         slots = self._slots or self._slots_by_order()
         scanned = _Pass(self._series.keys, slots, self._limits)
         for at, line in enumerate(lines):
-            if (begun := line.lstrip()) and begun[0] != "#":
+            if (stripped := line.lstrip()) and stripped[0] != "#":
                 scanned.add(at, line)
         if cut:
             scanned.rejected["bytes"] += cut
@@ -152,23 +152,23 @@ class ExpositionReader:
         values = self._adopt(scanned, plain)
         self._rejected = scanned.rejected
         self._by_lines = bool(self._series.keys)
-        self._form, self._marks = None, array("q")
+        self._form, self._hashes = None, array("q")
         if plain:
             keys = self._series.keys
             sampled = scanned.sampled(keys)
             self._form = Form(page, sampled)
-            self._marks.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
+            self._hashes.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
             if first and self._shapes is not None and not self._rejected:
                 self._shapes.learn(page, keys, sampled, self._form)
         return Scrape(series=self._series, values=values, rejected=scanned.rejected.copy())
 
     def _slots_by_order(self) -> dict[int, int]:
-        return {mark: slot for slot, mark in enumerate(self._marks)}
+        return {line_hash: slot for slot, line_hash in enumerate(self._hashes)}
 
     def _adopt(self, scanned: "_Pass", plain: bool) -> list[Number]:
         """Keep the keys where the same series came, else take the new ones; values in their order."""
-        known = self._series.keys
-        if len(scanned.values) == len(scanned.keys) == len(known):
+        existing = self._series.keys
+        if len(scanned.values) == len(scanned.keys) == len(existing):
             self._slots = scanned.slots if len(scanned.slots) <= 2 * len(scanned.keys) else {}
         else:
             kept = list(scanned.values)
@@ -176,8 +176,10 @@ class ExpositionReader:
             self._series = PageSeries(tuple([scanned.keys[slot] for slot in kept]))
             self._slots = {}
             if not plain:
-                marks = scanned.slots.items()
-                self._slots = {mark: renumbered[at] for mark, at in marks if at in renumbered}
+                entries = scanned.slots.items()
+                self._slots = {
+                    line_hash: renumbered[at] for line_hash, at in entries if at in renumbered
+                }
             scanned.renumber(renumbered)
         return [scanned.values[slot] for slot in range(len(self._series.keys))]
 
@@ -204,19 +206,19 @@ class _Pass:
             self.rejected["samples"] += 1
             self.plain = False
             return
-        before, _, word = line.rpartition(" ")
+        before, _, token = line.rpartition(" ")
         slot = self.slots.get(hash(before))
-        if slot is None or not _is_number(word):
-            self._parse(at, line, before, word)
+        if slot is None or not _is_number(token):
+            self._parse(at, line, before, token)
         else:
-            self._put(slot, at, number(word))
+            self._store(slot, at, number(token))
 
-    def _parse(self, at: int, line: str, before: str, word: str) -> None:
+    def _parse(self, at: int, line: str, before: str, token: str) -> None:
         short = len(line) <= self._limits.line_bytes
-        if short and (known := self._labels.sample(before, word)):
-            name, labels, value = known
+        if short and (cached := self._labels.sample(before, token)):
+            name, labels, value = cached
             slot = self.slots[hash(before)] = self._slot(name, labels)
-            self._put(slot, at, value)
+            self._store(slot, at, value)
             return
         try:
             if not short:
@@ -231,7 +233,7 @@ class _Pass:
         if sample.plain:
             self.slots[hash(before)] = slot
         self.plain = self.plain and sample.plain
-        self._put(slot, at, sample.value)
+        self._store(slot, at, sample.value)
 
     def _slot(self, name: str, labels: Labels) -> int:
         if self._canonical is None:
@@ -243,7 +245,7 @@ class _Pass:
             self.keys.append(Key(name, intern(names, names), intern(values, values)))
         return slot
 
-    def _put(self, slot: int, at: int, value: Number) -> None:
+    def _store(self, slot: int, at: int, value: Number) -> None:
         if slot in self.values:
             self.rejected["duplicate"] += 1
             return
@@ -264,30 +266,30 @@ def _canon(key: Key) -> tuple[str, frozenset[tuple[str, str]]]:
     return key.name, frozenset(zip(key.labels, key.values, strict=True))
 
 
-def _is_number(word: str) -> bool:
+def _is_number(token: str) -> bool:
     """Whether a word is a number as the format writes one; Python alone also reads `1_000`."""
-    if not word.isascii() or "_" in word:
+    if not token.isascii() or "_" in token:
         return False
     try:
-        float(word)
+        float(token)
     except ValueError:
         return False
     return True
 
 
-def _numbers(words: list[bytes]) -> list[Number] | None:
+def _numbers(tokens: list[bytes]) -> list[Number] | None:
     """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
-    joined = b",".join(words)
+    joined = b",".join(tokens)
     try:
         numbers = _json(b"[%b]" % joined)
-        if len(numbers) == len(words):
+        if len(numbers) == len(tokens):
             return numbers
     except (msgspec.DecodeError, OverflowError):
         pass
     if not joined.isascii() or b"_" in joined:
         return None
     try:
-        return [number(word.decode()) for word in words]
+        return [number(token.decode()) for token in tokens]
     except ValueError:
         return None
 

@@ -36,15 +36,15 @@ def selection(
     """A checked selection. Raises UsageError for an unknown profile or group."""
     if profile not in _TIERS:
         raise UsageError(f"no profile {profile!r}; there are {', '.join(_TIERS)}")
-    asked = frozenset(groups)
-    for group in asked:
+    requested = frozenset(groups)
+    for group in requested:
         if group not in opt_in_groups():
             close = nearest(group, list(opt_in_groups()))
             hint = f"did you mean {close}?" if close else f"there are {', '.join(opt_in_groups())}"
             raise UsageError(f"no opt-in group {group!r}; {hint}")
     return Selection(
         profile=profile,
-        groups=asked,
+        groups=requested,
         backends=frozenset(backends),
         openmetrics=openmetrics,
         inventory=inventory,

@@ -19,15 +19,15 @@ class LinePrefixes:
     """Line prefixes by (owner, series), for as long as there are not too many."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, Series], str] = {}
+        self.cached: dict[tuple[str, Series], str] = {}
 
     def make(self, row: Metric, owner: str, series: Series) -> str:
         """`family{labels} ` with the space that precedes the number; remembered."""
         inner = ",".join(filter(None, (owner, labels_of(row, series))))
         prefix = f"{row.family}{{{inner}}} " if inner else f"{row.family} "
-        if len(self.known) >= _MAX_PREFIXES:
-            self.known.clear()
-        self.known[(owner, series)] = prefix
+        if len(self.cached) >= _MAX_PREFIXES:
+            self.cached.clear()
+        self.cached[(owner, series)] = prefix
         return prefix
 
 

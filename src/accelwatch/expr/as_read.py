@@ -24,22 +24,22 @@ def as_read(text: str, names: NameTable) -> str:
 
     Raises ExpressionError for what is not of the language.
     """
-    parts: list[str] = []
+    segments: list[str] = []
     end = 0
     for token in _spoken(text, names):
-        parts += [text[end : token.column], SPOKEN[token.text][0]]
+        segments += [text[end : token.column], SPOKEN[token.text][0]]
         end = token.column + len(token.text)
-    return "".join([*parts, text[end:]])
+    return "".join([*segments, text[end:]])
 
 
 def as_written(text: str, names: NameTable, column: int) -> int:
     """The column of `text` from which stems what stands at `column` of `as_read(text)`."""
     grown = 0
     for token in _spoken(text, names):
-        begins, meant = token.column + grown, SPOKEN[token.text][0]
-        if column < begins:
+        start, meant = token.column + grown, SPOKEN[token.text][0]
+        if column < start:
             break
-        if column < begins + len(meant):
+        if column < start + len(meant):
             return token.column
         grown += len(meant) - len(token.text)
     return column - grown

@@ -96,7 +96,7 @@ class _Generator:
         self._temporaries += 1
         return f"t{self._temporaries}"
 
-    def _hold(self, value: object) -> str:
+    def _bind_constant(self, value: object) -> str:
         name = f"k{len(self.scope)}"
         self.scope[name] = value
         return name
@@ -105,7 +105,7 @@ class _Generator:
         """Source of an expression that gives the value of a node."""
         match node:
             case Constant(value=value):
-                return self._hold(value) if isinstance(value, str) else f"({value!r})"
+                return self._bind_constant(value) if isinstance(value, str) else f"({value!r})"
             case Reading():
                 return self._reading(node)
             case Arithmetic():
@@ -115,14 +115,18 @@ class _Generator:
             case Logic():
                 return self._logic(node)
             case Not(operand=operand):
-                held = self._temporary()
-                return f"(None if ({held} := {self.code(operand)}) is None else not {held})"
+                temporary = self._temporary()
+                return (
+                    f"(None if ({temporary} := {self.code(operand)}) is None else not {temporary})"
+                )
             case Truthy(operand=operand):
-                held = self._temporary()
-                return f"(None if ({held} := {self.code(operand)}) is None else {held} != 0)"
+                temporary = self._temporary()
+                return (
+                    f"(None if ({temporary} := {self.code(operand)}) is None else {temporary} != 0)"
+                )
             case Invoke(implementation=implementation, arguments=arguments):
                 values = ", ".join(self.code(argument) for argument in arguments)
-                return f"{self._hold(implementation)}({values})"
+                return f"{self._bind_constant(implementation)}({values})"
             case Items():
                 raise AssertionError("a list stands only after in")
         return self._of_rule(node)
@@ -130,32 +134,35 @@ class _Generator:
     def _of_rule(self, node: Window | Event | Peers | Affected | Fold) -> str:
         match node:
             case Window():
-                return f"windowed(environment, {self._hold(node)})"
+                return f"windowed(environment, {self._bind_constant(node)})"
             case Event():
-                return f"happened(environment, {self._hold(node)})"
+                return f"happened(environment, {self._bind_constant(node)})"
             case Peers(kind=kind, by=by, operand=operand):
-                inner = self._hold(generate_rule(operand))
+                inner = self._bind_constant(generate_rule(operand))
                 return f"peer_{kind}(environment, {by!r}, {inner})"
             case Affected(rule=rule, by=by):
-                return f"affected(environment, {self._hold(rule)}, {by!r})"
+                return f"affected(environment, {self._bind_constant(rule)}, {by!r})"
             case Fold(kind=kind, by=by, operand=folded_over):
-                inner = self._hold(None if folded_over is None else generate_rule(folded_over))
+                inner = self._bind_constant(
+                    None if folded_over is None else generate_rule(folded_over)
+                )
                 return f"folded(environment, {kind!r}, {by!r}, {inner})"
 
     def _reading(self, node: Reading) -> str:
-        held = self._temporary()
+        temporary = self._temporary()
         if len(node.keys) > 1:
-            return f"first_number(lookup, {self._hold(node.keys)})"
-        found = f"type({held} := lookup({self._hold(node.keys[0])}))"
+            return f"first_number(lookup, {self._bind_constant(node.keys)})"
+        lookup_type = f"type({temporary} := lookup({self._bind_constant(node.keys[0])}))"
         if node.type is Type.STRING:
-            return f"({held} if {found} is str else text({held}))"
-        return f"({held} if {found} is float and -infinity < {held} < infinity else number({held}))"
+            return f"({temporary} if {lookup_type} is str else text({temporary}))"
+        finite = f"{lookup_type} is float and -infinity < {temporary} < infinity"
+        return f"({temporary} if {finite} else number({temporary}))"
 
-    def _absent(self, parts: list[tuple[str, str, Node]]) -> str:
+    def _absent(self, operands: list[tuple[str, str, Node]]) -> str:
         """Source that assigns each part to its temporary in turn and is true once one is None."""
         checks = [
-            f"({held} := {code}) is None"
-            for held, code, node in parts
+            f"({name} := {code}) is None"
+            for name, code, node in operands
             if not isinstance(node, Constant)
         ]
         return " or ".join(checks)
@@ -182,12 +189,12 @@ class _Generator:
             if isinstance(operand, Items):
                 names.append("")
                 continue
-            held = self._temporary()
-            names.append(held)
-            steps.append(f"({held} := {self.code(operand)})")
+            temporary = self._temporary()
+            names.append(temporary)
+            steps.append(f"({temporary} := {self.code(operand)})")
         pairs = [
-            self._held_pair(operator, names[place], node.operands[place + 1], names[place + 1])
-            for place, operator in enumerate(node.operators)
+            self._temporary_pair(operator, names[index], node.operands[index + 1], names[index + 1])
+            for index, operator in enumerate(node.operators)
         ]
         return f"({', '.join(steps)}, {self._joined('and', pairs)})[-1]"
 
@@ -199,30 +206,32 @@ class _Generator:
         result = f"{first[0]} {operator} {second[0]}"
         return f"(None if {absent} else {result})" if absent else f"({result})"
 
-    def _held_pair(self, operator: str, left: str, right: Node, held: str) -> str:
+    def _temporary_pair(self, operator: str, left: str, right: Node, right_name: str) -> str:
         """A comparison of temporaries that already have their values."""
         if isinstance(right, Items):
             return self._membership(operator, (left, left, right), right)
-        return f"(None if {left} is None or {held} is None else {left} {operator} {held})"
+        return (
+            f"(None if {left} is None or {right_name} is None else {left} {operator} {right_name})"
+        )
 
     def _membership(self, operator: str, left: tuple[str, str, Node], right: Items) -> str:
         """`in` a list: over constants a lookup in a set, else the elements compared one by one."""
         constants = [e.value for e in right.elements if isinstance(e, Constant)]
         if len(constants) == len(right.elements):
             absent = self._absent([left])
-            result = f"{left[0]} {operator} {self._hold(frozenset(constants))}"
+            result = f"{left[0]} {operator} {self._bind_constant(frozenset(constants))}"
             return f"(None if {absent} else {result})" if absent else f"({result})"
-        held = self._temporary()
+        temporary = self._temporary()
         pairs = []
         for element in right.elements:
             name, code, _ = self._operand(element)
             check = f"({name} := {code}) is None" if name != code else "False"
-            pairs.append(f"(None if {held} is None or {check} else {held} == {name})")
-        found = self._joined("or", pairs)
+            pairs.append(f"(None if {temporary} is None or {check} else {temporary} == {name})")
+        membership = self._joined("or", pairs)
         if operator == "not in":
             outcome = self._temporary()
-            found = f"(None if ({outcome} := {found}) is None else not {outcome})"
-        return f"(({held} := {left[1]}), {found})[-1]"
+            membership = f"(None if ({outcome} := {membership}) is None else not {outcome})"
+        return f"(({temporary} := {left[1]}), {membership})[-1]"
 
     def _logic(self, node: Logic) -> str:
         return self._joined(node.operator, [self.code(operand) for operand in node.operands])
@@ -230,9 +239,9 @@ class _Generator:
     def _joined(self, operator: str, conditions: list[str]) -> str:
         """Kleene's and/or: the deciding value wins, then Unknown, then the other."""
         decides, other = ("False", "True") if operator == "and" else ("True", "False")
-        held = [self._temporary() for _ in conditions]
+        names = [self._temporary() for _ in conditions]
         decided = " or ".join(
-            f"({name} := {code}) is {decides}" for name, code in zip(held, conditions, strict=True)
+            f"({name} := {code}) is {decides}" for name, code in zip(names, conditions, strict=True)
         )
-        unknown = " or ".join(f"{name} is None" for name in held)
+        unknown = " or ".join(f"{name} is None" for name in names)
         return f"({decides} if {decided} else None if {unknown} else {other})"

@@ -57,11 +57,13 @@ def compile_condition(
     """A filter: a condition, words of the screen (`as_read`) included; raises ExpressionError."""
     meant = as_read(text, names)
     try:
-        return _compiled(meant, Checker(parse(meant), names, functions).whole_condition())
+        return _compiled(meant, Checker(parse(meant), names, functions).root_condition())
     except PointedError as error:
         raise error.within(text, as_written(text, names, error.column)) from None
 
 
 def _compiled(text: str, node: Node) -> Expression:
-    keys = frozenset(key for one in walk(node) if isinstance(one, Reading) for key in one.keys)
+    keys = frozenset(
+        key for reading in walk(node) if isinstance(reading, Reading) for key in reading.keys
+    )
     return Expression(text=text, type=node.type, names=keys, tree=node, _run=generate(node))

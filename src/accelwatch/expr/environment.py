@@ -26,22 +26,26 @@ class Group:
     """-1 for one that is no member of it, as a node is none of its devices."""
     answers: "dict[Inner, list[Raw]]" = field(default_factory=dict, compare=False)
     """What parts of rules gave for all members: those who share it at one moment ask only once."""
-    known: "dict[Inner, list[float | int | None]]" = field(default_factory=dict, compare=False)
+    cached_numbers: "dict[Inner, list[float | int | None]]" = field(
+        default_factory=dict, compare=False
+    )
     """The numbers among these answers."""
 
     def numbers(self, inner: "Inner") -> "list[float | int | None]":
         """A part of a rule for every member, where it is a number."""
-        found = self.known.get(inner)
-        if found is None:
-            found = self.known[inner] = [number(one) for one in self.ask(inner)]
-        return found
+        cached = self.cached_numbers.get(inner)
+        if cached is None:
+            cached = self.cached_numbers[inner] = [
+                number(answer) for answer in self.evaluate(inner)
+            ]
+        return cached
 
-    def ask(self, inner: "Inner") -> "list[Raw]":
+    def evaluate(self, inner: "Inner") -> "list[Raw]":
         """A part of a rule for every member."""
-        found = self.answers.get(inner)
-        if found is None:
-            found = self.answers[inner] = [inner(one) for one in self.members]
-        return found
+        cached = self.answers.get(inner)
+        if cached is None:
+            cached = self.answers[inner] = [inner(member) for member in self.members]
+        return cached
 
 
 class Environment(Protocol):
@@ -90,10 +94,10 @@ def windowed(environment: Environment, node: Window) -> Raw:
     """The window of the first series that has one."""
     for key in node.reading.keys:
         if isinstance(key, tuple):
-            asked = node.kind, key, node.seconds, node.quantile
-            found = number(environment.window(*asked, of_job=node.of_job))
-            if found is not None:
-                return found
+            arguments = node.kind, key, node.seconds, node.quantile
+            value = number(environment.window(*arguments, of_job=node.of_job))
+            if value is not None:
+                return value
     return None
 
 
@@ -126,7 +130,7 @@ def peer_z(environment: Environment, by: str, inner: Inner) -> Raw:
     level = median(values)
     if own == level:
         return 0.0
-    spread = MAD_SCALE * median([abs(one - level) for one in values])
+    spread = MAD_SCALE * median([abs(value - level) for value in values])
     scale = max(spread, LEAST_SCALE * abs(level))
     return _finite((own - level) / scale) if scale else None
 
@@ -138,9 +142,11 @@ def _peers(
     group = environment.group(by)
     if group is None:
         return None
-    told = group.numbers(inner)
-    own = told[group.own] if group.own >= 0 else None
-    others = [float(one) for at, one in enumerate(told) if one is not None and at != group.own]
+    numbers = group.numbers(inner)
+    own = numbers[group.own] if group.own >= 0 else None
+    others = [
+        float(value) for at, value in enumerate(numbers) if value is not None and at != group.own
+    ]
     if len(others) < LEAST_PEERS:
         return None
     if own is None:
@@ -150,8 +156,8 @@ def _peers(
 
 
 def _finite(value: float) -> float | None:
-    found = number(value)
-    return None if found is None else float(found)
+    result = number(value)
+    return None if result is None else float(result)
 
 
 def median(values: list[float]) -> float:
@@ -166,7 +172,7 @@ def affected(environment: Environment, rule: str, by: str) -> Raw:
     group = environment.group(by)
     if group is None or not group.members or group.members[0].firing(rule) is None:
         return None
-    return sum(one.firing(rule) is True for one in group.members)
+    return sum(member.firing(rule) is True for member in group.members)
 
 
 def folded(environment: Environment, kind: str, by: str, inner: Inner | None) -> Raw:
@@ -176,7 +182,7 @@ def folded(environment: Environment, kind: str, by: str, inner: Inner | None) ->
         return None
     if inner is None:
         return len(group.members)
-    truths = group.ask(inner)
+    truths = group.evaluate(inner)
     if kind == "any":
         return True if True in truths else None if None in truths else False
     if kind == "all":

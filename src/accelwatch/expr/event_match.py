@@ -21,14 +21,16 @@ def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
             return False
         if not (pattern.unlisted or is_listed(event)):
             return False
-        if kind.codes and not any(_is(event.code, word) for word in kind.codes):
+        if kind.codes and not any(_is(event.code, prefix) for prefix in kind.codes):
             return False
         return fits is None or fits(lambda key: _field(event, kind, key)) is True
 
     return matches
 
 
-_OF_DEVICES = tuple(word for kind in EVENT_KINDS.values() if kind.of_devices for word in kind.codes)
+_OF_DEVICES = tuple(
+    prefix for kind in EVENT_KINDS.values() if kind.of_devices for prefix in kind.codes
+)
 
 
 def is_listed(event: ErrorEvent) -> bool:
@@ -37,11 +39,11 @@ def is_listed(event: ErrorEvent) -> bool:
     That one is no word about the other devices of the node.
     """
     named = bool(event.subject) and not event.device_id
-    return not (named and any(_is(event.code, word) for word in _OF_DEVICES))
+    return not (named and any(_is(event.code, prefix) for prefix in _OF_DEVICES))
 
 
-def _is(code: str, word: str) -> bool:
-    return code == word or code.startswith(word + "_")
+def _is(code: str, prefix: str) -> bool:
+    return code == prefix or code.startswith(prefix + "_")
 
 
 def _field(event: ErrorEvent, kind: EventKind, key: Key) -> Value | Missing:
@@ -54,5 +56,5 @@ def _field(event: ErrorEvent, kind: EventKind, key: Key) -> Value | Missing:
         return is_listed(event)
     if key == "category":
         return event.category.value
-    found: Value = getattr(event, str(key))
-    return found
+    value: Value = getattr(event, str(key))
+    return value

@@ -46,7 +46,7 @@ class Absences(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """One part of a rule; parts of it follow with a greater depth."""
 
     depth: int
@@ -62,25 +62,25 @@ class Part:
     """Why it is unknown or missing; empty if it is not."""
 
 
-def explain(text: str, tree: Node, environment: Environment) -> list[Part]:
+def explain(text: str, tree: Node, environment: Environment) -> list[Component]:
     """Every part but constants, each before those that it consists of. Raises nothing by itself."""
-    return list(_parts(text, tree, environment, 0))
+    return list(_components(text, tree, environment, 0))
 
 
-def _parts(text: str, node: Node, environment: Environment, depth: int) -> Iterator[Part]:
-    inner = [one for one in children(node) if not isinstance(one, Constant)]
+def _components(text: str, node: Node, environment: Environment, depth: int) -> Iterator[Component]:
+    inner = [child for child in children(node) if not isinstance(child, Constant)]
     listed = node.type is Type.LIST
     if not listed:
-        yield _part(text, node, environment, depth)
+        yield _component(text, node, environment, depth)
     if isinstance(node, Window):
         return
-    for one in inner:
-        yield from _parts(text, one, environment, depth if listed else depth + 1)
+    for child in inner:
+        yield from _components(text, child, environment, depth if listed else depth + 1)
 
 
-def _part(text: str, node: Node, environment: Environment, depth: int) -> Part:
+def _component(text: str, node: Node, environment: Environment, depth: int) -> Component:
     raw = generate_rule(node)(environment)
-    return Part(
+    return Component(
         depth=depth,
         text=text[node.span[0] : node.span[1]],
         node=node,
@@ -115,23 +115,23 @@ def _reason(node: Node, environment: Environment) -> str:
 
 def _causes(node: Node, environment: Environment) -> Iterator[str]:
     """The innermost parts that are not known."""
-    for one in children(node):
-        if one.type is Type.LIST:
-            yield from _causes(one, environment)
-        elif generate_rule(one)(environment) is None:
-            name = _name(one)
+    for child in children(node):
+        if child.type is Type.LIST:
+            yield from _causes(child, environment)
+        elif generate_rule(child)(environment) is None:
+            name = _name(child)
             if name:
                 yield name
             else:
-                yield from _causes(one, environment)
+                yield from _causes(child, environment)
 
 
 def _absence(keys: tuple[Key, ...], environment: Environment) -> str:
-    told = _told(keys[0], environment)
-    return f"{_key(keys[0])} has no value" + (f": {told}" if told else "")
+    reason = _absence_reason(keys[0], environment)
+    return f"{_key(keys[0])} has no value" + (f": {reason}" if reason else "")
 
 
-def _told(key: Key, environment: Environment) -> str:
+def _absence_reason(key: Key, environment: Environment) -> str:
     """Why there is no current value; empty where there is one, or that is not known."""
     if not isinstance(environment, Absences) or environment.lookup(key) is not MISSING:
         return ""
@@ -142,20 +142,20 @@ def _incomplete(node: Window, environment: Environment) -> str:
     key = node.reading.keys[0]
     what = f"{_key(key)} {node.kind}" + (f" {spoken(node.seconds)}" if node.seconds else "")
     shares = [
-        environment.coverage(one, node.seconds, of_job=node.of_job)
-        for one in node.reading.keys
-        if isinstance(environment, Reasons) and isinstance(one, tuple) and node.seconds
+        environment.coverage(series, node.seconds, of_job=node.of_job)
+        for series in node.reading.keys
+        if isinstance(environment, Reasons) and isinstance(series, tuple) and node.seconds
     ]
-    now = _told(key, environment)
+    now = _absence_reason(key, environment)
     if node.kind == WindowKind.AGE or not any(share is not None for share in shares):
         never = shares or not node.seconds
         why = ("there never was a value" if never else "no value") + (f", {now}" if now else "")
         return f"{what}: {why}"
     best = max(share for share in shares if share is not None)
     if best < LEAST_SHARE:
-        told = f"{what} has {best:.0%} of its samples".replace("%", " %")
-        told += " since the job began" if node.of_job else ""
-        return f"{told}; now {now}" if now else told
+        text = f"{what} has {best:.0%} of its samples".replace("%", " %")
+        text += " since the job began" if node.of_job else ""
+        return f"{text}; now {now}" if now else text
     return f"{what} has no value yet"
 
 
@@ -169,14 +169,18 @@ def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) 
     if node.operand is None:
         return ""
     run = generate_rule(node.operand)
-    known = sum(run(one) is not None for one in group.members)
+    known = sum(run(member) is not None for member in group.members)
     called = by.replace("_model", " and model")
-    told = f"{known} of the {len(group.members)} devices of its {called}"
+    count_text = f"{known} of the {len(group.members)} devices of its {called}"
     if isinstance(node, Fold):
-        return f"only {told} are known" if known else f"none of the {len(group.members)} is known"
+        return (
+            f"only {count_text} are known"
+            if known
+            else f"none of the {len(group.members)} is known"
+        )
     if run(environment) is None and node.kind == "z":
         return "its own value is missing"
-    return f"{told} have a value; {LEAST_PEERS} others must"
+    return f"{count_text} have a value; {LEAST_PEERS} others must"
 
 
 def _name(node: Node) -> str:

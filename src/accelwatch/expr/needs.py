@@ -35,7 +35,7 @@ _BESIDE = 16
 _AGE_BYTES = 8
 _DEVICES_A_NODE = 8
 """Windows over what a host tells are kept once for each node."""
-_PARTS: Mapping[str, tuple[str, ...]] = {
+_COMPONENTS: Mapping[str, tuple[str, ...]] = {
     WindowKind.RATE: (_COUNT, "rise", "span"),
     WindowKind.INCREASE: (_COUNT, "rise"),
     WindowKind.DELTA: (_COUNT, "sum"),
@@ -59,11 +59,11 @@ class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
     """Whether only samples of the job that runs on the device count."""
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def components(self) -> tuple[str, ...]:
         """What each step of it holds."""
         if self.kind == WindowKind.CHANGED and is_counter(self.series):
-            return _PARTS[WindowKind.INCREASE]
-        return _PARTS.get(self.kind, ())
+            return _COMPONENTS[WindowKind.INCREASE]
+        return _COMPONENTS.get(self.kind, ())
 
     def __str__(self) -> str:
         length = f" over {spoken(self.seconds)}" if self.seconds else ""
@@ -97,31 +97,31 @@ class Needs:
     """Ids of other rules whose firing is asked for."""
 
     def __or__(self, other: "Needs") -> "Needs":
-        return Needs(*(getattr(self, one) | getattr(other, one) for one in self.__slots__))
+        return Needs(*(getattr(self, field) | getattr(other, field) for field in self.__slots__))
 
 
 def needs(tree: Node) -> Needs:
     """What a tree asks for."""
-    parts = list(walk(tree))
-    keys = {key for one in parts if isinstance(one, Reading) for key in one.keys}
+    nodes = list(walk(tree))
+    keys = {key for node in nodes if isinstance(node, Reading) for key in node.keys}
     fields = {key for key in keys if isinstance(key, str)}
     labels = {key for key in fields if key.startswith(LABEL_PREFIX)}
     return Needs(
         series=frozenset(key for key in keys if isinstance(key, tuple)),
         fields=frozenset(fields - labels),
-        labels=frozenset(one.removeprefix(LABEL_PREFIX) for one in labels),
+        labels=frozenset(label.removeprefix(LABEL_PREFIX) for label in labels),
         windows=frozenset(
-            WindowNeed(one.kind, key, one.seconds, one.quantile, one.of_job)
-            for one in parts
-            if isinstance(one, Window)
-            for key in one.reading.keys
+            WindowNeed(node.kind, key, node.seconds, node.quantile, node.of_job)
+            for node in nodes
+            if isinstance(node, Window)
+            for key in node.reading.keys
             if isinstance(key, tuple)
         ),
         events=frozenset(
-            EventNeed(one.pattern, one.seconds) for one in parts if isinstance(one, Event)
+            EventNeed(node.pattern, node.seconds) for node in nodes if isinstance(node, Event)
         ),
-        groups=frozenset(one.by for one in parts if isinstance(one, Peers | Fold | Affected)),
-        rules=frozenset(one.rule for one in parts if isinstance(one, Affected)),
+        groups=frozenset(node.by for node in nodes if isinstance(node, Peers | Fold | Affected)),
+        rules=frozenset(node.rule for node in nodes if isinstance(node, Affected)),
     )
 
 
@@ -134,8 +134,8 @@ def is_counter(series: Series) -> bool:
 def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
     """Memory that windows take together for so many devices; those of a series share their parts."""
     windows = list(windows)
-    of_nodes = [one for one in windows if of_host(one.series)]
-    of_devices = [one for one in windows if not of_host(one.series)]
+    of_nodes = [window for window in windows if of_host(window.series)]
+    of_devices = [window for window in windows if not of_host(window.series)]
     nodes = -(-devices // _DEVICES_A_NODE)
     return devices * _bytes_each(of_devices) + nodes * _bytes_each(of_nodes)
 
@@ -144,33 +144,38 @@ def _bytes_each(windows: Iterable[WindowNeed]) -> int:
     """Memory of windows for one device, or one node."""
     longest: dict[tuple[Series, str], int] = {}
     ages: set[Series] = set()
-    for one in windows:
-        if one.kind == WindowKind.AGE:
-            ages.add(one.series)
-        for part in one.parts:
-            place = one.series, part
-            longest[place] = max(longest.get(place, 0), steps_of(one.seconds))
-    steps = sum(_WIDTH.get(part, _WIDE) * count + _BESIDE for (_, part), count in longest.items())
+    for window in windows:
+        if window.kind == WindowKind.AGE:
+            ages.add(window.series)
+        for component in window.components:
+            key = window.series, component
+            longest[key] = max(longest.get(key, 0), steps_of(window.seconds))
+    steps = sum(
+        _WIDTH.get(component, _WIDE) * count + _BESIDE for (_, component), count in longest.items()
+    )
     return steps + _AGE_BYTES * len(ages)
 
 
 def refuse_costly(rules: Mapping[str, Needs], devices: int, most: int = MOST_BYTES) -> None:
     """Raise ExpressionError, which names the dearest windows, if those of all rules take too much."""
-    asking: dict[WindowNeed, list[str]] = {}
-    for name, one in rules.items():
-        for window in one.windows:
-            asking.setdefault(window, []).append(name)
-    whole = window_bytes(asking, devices)
-    if whole <= most:
+    rules_by_window: dict[WindowNeed, list[str]] = {}
+    for name, need in rules.items():
+        for window in need.windows:
+            rules_by_window.setdefault(window, []).append(name)
+    total = window_bytes(rules_by_window, devices)
+    if total <= most:
         return
-    dearest = sorted(asking, key=lambda one: (-window_bytes([one], devices), str(one)))[:_SHOWN]
-    told = "\n".join(
-        f"  {one} ({_mib(window_bytes([one], devices))}): {', '.join(sorted(asking[one])[:_SHOWN])}"
-        for one in dearest
+    dearest = sorted(
+        rules_by_window, key=lambda window: (-window_bytes([window], devices), str(window))
+    )[:_SHOWN]
+    listing = "\n".join(
+        f"  {window} ({_mib(window_bytes([window], devices))}): "
+        f"{', '.join(sorted(rules_by_window[window])[:_SHOWN])}"
+        for window in dearest
     )
     raise ExpressionError(
-        f"the windows of these rules take {_mib(whole)} for {devices} devices, and the most is "
-        f"{_mib(most)}; the dearest are\n{told}\nask for shorter ones"
+        f"the windows of these rules take {_mib(total)} for {devices} devices, and the most is "
+        f"{_mib(most)}; the dearest are\n{listing}\nask for shorter ones"
     )
 
 

@@ -43,9 +43,9 @@ class Facts:
 
     absent: Collection[Series]
     """Series of which nobody has a value."""
-    is_quiet: Callable[[Event], bool]
+    has_no_event: Callable[[Event], bool]
     """Whether no event that a part asks about lies in its time."""
-    words: Mapping[str, Collection[str]]
+    values: Mapping[str, Collection[str]]
     """All that some fields can be."""
 
 
@@ -67,9 +67,9 @@ def outcomes(node: Node, facts: Facts) -> Outcomes:
             return _UNKNOWN if _range(operand, facts) is None else ANY
         case Not(operand=operand):
             inner = outcomes(operand, facts)
-            return frozenset(one if one is UNKNOWN else not one for one in inner)
+            return frozenset(truth if truth is UNKNOWN else not truth for truth in inner)
         case Logic(operator=operator, operands=operands):
-            every = [outcomes(one, facts) for one in operands]
+            every = [outcomes(term, facts) for term in operands]
             return reduce(_and if operator == "and" else _or, every)
         case Comparison(operators=operators, operands=operands):
             pairs = zip(operators, operands, operands[1:], strict=False)
@@ -78,7 +78,7 @@ def outcomes(node: Node, facts: Facts) -> Outcomes:
             if argument.type is not Type.STRING and _range(argument, facts) is None:
                 return _TRUE if node.name == "missing" else _FALSE
         case Event(kind=EventUse.HAPPENED):
-            return _FALSE if facts.is_quiet(node) else ANY
+            return _FALSE if facts.has_no_event(node) else ANY
         case Fold(kind="any" | "all", operand=over) if over is not None:
             return ANY if True in outcomes(over, facts) else _NEVER_TRUE
     return ANY
@@ -87,14 +87,14 @@ def outcomes(node: Node, facts: Facts) -> Outcomes:
 def _and(left: Outcomes, right: Outcomes) -> Outcomes:
     if _FALSE in (left, right):
         return _FALSE
-    found: set[Truth] = set()
+    possible: set[Truth] = set()
     if True in left and True in right:
-        found.add(True)
+        possible.add(True)
     if False in left or False in right:
-        found.add(False)
+        possible.add(False)
     if UNKNOWN in left or UNKNOWN in right:
-        found.add(UNKNOWN)
-    return frozenset(found)
+        possible.add(UNKNOWN)
+    return frozenset(possible)
 
 
 def _or(left: Outcomes, right: Outcomes) -> Outcomes:
@@ -102,25 +102,25 @@ def _or(left: Outcomes, right: Outcomes) -> Outcomes:
 
 
 def _opposite(of: Outcomes) -> Outcomes:
-    return frozenset(one if one is UNKNOWN else not one for one in of)
+    return frozenset(truth if truth is UNKNOWN else not truth for truth in of)
 
 
 def _pair(operator: str, left: Node, right: Node, facts: Facts) -> Outcomes:
     if isinstance(right, Items):
-        same = reduce(_or, [_pair("==", left, one, facts) for one in right.elements])
+        same = reduce(_or, [_pair("==", left, element, facts) for element in right.elements])
         return same if operator == "in" else _opposite(same)
     if Type.STRING in (left.type, right.type):
-        return _word(operator, left, right, facts)
+        return _text_outcomes(operator, left, right, facts)
     first, second = _range(left, facts), _range(right, facts)
     if first is None or second is None:
         return _UNKNOWN
     return _ordered(operator, first, second)
 
 
-def _word(operator: str, left: Node, right: Node, facts: Facts) -> Outcomes:
+def _text_outcomes(operator: str, left: Node, right: Node, facts: Facts) -> Outcomes:
     if isinstance(left, Reading) and isinstance(right, Constant) and len(left.keys) == 1:
-        known = facts.words.get(str(left.keys[0]))
-        if known is not None and right.value not in known:
+        values = facts.values.get(str(left.keys[0]))
+        if values is not None and right.value not in values:
             return _NEVER_TRUE if operator == "==" else _opposite(_NEVER_TRUE)
     return ANY
 
@@ -129,7 +129,7 @@ def _ordered(operator: str, left: _Range, right: _Range) -> Outcomes:
     if operator in (">", ">="):
         turned = "<" if operator == ">" else "<="
         return _ordered(turned, right, left)
-    found: set[Truth] = {UNKNOWN} if left.may_miss or right.may_miss else set()
+    possible: set[Truth] = {UNKNOWN} if left.may_miss or right.may_miss else set()
     match operator:
         case "<":
             can, cannot = left.least < right.most, left.most >= right.least
@@ -137,7 +137,7 @@ def _ordered(operator: str, left: _Range, right: _Range) -> Outcomes:
             can, cannot = left.least <= right.most, left.most > right.least
         case _:
             can = cannot = True
-    return frozenset(found | ({True} if can else set()) | ({False} if cannot else set()))
+    return frozenset(possible | ({True} if can else set()) | ({False} if cannot else set()))
 
 
 def _range(node: Node, facts: Facts) -> _Range | None:
@@ -146,10 +146,10 @@ def _range(node: Node, facts: Facts) -> _Range | None:
         case Constant(value=value) if not isinstance(value, str):
             return _Range(float(value), float(value), False)
         case Reading(keys=keys) | Window(reading=Reading(keys=keys)):
-            series = [one for one in keys if isinstance(one, tuple)]
-            absent = len(series) == len(keys) and all(one in facts.absent for one in series)
+            series = [key for key in keys if isinstance(key, tuple)]
+            absent = len(series) == len(keys) and all(key in facts.absent for key in series)
             return None if absent else _Range()
-        case Event(kind=kind) if facts.is_quiet(node):
+        case Event(kind=kind) if facts.has_no_event(node):
             return _Range(0.0, 0.0, False) if kind == EventUse.COUNT else None
         case Peers(operand=operand):
             return None if _range(operand, facts) is None else _Range()
@@ -163,8 +163,10 @@ def pruned(node: Node, facts: Facts) -> Node:
     if not isinstance(node, Logic):
         return node
     nothing = _TRUE if node.operator == "and" else _FALSE
-    found = {one: outcomes(one, facts) for one in node.operands}
-    kept = tuple(pruned(one, facts) for one in node.operands if found[one] != nothing)
+    possible = {operand: outcomes(operand, facts) for operand in node.operands}
+    kept = tuple(
+        pruned(operand, facts) for operand in node.operands if possible[operand] != nothing
+    )
     if not kept:
         return node
     return kept[0] if len(kept) == 1 else replace(node, operands=kept)

@@ -31,29 +31,31 @@ class Past:
         "_last_at",
         "_open",
         "_regular",
+        "_reported",
+        "_reported_at",
         "_same",
         "_step",
-        "_told",
-        "_told_at",
         "_until",
     )
 
     def __init__(self, windows: Iterable[WindowNeed]) -> None:
         lengths: dict[str, int] = {}
-        for one in windows:
-            for part in one.parts:
-                lengths[part] = max(lengths.get(part, 0), steps_of(one.seconds))
-        self._closed = {part: array("d", [_empty(part)]) * size for part, size in lengths.items()}
-        self._open = {part: _empty(part) for part in lengths}
+        for need in windows:
+            for component in need.components:
+                lengths[component] = max(lengths.get(component, 0), steps_of(need.seconds))
+        self._closed = {
+            component: array("d", [_empty(component)]) * size for component, size in lengths.items()
+        }
+        self._open = {component: _empty(component) for component in lengths}
         self._folded: dict[tuple[str, int], float] = {}
         self._step: int | None = None
         self._until = -math.inf
         """When the open step is over."""
         self._before = math.nan
         self._last_at = math.nan
-        self._told: dict[WindowNeed, float | None] = {}
+        self._reported: dict[WindowNeed, float | None] = {}
         """The windows as they were looked at last."""
-        self._told_at = math.nan
+        self._reported_at = math.nan
         self._regular = self._same = False
         """Whether since then there were samples in time and no step was closed; and all alike."""
 
@@ -61,7 +63,7 @@ class Past:
         """A sample."""
         if at >= self._until:
             self._roll(at)
-        self._told_at = math.nan
+        self._reported_at = math.nan
         self._regular = self._regular and at - self._last_at <= _IN_TIME * interval_s
         self._same = self._same and value == self._before
         now = self._open
@@ -96,19 +98,19 @@ class Past:
         self, at: float, windows: Iterable[WindowNeed], interval_s: float
     ) -> list[WindowNeed]:
         """Those of its windows whose value is another than when this was asked for the last time."""
-        found: list[WindowNeed] = []
+        differing: list[WindowNeed] = []
         still = self._regular and self._last_at == at
-        for one in windows:
-            before = self._told.get(one)
-            if before is not None and still and self._stays(one.kind, before):
+        for need in windows:
+            before = self._reported.get(need)
+            if before is not None and still and self._stays(need.kind, before):
                 continue
-            value = self.window(at, one, interval_s)
+            value = self.window(at, need, interval_s)
             if value != before:
-                self._told[one] = value
-                found.append(one)
-        self._told_at = at
+                self._reported[need] = value
+                differing.append(need)
+        self._reported_at = at
         self._regular = self._same = True
-        return found
+        return differing
 
     def _stays(self, kind: str, value: float) -> bool:
         """Whether a known window is as before after further samples of the open step."""
@@ -122,8 +124,8 @@ class Past:
 
     def window(self, at: float, need: WindowNeed, interval_s: float) -> float | None:
         """The value of a window that it was made for; None with too few samples."""
-        if at == self._told_at and need in self._told:
-            return self._told[need]
+        if at == self._reported_at and need in self._reported:
+            return self._reported[need]
         if need.kind == WindowKind.AGE:
             return self.age(at)
         if at >= self._until:
@@ -150,7 +152,7 @@ class Past:
             case WindowKind.RATE:
                 span = self._total("span", steps)
                 return self._total("rise", steps) / span if span > 0 else None
-            case WindowKind.CHANGED if "rise" in need.parts:
+            case WindowKind.CHANGED if "rise" in need.components:
                 return float(self._total("rise", steps) > 0)
             case WindowKind.CHANGED:
                 return float(self._total("least", steps) != self._total("most", steps))
@@ -174,31 +176,31 @@ class Past:
         pairs = zip(self._latest("sum", steps), self._latest("count", steps), strict=True)
         return [total / count for total, count in pairs if count]
 
-    def _total(self, part: str, steps: int) -> float:
+    def _total(self, component: str, steps: int) -> float:
         """A part over the open step and so many closed ones."""
-        fold = _FOLD.get(part)
-        key = part, steps
+        fold = _FOLD.get(component)
+        key = component, steps
         closed = self._folded.get(key)
         if closed is None:
-            closed = self._folded[key] = (fold or math.fsum)(self._latest(part, steps))
-        now = self._open[part]
+            closed = self._folded[key] = (fold or math.fsum)(self._latest(component, steps))
+        now = self._open[component]
         return closed + now if fold is None else fold((closed, now))
 
-    def _latest(self, part: str, steps: int) -> "array[float]":
+    def _latest(self, component: str, steps: int) -> "array[float]":
         """A part of so many closed steps, oldest first."""
-        ring, step = self._closed[part], self._step or 0
-        begin, end = (step - steps) % len(ring), step % len(ring)
-        return ring[begin:end] if begin < end else ring[begin:] + ring[:end]
+        ring, step = self._closed[component], self._step or 0
+        start, end = (step - steps) % len(ring), step % len(ring)
+        return ring[start:end] if start < end else ring[start:] + ring[:end]
 
     def _roll(self, at: float) -> None:
         """Close the steps that are over."""
         step = math.floor(at / STEP_S)
         if self._step is not None and step > self._step:
-            for part, ring in self._closed.items():
-                ring[self._step % len(ring)] = self._open[part]
+            for component, ring in self._closed.items():
+                ring[self._step % len(ring)] = self._open[component]
                 for skipped in range(max(self._step + 1, step - len(ring)), step):
-                    ring[skipped % len(ring)] = _empty(part)
-                self._open[part] = _empty(part)
+                    ring[skipped % len(ring)] = _empty(component)
+                self._open[component] = _empty(component)
             self._folded.clear()
             self._regular = self._same = False
         self._step = step if self._step is None else max(step, self._step)
@@ -210,11 +212,11 @@ def quantile(values: list[float], share: float) -> float | None:
     if not values:
         return None
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
+    position = share * (len(ordered) - 1)
+    low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def _empty(part: str) -> float:
-    return _EMPTY.get(part, 0.0)
+def _empty(component: str) -> float:
+    return _EMPTY.get(component, 0.0)

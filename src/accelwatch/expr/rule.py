@@ -66,7 +66,7 @@ def compile_rule(
     text: str, names: NameTable | None = None, functions: Mapping[str, Function] = FUNCTIONS
 ) -> RuleExpression:
     """A condition of a rule; raises ExpressionError with a caret and, if it can, a suggestion."""
-    return _compiled(text, _checker(text, names, functions).whole_condition())
+    return _compiled(text, _checker(text, names, functions).root_condition())
 
 
 def compile_rule_value(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
-from accelwatch.expr.heard import Heard
+from accelwatch.expr.event_history import EventHistory
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.past import Past
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value, number
@@ -27,16 +27,16 @@ Absence = Callable[[str, Key], str]
 """Why a device has no current value of something."""
 
 
-class Keeper:
+class RuleHistory:
     """What a set of rules needs of the past of some devices; bounded by its windows."""
 
     def __init__(self, needs: Needs, interval_s: float) -> None:
         """`interval_s` is how often samples are taken."""
         self.interval_s = interval_s
-        self.heard = Heard(needs.events)
+        self.events = EventHistory(needs.events)
         self._windows: dict[Series, list[WindowNeed]] = {}
-        for one in needs.windows:
-            self._windows.setdefault(one.series, []).append(one)
+        for need in needs.windows:
+            self._windows.setdefault(need.series, []).append(need)
         items = self._windows.items()
         self._of = {
             whose: [(series, some) for series, some in items if of_host(series) is whose]
@@ -64,11 +64,11 @@ class Keeper:
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on, or none."""
-        self.heard.forget(device)
-        for key in [one for one in self._pasts if one[0] == device]:
+        self.events.forget(device)
+        for key in [entry for entry in self._pasts if entry[0] == device]:
             del self._pasts[key]
 
-    def take_over(self, before: "Keeper") -> None:
+    def adopt(self, before: "RuleHistory") -> None:
         """Go on with what another has kept of series of which the same windows are needed."""
         same = {
             series
@@ -76,7 +76,7 @@ class Keeper:
             if set(windows) == set(before._windows.get(series, ()))
         }
         if self.interval_s == before.interval_s:
-            self._pasts.update({key: one for key, one in before._pasts.items() if key[1] in same})
+            self._pasts.update({key: past for key, past in before._pasts.items() if key[1] in same})
 
     def past(self, device: str, series: Series) -> Past | None:
         """What was kept of a series; None where there never was a value."""
@@ -96,7 +96,7 @@ class Scene:
 
     def __init__(
         self,
-        keeper: Keeper,
+        history: RuleHistory,
         lookups: Mapping[str, Lookup],
         *,
         at: float,
@@ -109,19 +109,19 @@ class Scene:
 
         Where nobody has `listened` before now, an event that was not heard may have been all the same.
         """
-        self.keeper = keeper
+        self.history = history
         self.lookups = lookups
         self.at = at
         self.now = now
         self.firing = firing
         self.listened = listened
         self.absence = absence
-        self.members = tuple(Device(self, one) for one in lookups if one != HOST)
+        self.members = tuple(Device(self, device) for device in lookups if device != HOST)
         self._windows: dict[tuple[object, ...], float | None] = {}
         self._groups: dict[tuple[object, ...], Group] = {}
         self._group_of: dict[tuple[str, str], Group | None] = {}
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nobody will ask any more: with its devices it is a circle, which would wait to be collected
         and keep all that was read at its moment."""
         self.members = ()
@@ -135,24 +135,24 @@ class Scene:
         key = device, kind, series, seconds, quantile
         if key not in self._windows:
             need = WindowNeed(kind, series, seconds, quantile)
-            past = self.keeper.past(device, series)
-            found = None if past is None else past.window(self.at, need, self.keeper.interval_s)
-            self._windows[key] = found
+            past = self.history.past(device, series)
+            value = None if past is None else past.window(self.at, need, self.history.interval_s)
+            self._windows[key] = value
         return self._windows[key]
 
     def group(self, of: "Device", by: str) -> Group | None:
         """The devices of the node, or those of them of the same model; the node itself is none."""
         key = of.id, by
         if key not in self._group_of:
-            self._group_of[key] = self._found_group(of, by)
+            self._group_of[key] = self._build_group(of, by)
         return self._group_of[key]
 
-    def _found_group(self, of: "Device", by: str) -> Group | None:
+    def _build_group(self, of: "Device", by: str) -> Group | None:
         if by not in ("node", "model") or (by == "model" and of.id == HOST):
             return None
         key = (by,) if by == "node" else (by, *of.kind)
         if key not in self._groups:
-            same = [one for one in self.members if by == "node" or one.kind == of.kind]
+            same = [member for member in self.members if by == "node" or member.kind == of.kind]
             self._groups[key] = Group(tuple(same), -1)
         group = self._groups[key]
         if of.id == HOST:
@@ -206,25 +206,25 @@ class Device:
         of_job: bool = False,  # noqa: ARG002 - as above
     ) -> float | None:
         """Share of the samples of a window that there are; None where there never was one."""
-        keeper = self._scene.keeper
-        past = keeper.past(self._device, key)
-        return None if past is None else past.coverage(self._scene.at, seconds, keeper.interval_s)
+        history = self._scene.history
+        past = history.past(self._device, key)
+        return None if past is None else past.coverage(self._scene.at, seconds, history.interval_s)
 
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was heard last."""
-        last = self._scene.keeper.heard.last(self._device, pattern)
+        last = self._scene.history.events.last(self._device, pattern)
         return None if last == -math.inf and not self._scene.listened else last
 
     def latest(self, pattern: EventPattern) -> ErrorEvent | None:
         """The event that was heard last."""
-        return self._scene.keeper.heard.latest(self._device, pattern)
+        return self._scene.history.events.latest(self._device, pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
         """How many were heard lately."""
         if not self._scene.listened:
             return None
-        heard = self._scene.keeper.heard
-        return heard.occurrences(self._device, pattern, self.now - seconds)
+        events = self._scene.history.events
+        return events.occurrences(self._device, pattern, self.now - seconds)
 
     def group(self, by: str) -> Group | None:
         """The devices of the node, or those of them of the same model."""
@@ -237,8 +237,8 @@ class Device:
 
     def firing(self, rule: str) -> bool | None:
         """Whether another rule is firing."""
-        ask = self._scene.firing
-        return None if ask is None else ask(rule, self._device)
+        is_firing = self._scene.firing
+        return None if is_firing is None else is_firing(rule, self._device)
 
     @property
     def kind(self) -> tuple[Value | Missing, Value | Missing]:

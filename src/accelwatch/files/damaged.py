@@ -28,6 +28,6 @@ def damaged_files(folder: Path | None) -> tuple[Path, ...]:
     if folder is None:
         return ()
     with contextlib.suppress(OSError):
-        found = (*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"*/*{SUFFIX}*"))
-        return tuple(sorted(path for path in found if _SET_ASIDE.fullmatch(path.name)))
+        candidates = (*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"*/*{SUFFIX}*"))
+        return tuple(sorted(path for path in candidates if _SET_ASIDE.fullmatch(path.name)))
     return ()

@@ -28,12 +28,14 @@ def changed_by_others(path: Path, owners: frozenset[int]) -> str:
     """
     real = path.resolve(strict=True)
     trusted = owners | _unmapped_uids()
-    for place in _leading_to(path.absolute(), real):
-        found = place.stat()
-        if found.st_uid not in (owners if place == real else trusted):
-            return f"{shown(place)}: belongs to uid {found.st_uid}; give it to root"
-        if found.st_mode & GROUP_OR_OTHERS and not (_is_sticky(found) and place != real):
-            return f"{shown(place)}: its group or others may write to it; chmod go-w it"
+    for component in _leading_to(path.absolute(), real):
+        file_status = component.stat()
+        if file_status.st_uid not in (owners if component == real else trusted):
+            return f"{shown(component)}: belongs to uid {file_status.st_uid}; give it to root"
+        if file_status.st_mode & GROUP_OR_OTHERS and not (
+            _is_sticky(file_status) and component != real
+        ):
+            return f"{shown(component)}: its group or others may write to it; chmod go-w it"
     return ""
 
 
@@ -46,11 +48,15 @@ def written_by_everybody(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):
         return ""
     real = Path(os.path.realpath(path))
-    for place in _leading_to(path.absolute(), real):
-        found = status if place == real else place.stat()
-        if found.st_mode & stat.S_IWOTH and not _is_sticky(found) and not _is_read_only(place):
+    for component in _leading_to(path.absolute(), real):
+        file_status = status if component == real else component.stat()
+        if (
+            file_status.st_mode & stat.S_IWOTH
+            and not _is_sticky(file_status)
+            and not _is_read_only(component)
+        ):
             return (
-                f"everybody may write to {shown(place)}; chmod o-w {shown(place)}, "
+                f"everybody may write to {shown(component)}; chmod o-w {shown(component)}, "
                 "or in a container mount the volume readOnly"
             )
     return ""
@@ -122,10 +128,10 @@ def _unmapped_uids() -> frozenset[int]:
         return frozenset()
 
 
-def _is_sticky(found: os.stat_result) -> bool:
+def _is_sticky(file_status: os.stat_result) -> bool:
     """Whether it is a folder in which nobody replaces what belongs to others."""
-    return stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
+    return stat.S_ISDIR(file_status.st_mode) and bool(file_status.st_mode & stat.S_ISVTX)
 
 
-def _is_read_only(place: Path) -> bool:
-    return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+def _is_read_only(path: Path) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)

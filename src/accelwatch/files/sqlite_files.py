@@ -36,7 +36,7 @@ def translated(
         raise kind(f"{doing}: {error}") from error
 
 
-def keep_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Let nobody else read a database that is there or about to be: names and serials of a fleet.
 
     SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
@@ -49,9 +49,9 @@ def keep_private(path: Path) -> None:
     for companion in COMPANIONS:
         file = Path(f"{path}{companion}")
         with contextlib.suppress(OSError):
-            found = file.lstat()
-            if stat.S_ISREG(found.st_mode):
-                file.chmod(stat.S_IMODE(found.st_mode) & _MODE)
+            file_status = file.lstat()
+            if stat.S_ISREG(file_status.st_mode):
+                file.chmod(stat.S_IMODE(file_status.st_mode) & _MODE)
 
 
 def check_no_links(path: Path) -> None:

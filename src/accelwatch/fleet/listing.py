@@ -43,21 +43,21 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of devices that have gone: they were not listed although nobody had given them back."""
 
     def after(
-        self, known: "Listing | None", unlisted: Iterable[Device], were_missing: Iterable[str]
+        self, previous: "Listing | None", unlisted: Iterable[Device], were_missing: Iterable[str]
     ) -> "Listing":
         """The same with what is known from before, and with the devices that are not listed now.
 
         Who has listed all devices goes on to do so.
         """
-        if known is not None and known.is_settled and known.vendor == self.vendor:
-            return known
-        before = known.holders if known is not None else {}
+        if previous is not None and previous.is_settled and previous.vendor == self.vendor:
+            return previous
+        before = previous.holders if previous is not None else {}
         stayed = _all(before) & _all(self.holders)
-        gone = set(were_missing if known is None else known.missing)
+        gone = set(were_missing if previous is None else previous.missing)
         missing = [
             device.id
             for device in unlisted
-            if device.id in gone or _is_still_held(_holders_of(device, before), stayed)
+            if device.id in gone or _is_still_claimed(_holders_of(device, before), stayed)
         ]
         return msgspec.structs.replace(self, missing=tuple(sorted(missing)))
 
@@ -85,7 +85,7 @@ def _holders_of(device: Device, holders: Mapping[str, tuple[Holder, ...]]) -> tu
     return holders.get(normal_uuid(device.uuid), ())
 
 
-def _is_still_held(holders: Iterable[Holder], stayed: set[Holder]) -> bool:
+def _is_still_claimed(holders: Iterable[Holder], stayed: set[Holder]) -> bool:
     """Whether a claim or pod of a device is there yet for other devices, as it was before.
 
     A pod that was made anew under its name has other claims, so the name alone says nothing.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.schema.device import UP, Device, DeviceState, normal_pci_bus_id, normal_uuid
-from accelwatch.schema.health import Health, Judgement
+from accelwatch.schema.health import Health, HealthEvaluation
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import Owner
@@ -51,7 +51,7 @@ class Same(NamedTuple):
 
     device: Device
     """As the first source describes it, with the facts that only others know."""
-    parts: tuple[tuple[int, int], ...]
+    positions: tuple[tuple[int, int], ...]
     """Where it is told of: number of the source, and place in it; the first source first."""
 
 
@@ -80,24 +80,26 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
         """What this source calls a device, to what it is called here."""
         met: dict[str, int] = {}
         # Whole devices first: their partitions may stand before them.
-        for place in sorted(range(len(devices)), key=lambda at: devices[at].parent_id is not None):
-            device = _under(devices[place], ids)
+        for position in sorted(
+            range(len(devices)), key=lambda at: devices[at].parent_id is not None
+        ):
+            device = _under(devices[position], ids)
             at = next((by_name[name] for name in _names(device) if name in by_name), None)
             # One source never tells of a device twice: two boards behind one address stay two.
-            if at is None or same[at].parts[-1][0] == number:
+            if at is None or same[at].positions[-1][0] == number:
                 at = len(same)
-                same.append(Same(device, ((number, place),)))
+                same.append(Same(device, ((number, position),)))
             else:
                 before = same[at]
                 facts = with_facts(before.device, device)
-                same[at] = Same(facts, (*before.parts, (number, place)))
-            ids[devices[place].id] = same[at].device.id
+                same[at] = Same(facts, (*before.positions, (number, position)))
+            ids[devices[position].id] = same[at].device.id
             for name in _names(device):
                 met.setdefault(name, at)
         # Only from here on can its names be met, so that no device joins another of the same source; a
         # name keeps meaning whom it meant first.
         by_name = {**met, **by_name}
-    return sorted(same, key=lambda entry: entry.parts[0])
+    return sorted(same, key=lambda entry: entry.positions[0])
 
 
 def _under(device: Device, ids: dict[str, str]) -> Device:
@@ -133,7 +135,7 @@ def speaking(states: Sequence[str]) -> list[int]:
     return [at for at, state in enumerate(states) if state in UP]
 
 
-class Judged(NamedTuple):
+class HealthReport(NamedTuple):
     """What one speaking part says of a device."""
 
     state: str
@@ -141,21 +143,21 @@ class Judged(NamedTuple):
     reasons: Sequence[str]
 
 
-def health_of(parts: Sequence[Judged]) -> Judgement:
+def health_of(reports: Sequence[HealthReport]) -> HealthEvaluation:
     """The worst that speaking parts tell, and all that they say to be wrong.
 
     Exporters see different things wrong and none sees all: what one calls degraded, or fine, hides no
     failure that another sees. A later one that reads the device badly is degraded itself, which is
     nothing about the device.
     """
-    judging = [
-        part
-        for at, part in enumerate(parts)
-        if not (at and part.state == DeviceState.DEGRADED and part.health == Health.DEGRADED)
+    counted = [
+        report
+        for at, report in enumerate(reports)
+        if not (at and report.state == DeviceState.DEGRADED and report.health == Health.DEGRADED)
     ]
-    worst = max((part.health for part in judging), key=lambda health: _BADNESS.get(health, 0))
-    reasons = dict.fromkeys(reason for part in judging for reason in part.reasons)
-    return Judgement(Health(worst), tuple(reasons))
+    worst = max((report.health for report in counted), key=lambda health: _BADNESS.get(health, 0))
+    reasons = dict.fromkeys(reason for report in counted for reason in report.reasons)
+    return HealthEvaluation(Health(worst), tuple(reasons))
 
 
 def united(owners: Iterable[Sequence[Owner]]) -> tuple[Owner, ...]:
@@ -168,17 +170,17 @@ def may_fill(series: Series, keys: Collection[str]) -> bool:
     return series[0] not in keys or series[0] in _INDEPENDENT
 
 
-def reading_of(device_id: str, parts: Sequence[tuple[str, Reading]]) -> Reading:
+def reading_of(device_id: str, readings: Sequence[tuple[str, Reading]]) -> Reading:
     """One reading of speaking parts, each with the name of its exporter.
 
     Absences are those of the first, for what no part has; `sources` says of every key that the first
     does not have where it is from.
     """
-    first = parts[0][1]
+    first = readings[0][1]
     values = dict(first.values)
     keys = {series[0] for series in values}
     processes, links, sources = first.processes, first.links, dict(first.sources)
-    for name, other in parts[1:]:
+    for name, other in readings[1:]:
         added: dict[Series, Number] = {
             series: value
             for series, value in other.values.items()
@@ -208,5 +210,5 @@ def reading_of(device_id: str, parts: Sequence[tuple[str, Reading]]) -> Reading:
         processes=processes,
         links=links,
         sources=sources,
-        notes=tuple(dict.fromkeys(note for _, reading in parts for note in reading.notes)),
+        notes=tuple(dict.fromkeys(note for _, reading in readings for note in reading.notes)),
     )

@@ -50,5 +50,5 @@ def fleet_names(labels: Iterable[str]) -> NameTable:
     more = (*sorted(labels), *OWNER_NAMES, "node", "node_state")
     extra = {name: Type.STRING for name in more if name not in table.rows}
     identity = {**extra, **table.identity}
-    words = {**table.words, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
-    return msgspec.structs.replace(table, identity=identity, words=words)
+    values = {**table.values, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
+    return msgspec.structs.replace(table, identity=identity, values=values)

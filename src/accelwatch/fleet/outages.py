@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.fleet.names import SPEAKING, NodeState
-from accelwatch.schema.moments import timestamp, unix_seconds
+from accelwatch.schema.timestamps import timestamp, unix_seconds
 
 LEAST_NODES = 3
 """Fewer are shown one by one."""
@@ -28,8 +28,8 @@ _MOST_CAUSES = 3
 _MOST_OUTAGES = 8
 _DAY_S = 86_400.0
 _CONNECT = "cannot connect: "
-_WHOLE = "look at the hub's network or the agents' roll-out first"
-_PART = "look at what they share first: rack, switch, power, the agents' roll-out"
+_ALL_OUT = "look at the hub's network or the agents' roll-out first"
+_SOME_OUT = "look at what they share first: rack, switch, power, the agents' roll-out"
 _NEVER = "start their agents, or take them out of the targets"
 
 
@@ -74,17 +74,17 @@ def outages(nodes: Iterable[NodeHealth], total: int, now: float) -> list[NodesOu
     silent = [node for node in nodes if _is_out(node)]
     if len(silent) < LEAST_NODES:
         return []
-    found = [
-        NodesOut(outage_of(part, total, now), tuple(node.node for node in part))
-        for part in _together(silent)
-        if len(part) >= LEAST_NODES
+    result = [
+        NodesOut(outage_of(group, total, now), tuple(node.node for node in group))
+        for group in _together(silent)
+        if len(group) >= LEAST_NODES
     ]
-    return sorted(found, key=lambda one: -one.outage.nodes)
+    return sorted(result, key=lambda entry: -entry.outage.nodes)
 
 
 def largest_outages(nodes: Iterable[NodeHealth], total: int, now: float) -> tuple[Outage, ...]:
     """The same without the names, and no more than a document has room for."""
-    return tuple(one.outage for one in outages(nodes, total, now)[:_MOST_OUTAGES])
+    return tuple(entry.outage for entry in outages(nodes, total, now)[:_MOST_OUTAGES])
 
 
 def _is_out(node: NodeHealth) -> bool:
@@ -97,9 +97,9 @@ def _together(silent: Sequence[NodeHealth]) -> Iterator[list[NodeHealth]]:
     if never:
         yield never
     answered = ((node.age_s, node) for node in silent if node.age_s is not None)
-    longest_first = sorted(answered, key=lambda one: -one[0])
-    for part in _runs(longest_first, _APART_S):
-        yield [node for _, node in part]
+    longest_first = sorted(answered, key=lambda entry: -entry[0])
+    for group in _runs(longest_first, _APART_S):
+        yield [node for _, node in group]
 
 
 def _runs(answered: Sequence[_Answered], apart_s: float) -> Iterator[list[_Answered]]:
@@ -118,26 +118,26 @@ def _runs(answered: Sequence[_Answered], apart_s: float) -> Iterator[list[_Answe
 
 
 def _cut(answered: Sequence[_Answered], apart_s: float, span_s: float) -> Iterator[list[_Answered]]:
-    part: list[_Answered] = []
+    group: list[_Answered] = []
     for age_s, node in answered:
-        if part and (part[-1][0] - age_s > apart_s or part[0][0] - age_s > span_s):
-            yield part
-            part = []
-        part.append((age_s, node))
-    if part:
-        yield part
+        if group and (group[-1][0] - age_s > apart_s or group[0][0] - age_s > span_s):
+            yield group
+            group = []
+        group.append((age_s, node))
+    if group:
+        yield group
 
 
-def outage_of(part: Sequence[NodeHealth], total: int, now: float) -> Outage:
+def outage_of(group: Sequence[NodeHealth], total: int, now: float) -> Outage:
     """The outage of these nodes out of `total`."""
-    ages = [node.age_s for node in part if node.age_s is not None]
-    causes = Counter(_cause(node.why) for node in part if node.why)
+    ages = [node.age_s for node in group if node.age_s is not None]
+    causes = Counter(_cause(node.why) for node in group if node.why)
     return Outage(
-        nodes=len(part),
+        nodes=len(group),
         nodes_total=total,
         since=timestamp(now - max(ages)) if ages else None,
         causes=dict(causes.most_common(_MOST_CAUSES)),
-        what_to_do=_what_to_do(len(part), total, answered=bool(ages)),
+        what_to_do=_what_to_do(len(group), total, answered=bool(ages)),
     )
 
 
@@ -151,8 +151,8 @@ def _cause(why: str) -> str:
 
 def _what_to_do(nodes: int, total: int, *, answered: bool) -> str:
     if 2 * nodes >= total:
-        return _WHOLE
-    return _PART if answered else _NEVER
+        return _ALL_OUT
+    return _SOME_OUT if answered else _NEVER
 
 
 def outage_text(outage: Outage, now: float) -> str:
@@ -179,13 +179,13 @@ def _why(outage: Outage) -> str:
     causes = list(outage.causes.items())
     if len(causes) == 1 and causes[0][1] == outage.nodes:
         return f": {causes[0][0]}"
-    parts = [f"{count} of them {cause}" for cause, count in causes[:1]]
-    parts += [f"{count} {cause}" for cause, count in causes[1:]]
-    return "".join(f", {part}" for part in parts)
+    clauses = [f"{count} of them {cause}" for cause, count in causes[:1]]
+    clauses += [f"{count} {cause}" for cause, count in causes[1:]]
+    return "".join(f", {clause}" for clause in clauses)
 
 
-def _clock(moment: str, now: float) -> str:
+def _clock(time_text: str, now: float) -> str:
     """As a clock on the wall here shows it, with the date where that is another day's."""
-    seconds = unix_seconds(moment)
+    seconds = unix_seconds(time_text)
     form = "%H:%M:%S" if abs(now - seconds) < _DAY_S else "%Y-%m-%d %H:%M"
     return datetime.fromtimestamp(seconds).astimezone().strftime(form)

@@ -92,9 +92,11 @@ def targets_of(
     A text is `host`, `host:port` or a URL (`https://host:port/base`). `scheme` is what is configured; a
     target may ask for https where http is configured, never the other way round.
     """
-    given = checked_labels(labels or {})
+    checked = checked_labels(labels or {})
     return [
-        _target(host, given, scheme, credentials) for text in texts for host in expand(_bare(text))
+        _target(host, checked, scheme, credentials)
+        for text in texts
+        for host in expand(_bare(text))
     ]
 
 
@@ -138,12 +140,12 @@ def _target(
     rest = text
     if "://" in text:
         try:
-            parts = urlsplit(text)
+            url = urlsplit(text)
         except ValueError as error:
             raise UsageError(f"target {text[:100]!r}: no URL: {error}") from error
-        if parts.query or parts.fragment:
+        if url.query or url.fragment:
             raise UsageError(f"target {text[:100]!r}: a URL has no query or fragment here")
-        scheme, rest, base = parts.scheme, parts.netloc, parts.path.rstrip("/")
+        scheme, rest, base = url.scheme, url.netloc, url.path.rstrip("/")
     if scheme not in ("http", "https"):
         raise UsageError(f"target {text[:100]!r}: the scheme is http or https")
     if configured == "https" and scheme == "http":

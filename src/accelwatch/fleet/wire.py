@@ -8,10 +8,10 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.version import __version__
-from accelwatch.fleet.odd.documents import OddMark
+from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.outages import Outage, outage_text
-from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.reading import Number
+from accelwatch.schema.timestamps import unix_seconds
 
 SCHEMA = "accelwatch-fleet/2"
 """Of documents, in which every moment is RFC 3339."""
@@ -76,17 +76,17 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     def outage_lines(self) -> tuple[str, ...]:
         """Each outage in a sentence, with what to look at."""
         now = unix_seconds(self.time)
-        return tuple(f"{outage_text(one, now)}; {one.what_to_do}" for one in self.outages)
+        return tuple(f"{outage_text(outage, now)}; {outage.what_to_do}" for outage in self.outages)
 
     @property
     def troubles(self) -> tuple[str, ...]:
         """Why targets or values may be lacking: outages, the hub's problems, and those of its store."""
-        known, store = (*self.outage_lines, *self.problems), self.store
+        texts, store = (*self.outage_lines, *self.problems), self.store
         if store is None:
-            return known
-        place = f"store {store.address}" if store.address else "the store"
-        faults = (f"{place}: {store.fault}",) if store.fault else ()
-        return (*known, *faults, *(f"{place} warns: {text}" for text in store.warnings))
+            return texts
+        source = f"store {store.address}" if store.address else "the store"
+        faults = (f"{source}: {store.fault}",) if store.fault else ()
+        return (*texts, *faults, *(f"{source} warns: {text}" for text in store.warnings))
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
@@ -123,7 +123,7 @@ class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     """What the values of a device's tick are, in order."""
 
 
-class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
+class DeviceSlot(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     """Which device number `slot` is and who has it from now on; sent again when either changes."""
 
     slot: int
@@ -169,7 +169,7 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     devices_missing: int
     why: str = ""
     """Of one that is not heard why it could not be read, of one that is what of it cannot be."""
-    odd: tuple[OddMark, ...] = ()
+    odd: tuple[Deviation, ...] = ()
     """In what it differs from the many alike."""
 
 
@@ -219,5 +219,5 @@ class IncidentNow(msgspec.Struct, frozen=True, kw_only=True, tag="incident"):
     members_total: int
 
 
-FleetMessage = FleetHello | DevicePlace | FleetEvent | RulesNow | IncidentNow | FleetTick
+FleetMessage = FleetHello | DeviceSlot | FleetEvent | RulesNow | IncidentNow | FleetTick
 """What a stream consists of: the hello, then places, events and incidents as they come, then a tick."""

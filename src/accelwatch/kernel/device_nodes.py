@@ -46,12 +46,12 @@ def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: st
         return ""
     here = list((root / "dev").glob(pattern))
     ours = [node for node in here if os.access(node, os.R_OK)]
-    held = [bus for bus in others if _driver(root, bus) == driver]
-    whole = [bus for bus in held if not is_virtual_function(root, bus)]
-    if len(ours) >= len(whole):
+    bound = [bus for bus in others if _driver(root, bus) == driver]
+    physical = [bus for bus in bound if not is_virtual_function(root, bus)]
+    if len(ours) >= len(physical):
         return ""
     are = "are here" if ours == here else "are here and may be opened"
-    return f"only {len(ours)} of {len(whole)} device nodes {are}"
+    return f"only {len(ours)} of {len(physical)} device nodes {are}"
 
 
 def _driver(root: Path, pci_bus_id: str) -> str | None:
@@ -77,7 +77,7 @@ def _nodes(root: Path, pci_bus_id: str) -> list[str]:
         if kind.is_symlink() or not kind.is_dir():
             continue
         for folder in sysfs.list_dir(kind):
-            told = sysfs.read_text(folder / "uevent")
-            lines = told.splitlines()[:_MAX_UEVENT_LINES] if isinstance(told, str) else []
+            uevent = sysfs.read_text(folder / "uevent")
+            lines = uevent.splitlines()[:_MAX_UEVENT_LINES] if isinstance(uevent, str) else []
             names += [line[8:] for line in lines if line.startswith("DEVNAME=")]
     return [name for name in names if name and ".." not in name]

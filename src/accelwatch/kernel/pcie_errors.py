@@ -16,7 +16,7 @@ _TOTALS = (
 )
 
 
-def put_errors(out: Collected, text_of: Callable[[str], str | Absence]) -> None:
+def collect_errors(out: Collected, text_of: Callable[[str], str | Absence]) -> None:
     """The totals by severity; `text_of` reads a file of the function. What is not told is left out."""
     for file, total, severity in _TOTALS:
         text = text_of(file)

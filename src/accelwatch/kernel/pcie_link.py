@@ -61,12 +61,12 @@ def link_of(speed: str | Absence, width: int | Absence) -> tuple[int | Absence, 
     return generation, lanes
 
 
-def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
+def collect_link(out: Collected, root: Path, pci_bus_id: str) -> None:
     """Generation and lanes of a device, now and at most; each may be absent with its reason."""
-    put_link_of(out, sysfs.pci_device_dir(root, pci_bus_id))
+    collect_link_of(out, sysfs.pci_device_dir(root, pci_bus_id))
 
 
-def put_link_of(out: Collected, folder: Path) -> None:
+def collect_link_of(out: Collected, folder: Path) -> None:
     """The same of the PCI function whose folder this is."""
     for state in STATES:
         generation, lanes = link_of(
@@ -82,7 +82,7 @@ def with_link(root: Path, reading: Reading, pci_bus_id: str | None) -> Reading:
     if pci_bus_id is None:
         return reading
     out = Collected(reading.device_id)
-    put_link(out, root, pci_bus_id)
+    collect_link(out, root, pci_bus_id)
     return msgspec.structs.replace(
         reading,
         values={**reading.values, **out.values},

@@ -46,12 +46,12 @@ _boot_times: dict[Path, tuple[float, float]] = {}
 def boot_time(root: Path) -> float:
     """Unix seconds of the boot; 0.0 where it cannot be read. Kept for a minute: /proc/stat is slow."""
     now = time.monotonic()
-    known = _boot_times.get(root)
-    if known is None or not known[1] or now - known[0] > _BOOT_TIME_S:
+    cached = _boot_times.get(root)
+    if cached is None or not cached[1] or now - cached[0] > _BOOT_TIME_S:
         if len(_boot_times) > _MAX_ROOTS:
             _boot_times.clear()
-        known = _boot_times[root] = (now, _read_boot_time(root))
-    return known[1]
+        cached = _boot_times[root] = (now, _read_boot_time(root))
+    return cached[1]
 
 
 def _read_boot_time(root: Path) -> float:
@@ -136,7 +136,9 @@ def argv(root: Path, pid: int) -> tuple[str, ...] | None:
     content = _read(root / "proc" / str(pid) / "cmdline")
     if not content:
         return None
-    return tuple(part.decode("utf-8", "replace") for part in content.rstrip(b"\0").split(b"\0"))
+    return tuple(
+        argument.decode("utf-8", "replace") for argument in content.rstrip(b"\0").split(b"\0")
+    )
 
 
 def user_name(uid: int) -> str:

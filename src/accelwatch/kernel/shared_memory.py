@@ -7,15 +7,15 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 
-def put_shared_memory(root: Path, collected: Collected) -> None:
+def collect_shared_memory(root: Path, collected: Collected) -> None:
     """The pool shared with the host in bytes: its total, and total less what is available."""
     content = sysfs.read_text(root / "proc/meminfo")
     rows: dict[str, int] = {}
     for line in "" if isinstance(content, Absence) else content.splitlines():
         name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdecimal():
-            rows[name] = int(words[0]) * 1024
+        fields = rest.split()
+        if fields and fields[0].isdecimal():
+            rows[name] = int(fields[0]) * 1024
     total, available = rows.get("MemTotal"), rows.get("MemAvailable")
     if total is None or available is None:
         collected.miss("memory_size_bytes", Absence.UNSUPPORTED)

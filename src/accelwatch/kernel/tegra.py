@@ -20,7 +20,7 @@ def soc(root: Path) -> str | None:
     text = sysfs.read_text(root / "proc/device-tree/compatible")
     if isinstance(text, Absence):
         return None
-    named = (_SOC.fullmatch(word) for word in text.split("\0"))
+    named = (_SOC.fullmatch(compatible) for compatible in text.split("\0"))
     return next((f"tegra{match[1]}" for match in named if match), None)
 
 

@@ -127,7 +127,7 @@ def category_of(code: str, category: str) -> Category:
     return describe(int(number))[0] if number != code and plain else _OTHER
 
 
-_FATAL_WORD = re.compile(r"\b(non-?)?fatal\b", re.IGNORECASE)
+_FATAL_PATTERN = re.compile(r"\b(non-?)?fatal\b", re.IGNORECASE)
 NVLINK5 = frozenset(range(144, 151))
 """Codes whose message carries its own severity word (Blackwell NVLink)."""
 
@@ -140,9 +140,11 @@ def category_in(code: str, text: str) -> Category:
     category = category_of(code, "")
     number = code.removeprefix("xid_")
     if number == code or not number.isdecimal() or int(number) not in NVLINK5:
-        return _LINK_FATAL if code.startswith("sxid_") and "fatal" in _words(text) else category
-    return _LINK if _words(text) == {"nonfatal"} else _LINK_FATAL
+        return (
+            _LINK_FATAL if code.startswith("sxid_") and "fatal" in _severities(text) else category
+        )
+    return _LINK if _severities(text) == {"nonfatal"} else _LINK_FATAL
 
 
-def _words(text: str) -> set[str]:
-    return {match[0].lower().replace("-", "") for match in _FATAL_WORD.finditer(text)}
+def _severities(text: str) -> set[str]:
+    return {match[0].lower().replace("-", "") for match in _FATAL_PATTERN.finditer(text)}

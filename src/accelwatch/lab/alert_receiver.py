@@ -42,8 +42,8 @@ def alerts_of(file: Path) -> list[Alert]:
         text = file.read_bytes()
     except OSError:
         return []
-    whole = text[: text.rfind(b"\n") + 1]
-    return [msgspec.json.decode(line, type=Alert) for line in whole.splitlines()]
+    complete = text[: text.rfind(b"\n") + 1]
+    return [msgspec.json.decode(line, type=Alert) for line in complete.splitlines()]
 
 
 def receiver(port: int, file: Path) -> HTTPServer:
@@ -60,7 +60,7 @@ def receiver(port: int, file: Path) -> HTTPServer:
             except msgspec.DecodeError:
                 self.send_error(400)
                 return
-            _keep(file, data)
+            _append_alert(file, data)
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -71,7 +71,7 @@ def receiver(port: int, file: Path) -> HTTPServer:
     return HTTPServer(("127.0.0.1", port), Handler)
 
 
-def _keep(file: Path, data: _Data) -> None:
+def _append_alert(file: Path, data: _Data) -> None:
     alert = Alert(time=time.time(), **msgspec.structs.asdict(data))
     with file.open("ab") as out:
         out.write(msgspec.json.encode(alert) + b"\n")
@@ -86,8 +86,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("file", type=Path)
-    given = parser.parse_args()
-    receiver(given.port, given.file).serve_forever()
+    options = parser.parse_args()
+    receiver(options.port, options.file).serve_forever()
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class Hands:
         """Leave nothing of it behind, whatever went wrong."""
         self._start_controller("")
         with contextlib.suppress(OSError):
-            self._mend_all()
+            self._repair_all()
 
     def _befall(self, node: str, **fault: object) -> None:
         self._simulated.befall({"nodes": node, **fault})
@@ -65,27 +65,27 @@ class Hands:
         self.sick += names
         return "fault", f"the links of {names[0]} to {names[-1]} are down"
 
-    def _mend(self, node: str) -> tuple[str, str]:
+    def _repair_and_report(self, node: str) -> tuple[str, str]:
         names = self.sick or [node]
-        self._mend_all()
+        self._repair_all()
         return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} well again"
 
-    def _mend_first(self, _: str) -> tuple[str, str]:
+    def _repair_first(self, _: str) -> tuple[str, str]:
         first = self.sick[0]
         self._repair([first])
         return "mended", f"{first} is well again"
 
-    def _mend_all(self) -> None:
+    def _repair_all(self) -> None:
         self._repair(list(self.sick))
 
     def _repair(self, nodes: list[str]) -> None:
-        for node in [one for one in self._hung if one in nodes]:
+        for node in [hung for hung in self._hung if hung in nodes]:
             self._hung.remove(node)
             if not self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGCONT):
                 # Its power was taken.
                 self._scheduler.start_node(node)
-        self._simulated.mend(nodes)
-        self.sick = [one for one in self.sick if one not in nodes]
+        self._simulated.repair(nodes)
+        self.sick = [name for name in self.sick if name not in nodes]
 
     def _stop_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
@@ -98,7 +98,7 @@ class Hands:
         self.controller_hangs = False
         return "back", f"the {self._scheduler.controller} answers again"
 
-    def _take_over(self, node: str) -> tuple[str, str]:
+    def _drain_as_admin(self, node: str) -> tuple[str, str]:
         self._scheduler.drain(node, _ADMIN)
         return "admin", f'drains {node} himself: "{_ADMIN}"'
 
@@ -120,8 +120,8 @@ _ACTS: Mapping[Act, Callable[[Hands, str], tuple[str, str]]] = {
     Act.STOP_CONTROLLER: Hands._stop_controller,
     Act.START_CONTROLLER: Hands._start_controller,
     Act.WAIT: Hands._wait,
-    Act.TAKE_OVER: Hands._take_over,
+    Act.ADMIN_DRAIN: Hands._drain_as_admin,
     Act.GIVE_BACK: Hands._give_back,
-    Act.MEND: Hands._mend,
-    Act.MEND_FIRST: Hands._mend_first,
+    Act.REPAIR: Hands._repair_and_report,
+    Act.REPAIR_FIRST: Hands._repair_first,
 }

@@ -11,7 +11,9 @@ from accelwatch.base.errors import UnmetError
 SLURM = ("munged", "slurmctld", "slurmd", "scontrol", "sbatch", "squeue", "scancel")
 """Programs that a cluster on one machine needs."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
-MEND = "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"
+INSTALL_HINT = (
+    "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"
+)
 
 
 def missing(names: tuple[str, ...] = SLURM) -> list[str]:
@@ -23,16 +25,16 @@ def program(name: str) -> str:
     """Path of a program. Raises UnmetError where it is not installed."""
     path = _where(name)
     if path is None:
-        raise UnmetError(f"{name} is not installed ({MEND})")
+        raise UnmetError(f"{name} is not installed ({INSTALL_HINT})")
     return path
 
 
 def slurm_version() -> tuple[int, int]:
     """Of the controller, `(22, 5)`. Raises UnmetError where it is not installed."""
-    words = [program("slurmctld"), "-V"]
-    said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False).stdout
-    found = _VERSION.search(said)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    argv = [program("slurmctld"), "-V"]
+    output = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False).stdout
+    match = _VERSION.search(output)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def plugin_folder() -> str:

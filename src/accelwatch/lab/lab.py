@@ -9,16 +9,16 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.lab.asking import NoAnswerError, page
 from accelwatch.lab.configuration import write_configuration
+from accelwatch.lab.http_client import NoAnswerError, page
 from accelwatch.lab.installed import missing
 from accelwatch.lab.ports import free_ports
 from accelwatch.lab.scheduler import LabScheduler, SchedulerKind
 from accelwatch.lab.simulated import Simulated
 from accelwatch.lab.slurm_scheduler import SlurmScheduler
 from accelwatch.lab.stand_in.scheduler import StandIn
-from accelwatch.lab.step_keepers import kill_keepers
-from accelwatch.lab.waiting import NotSeenError, until
+from accelwatch.lab.step_daemons import kill_step_daemons
+from accelwatch.lab.waiting import WaitTimeoutError, until
 
 NODES = ("n001", "n002", "n003", "n004")
 SPARE = NODES[-1]
@@ -44,12 +44,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Lab:
     """One that may run in a folder."""
 
-    def __init__(self, folder: Path, wanted: SchedulerKind | None = None) -> None:
+    def __init__(self, folder: Path, kind: SchedulerKind | None = None) -> None:
         """`folder` is absolute. Nothing `wanted`: the folder's scheduler, else Slurm where it is."""
         self.folder = folder
         written = self._written()
         usual = SchedulerKind.STAND_IN if missing() else SchedulerKind.SLURM
-        self.kind = wanted or (usual if written is None else written.scheduler)
+        self.kind = kind or (usual if written is None else written.scheduler)
         self.scheduler: LabScheduler = _SCHEDULERS[self.kind](folder, NODES)
         self.processes = self.scheduler.processes
 
@@ -83,7 +83,7 @@ class Lab:
         """Its agents."""
         return Simulated(self.folder, self.processes, record.simulator)
 
-    def up(self, tell: Callable[[int, int, str], None] = lambda *_: None) -> Record:
+    def up(self, on_progress: Callable[[int, int, str], None] = lambda *_: None) -> Record:
         """Start it and wait until the hub acts. Raises AccelwatchError; nothing runs on then.
 
         `tell` gets how many steps of how many are done, and what is started now.
@@ -92,25 +92,25 @@ class Lab:
             raise UsageError(f"a lab runs in {self.folder} already; `accelwatch lab down` ends it")
         self._make_folder()
         try:
-            return self._begun(tell)
+            return self._start(on_progress)
         except BaseException:
-            self.end()
+            self.stop()
             raise
 
     def down(self) -> int:
         """End it and remove its folder; how many processes there were. Raises UsageError."""
         if self.folder.exists() and not self._is_ours():
             raise UsageError(f"{self.folder} is not a lab folder; nothing was removed")
-        ended = self.end()
+        stopped = self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-        return ended
+        return stopped
 
-    def end(self) -> int:
+    def stop(self) -> int:
         """End every process; the folder stays, with what was printed."""
-        self.scheduler.end_jobs()
-        ended = self.processes.end()
-        kill_keepers(self.folder)
-        return ended + self.processes.sweep()
+        self.scheduler.cancel_jobs()
+        stopped = self.processes.stop()
+        kill_step_daemons(self.folder)
+        return stopped + self.processes.sweep()
 
     def _make_folder(self) -> None:
         if self.folder.exists() and any(self.folder.iterdir()):
@@ -130,17 +130,17 @@ class Lab:
     def _is_ours(self) -> bool:
         return (self.folder / _RECORD).exists() or not any(self.folder.iterdir())
 
-    def _begun(self, tell: Callable[[int, int, str], None]) -> Record:
+    def _start(self, on_progress: Callable[[int, int, str], None]) -> Record:
         ports = free_ports(3)
         hub, simulator, alerts = (f"127.0.0.1:{port}" for port in ports)
         record = Record(hub=hub, simulator=simulator, alerts=alerts, scheduler=self.kind)
-        tell(0, _STEPS, f"starting {self.scheduler.title}")
-        self.scheduler.begin([SPARE])
-        tell(1, _STEPS, "starting the alert receiver")
-        self._begin_module("alerts", "accelwatch.lab.alert_receiver", alerts, self.alerts_file)
-        tell(2, _STEPS, "starting simulated agents")
-        self.simulated(record).begin(len(NODES))
-        tell(3, _STEPS, "starting the hub")
+        on_progress(0, _STEPS, f"starting {self.scheduler.title}")
+        self.scheduler.start([SPARE])
+        on_progress(1, _STEPS, "starting the alert receiver")
+        self._start_module("alerts", "accelwatch.lab.alert_receiver", alerts, self.alerts_file)
+        on_progress(2, _STEPS, "starting simulated agents")
+        self.simulated(record).start(len(NODES))
+        on_progress(3, _STEPS, "starting the hub")
         write_configuration(
             self.folder,
             hub=hub,
@@ -149,38 +149,40 @@ class Lab:
             spares=[SPARE],
             actions=self.scheduler.actions(),
         )
-        words = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]
-        self.processes.begin("hub", words)
-        tell(4, _STEPS, "waiting until the hub acts")
+        argv = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]
+        self.processes.start("hub", argv)
+        on_progress(4, _STEPS, "waiting until the hub acts")
         try:
             until(lambda: self._acts(record), "the hub acts", _READY_S)
-        except NotSeenError as error:
-            raise NotSeenError(f"{error}; it says: {self.scheduler.said('hub')}") from error
+        except WaitTimeoutError as error:
+            raise WaitTimeoutError(
+                f"{error}; it says: {self.scheduler.output_of('hub')}"
+            ) from error
         (self.folder / _RECORD).write_bytes(msgspec.json.encode(record))
         return record
 
-    def _begin_module(self, name: str, module: str, address: str, file: Path) -> None:
+    def _start_module(self, name: str, module: str, address: str, file: Path) -> None:
         port = address.rpartition(":")[2]
-        self.processes.begin(name, [sys.executable, "-m", module, port, str(file)])
+        self.processes.start(name, [sys.executable, "-m", module, port, str(file)])
 
     def _acts(self, record: Record) -> bool:
         """Whether the hub hears all nodes and may begin something."""
         if not self.processes.runs("hub"):
-            raise NotSeenError("the hub has ended")
+            raise WaitTimeoutError("the hub has ended")
         try:
             nodes = page(record.hub, "/v1/nodes")["nodes"]
             remedies = page(record.hub, "/v1/remedies")
             ready = spare_is_ready(record)
         except NoAnswerError:
             return False
-        up = [one for one in nodes if one["state"] == "up"]
+        up = [node for node in nodes if node["state"] == "up"]
         return len(up) == len(NODES) and remedies["acts"] and not remedies["frozen"] and ready
 
 
 def spare_is_ready(record: Record) -> bool:
     """Whether the spare could be drawn now. Raises NoAnswerError."""
     spares = page(record.hub, "/v1/spares")["spares"]
-    return any(one["usable"] and one["standing"] == "ready" for one in spares)
+    return any(spare["usable"] and spare["standing"] == "ready" for spare in spares)
 
 
 def usual_folder() -> Path:

@@ -13,7 +13,7 @@ _LONGEST_PATH = 107
 _LOCK = ".lock"
 
 
-def begin_munge(folder: Path, processes: Processes) -> None:
+def start_munge(folder: Path, processes: Processes) -> None:
     """Begin it. Raises UnmetError where it is not installed, UsageError for too long a path."""
     longest = len(os.fsencode(folder / f"munge.sock{_LOCK}"))
     if longest > _LONGEST_PATH:
@@ -25,5 +25,5 @@ def begin_munge(folder: Path, processes: Processes) -> None:
         key.write_bytes(os.urandom(128))
     options = [f"--{name}={folder}/munge.{end}" for name, end in _FILES.items()]
     seed = f"--seed-file={folder}/munge.seed"
-    words = [program("munged"), "--foreground", "--force", *options, seed]
-    processes.begin("munged", words)
+    argv = [program("munged"), "--foreground", "--force", *options, seed]
+    processes.start("munged", argv)

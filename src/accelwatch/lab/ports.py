@@ -6,10 +6,10 @@ import socket
 
 def free_ports(count: int) -> list[int]:
     """So many different ones; somebody else may take one before it is used."""
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         ports: list[int] = []
         for _ in range(count):
-            one = held.enter_context(socket.socket())
-            one.bind(("127.0.0.1", 0))
-            ports.append(int(one.getsockname()[1]))
+            listener = stack.enter_context(socket.socket())
+            listener.bind(("127.0.0.1", 0))
+            ports.append(int(listener.getsockname()[1]))
         return ports

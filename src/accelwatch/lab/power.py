@@ -7,9 +7,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from accelwatch.lab.processes import Processes, marked
+from accelwatch.lab.processes import Processes, lab_processes
 from accelwatch.lab.slurm import NODE
-from accelwatch.lab.step_keepers import keepers_of, kill_keepers
+from accelwatch.lab.step_daemons import kill_step_daemons, step_daemons_of
 
 _JOB_NODE = "SLURMD_NODENAME"
 """Variable of a job's processes, which have the environment of who submitted it besides."""
@@ -17,7 +17,7 @@ _JOB_NODE = "SLURMD_NODENAME"
 
 def power_off(folder: Path, node: str) -> None:
     """Leave nothing of it."""
-    kill_keepers(folder, node)
+    kill_step_daemons(folder, node)
     processes = Processes(folder)
     processes.sweep({NODE: node})
     processes.sweep({_JOB_NODE: node})
@@ -26,9 +26,9 @@ def power_off(folder: Path, node: str) -> None:
 def is_off(folder: Path, node: str) -> bool:
     """Whether nothing of it runs."""
     on = (
-        *keepers_of(folder, node),
-        *marked(folder, {NODE: node}),
-        *marked(folder, {_JOB_NODE: node}),
+        *step_daemons_of(folder, node),
+        *lab_processes(folder, {NODE: node}),
+        *lab_processes(folder, {_JOB_NODE: node}),
     )
     return not on
 
@@ -39,10 +39,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("word", choices=("off", "is_off"))
     parser.add_argument("node")
-    given = parser.parse_args()
-    if given.word == "off":
-        power_off(given.folder, given.node)
-    sys.exit(0 if is_off(given.folder, given.node) else 1)
+    options = parser.parse_args()
+    if options.word == "off":
+        power_off(options.folder, options.node)
+    sys.exit(0 if is_off(options.folder, options.node) else 1)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.kernel.proc import start_ticks
 from accelwatch.node.store.machine import boot_id
 
-MARK = "ACCELWATCH_LAB_FOLDER"
+FOLDER_VARIABLE = "ACCELWATCH_LAB_FOLDER"
 """Variable of everything that runs in a lab."""
 _ROOT = Path("/")
 _SWEEPS = 20
@@ -29,7 +29,7 @@ _EXEC_LIMIT_S = 10.0
 _EXEC_PAUSE_S = 0.001
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A process that was begun, as its file says."""
 
     name: str
@@ -47,8 +47,8 @@ class Processes:
         self._files = folder / "pids"
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def begin(
-        self, name: str, words: Sequence[str], environ: Mapping[str, str] | None = None
+    def start(
+        self, name: str, argv: Sequence[str], environ: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[bytes]":
         """Begin a process in a session of its own. Raises AccelwatchError."""
         self._files.mkdir(mode=0o700, exist_ok=True)
@@ -56,58 +56,58 @@ class Processes:
         try:
             with log.open("ab") as out:
                 child = subprocess.Popen(
-                    words,
+                    argv,
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
                     cwd=self.folder,
-                    env={**os.environ, **(environ or {}), MARK: str(self.folder)},
+                    env={**os.environ, **(environ or {}), FOLDER_VARIABLE: str(self.folder)},
                     start_new_session=True,
                 )
         except OSError as error:
-            raise AccelwatchError(f"{words[0]} cannot be run: {error.strerror}") from error
+            raise AccelwatchError(f"{argv[0]} cannot be run: {error.strerror}") from error
         self._children.append(child)
         _wait_for_environ(child)
         ticks = start_ticks(_ROOT, child.pid)
         if ticks is not None:
-            begun = Begun(name=name, pid=child.pid, ticks=ticks, boot_id=boot_id(_ROOT))
-            self._file(name).write_bytes(msgspec.json.encode(begun))
+            record = ProcessRecord(name=name, pid=child.pid, ticks=ticks, boot_id=boot_id(_ROOT))
+            self._file(name).write_bytes(msgspec.json.encode(record))
         return child
 
-    def known(self) -> list[Begun]:
+    def records(self) -> list[ProcessRecord]:
         """What the files tell of, the youngest first. A file that cannot be read is left out."""
-        begun: list[Begun] = []
+        records: list[ProcessRecord] = []
         for file in self._files.glob("*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError):
-                begun.append(msgspec.json.decode(file.read_bytes(), type=Begun))
-        return sorted(begun, key=lambda one: (-one.ticks, -one.pid))
+                records.append(msgspec.json.decode(file.read_bytes(), type=ProcessRecord))
+        return sorted(records, key=lambda record: (-record.ticks, -record.pid))
 
-    def running(self) -> list[Begun]:
+    def running(self) -> list[ProcessRecord]:
         """Those of them that run."""
-        return [one for one in self.known() if self._is_there(one)]
+        return [record for record in self.records() if self._is_there(record)]
 
     def runs(self, name: str) -> bool:
         """Whether the process of that name runs."""
-        return any(one.name == name for one in self.running())
+        return any(record.name == name for record in self.running())
 
     def signal(self, name: str, number: signal.Signals) -> bool:
         """Send a signal to the process of that name; False when it does not run."""
-        for one in self.known():
-            if one.name == name:
-                with _held(one) as descriptor:
+        for record in self.records():
+            if record.name == name:
+                with _open_pidfd(record) as descriptor:
                     return descriptor is not None and _sent(descriptor, number)
         return False
 
-    def end(self, grace_s: float = 5.0) -> int:
+    def stop(self, grace_s: float = 5.0) -> int:
         """End everything, asked first and killed after `grace_s`; how many processes there were.
 
         Files of processes that are gone are removed. A foreign process with the same pid is not touched.
         """
         there = 0
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             descriptors = []
-            for one in self.known():
-                descriptor = held.enter_context(_held(one))
+            for record in self.records():
+                descriptor = stack.enter_context(_open_pidfd(record))
                 if descriptor is not None:
                     descriptors.append(descriptor)
             there = len(descriptors)
@@ -130,22 +130,22 @@ class Processes:
         Ended by two looks in a row that show nothing: what runs another program at this moment has no
         environment for an instant.
         """
-        seen: set[int] = set()
+        killed: set[int] = set()
         clean = False
         for _ in range(_SWEEPS):
-            left = list(marked(self.folder, also or {}))
+            left = list(lab_processes(self.folder, also or {}))
             if not left and clean:
                 break
             clean = not left
-            seen.update(left)
+            killed.update(left)
             for pid in left:
-                _kill_marked(pid, self.folder, also or {})
+                _kill_lab_process(pid, self.folder, also or {})
             time.sleep(_SWEEP_PAUSE_S)
             self._reap()
-        return len(seen)
+        return len(killed)
 
-    def _is_there(self, begun: Begun) -> bool:
-        with _held(begun) as descriptor:
+    def _is_there(self, record: ProcessRecord) -> bool:
+        with _open_pidfd(record) as descriptor:
             return descriptor is not None
 
     def _wait(self, descriptors: list[int], limit_s: float) -> None:
@@ -153,8 +153,8 @@ class Processes:
         end = time.monotonic() + limit_s
         left = list(descriptors)
         while left and (pause := end - time.monotonic()) > 0:
-            ended = select.select(left, [], [], pause)[0]
-            left = [one for one in left if one not in ended]
+            exited = select.select(left, [], [], pause)[0]
+            left = [descriptor for descriptor in left if descriptor not in exited]
         self._reap()
 
     def _reap(self) -> None:
@@ -165,15 +165,19 @@ class Processes:
 
 
 @contextlib.contextmanager
-def _held(begun: Begun) -> Iterator[int | None]:
+def _open_pidfd(record: ProcessRecord) -> Iterator[int | None]:
     """A descriptor of exactly that process; None when it has ended or the pid is another's now."""
     descriptor = None
-    if begun.boot_id == boot_id(_ROOT):
+    if record.boot_id == boot_id(_ROOT):
         with contextlib.suppress(OSError):
-            descriptor = os.pidfd_open(begun.pid)
+            descriptor = os.pidfd_open(record.pid)
     try:
         # Looked at after the descriptor is there: from then on the pid cannot be given again unseen.
-        if descriptor is None or start_ticks(_ROOT, begun.pid) != begun.ticks or _over(descriptor):
+        if (
+            descriptor is None
+            or start_ticks(_ROOT, record.pid) != record.ticks
+            or _over(descriptor)
+        ):
             yield None
         else:
             yield descriptor
@@ -210,28 +214,28 @@ def _sent(descriptor: int, number: signal.Signals) -> bool:
     return True
 
 
-def marked(folder: Path, also: Mapping[str, str]) -> Iterator[int]:
+def lab_processes(folder: Path, also: Mapping[str, str]) -> Iterator[int]:
     """Processes other than this one with the mark of a folder, and these variables besides."""
     for entry in Path("/proc").iterdir():
         pid = int(entry.name) if entry.name.isdigit() else os.getpid()
-        if pid != os.getpid() and _has_mark(pid, folder, also):
+        if pid != os.getpid() and _belongs_to_lab(pid, folder, also):
             yield pid
 
 
-def _has_mark(pid: int, folder: Path, also: Mapping[str, str]) -> bool:
+def _belongs_to_lab(pid: int, folder: Path, also: Mapping[str, str]) -> bool:
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return False
-    wanted = {MARK: str(folder), **also}
-    return all(f"{name}={value}".encode() in variables for name, value in wanted.items())
+    required = {FOLDER_VARIABLE: str(folder), **also}
+    return all(f"{name}={value}".encode() in variables for name, value in required.items())
 
 
-def _kill_marked(pid: int, folder: Path, also: Mapping[str, str]) -> None:
+def _kill_lab_process(pid: int, folder: Path, also: Mapping[str, str]) -> None:
     with contextlib.suppress(OSError):
         descriptor = os.pidfd_open(pid)
         try:
-            if _has_mark(pid, folder, also):
+            if _belongs_to_lab(pid, folder, also):
                 _sent(descriptor, signal.SIGKILL)
         finally:
             os.close(descriptor)

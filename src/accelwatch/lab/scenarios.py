@@ -13,13 +13,13 @@ class Act(StrEnum):
     STOP_CONTROLLER = "stop_controller"
     WAIT = "wait"
     START_CONTROLLER = "start_controller"
-    TAKE_OVER = "take_over"
+    ADMIN_DRAIN = "take_over"
     GIVE_BACK = "give_back"
-    MEND = "mend"
-    MEND_FIRST = "mend_first"
+    REPAIR = "mend"
+    REPAIR_FIRST = "mend_first"
 
 
-class Seen(StrEnum):
+class Observation(StrEnum):
     """What shows that it goes on as it should."""
 
     INCIDENT = "incident"
@@ -32,8 +32,8 @@ class Seen(StrEnum):
     RUNNING = "running"
     PROGRESS = "progress"
     AWAY = "away"
-    HELD_BY_OTHER = "left alone"
-    QUIET = "quiet"
+    DRAINED_BY_OTHER = "left alone"
+    IDLE = "quiet"
     VERIFIED = "verified"
     RELEASED = "released"
     OVER = "over"
@@ -43,7 +43,7 @@ class Phase(NamedTuple):
     """Some acts, and what has to be seen after them, in whatever order."""
 
     acts: tuple[Act, ...]
-    seen: tuple[Seen, ...]
+    expected: tuple[Observation, ...]
     """What one look shows at once is told in this order."""
     within_s: float = 60.0
 
@@ -57,29 +57,29 @@ class Scenario(NamedTuple):
     """Whether it leaves something behind for which a lab has to be begun anew."""
 
 
-_LEFT = (Seen.INCIDENT, Seen.ALERT, Seen.DRAINED, Seen.REQUEUED)
-_GOES_ON = (Seen.RUNNING, Seen.PROGRESS)
+_LEFT = (Observation.INCIDENT, Observation.ALERT, Observation.DRAINED, Observation.REQUEUED)
+_GOES_ON = (Observation.RUNNING, Observation.PROGRESS)
 _MOVED = (*_LEFT, *_GOES_ON)
-_GIVEN_BACK = (Seen.VERIFIED, Seen.RELEASED, Seen.OVER)
+_RETURNED = (Observation.VERIFIED, Observation.RELEASED, Observation.OVER)
 
 SCENARIOS: dict[str, Scenario] = {
     "lost-gpu": Scenario(
         "a GPU falls off the bus under a running job",
-        (Phase((Act.LOSE_GPU,), _MOVED), Phase((Act.MEND,), _GIVEN_BACK)),
+        (Phase((Act.LOSE_GPU,), _MOVED), Phase((Act.REPAIR,), _RETURNED)),
     ),
     "hung-node": Scenario(
         "a node hangs under a running job, whose old copy keeps running there",
         (
-            Phase((Act.HANG_NODE,), (*_LEFT, Seen.FENCED, *_GOES_ON), 90.0),
-            Phase((Act.MEND,), _GIVEN_BACK),
+            Phase((Act.HANG_NODE,), (*_LEFT, Observation.FENCED, *_GOES_ON), 90.0),
+            Phase((Act.REPAIR,), _RETURNED),
         ),
     ),
     "storm": Scenario(
         "the links of all nodes go down within a second: one cause, not four bad nodes",
         (
-            Phase((Act.CUT_LINKS,), (Seen.STORM, Seen.ALERT)),
-            Phase((Act.WAIT,), (Seen.QUIET,)),
-            Phase((Act.MEND,), (Seen.OVER,), 120.0),
+            Phase((Act.CUT_LINKS,), (Observation.STORM, Observation.ALERT)),
+            Phase((Act.WAIT,), (Observation.IDLE,)),
+            Phase((Act.REPAIR,), (Observation.OVER,), 120.0),
         ),
         fresh=True,
     ),
@@ -87,31 +87,41 @@ SCENARIOS: dict[str, Scenario] = {
         "a second node fails while the only spare stands in for the first",
         (
             Phase((Act.LOSE_GPU,), _MOVED),
-            Phase((Act.LOSE_GPU,), (Seen.DRAINED, Seen.NO_SPARE, Seen.REQUEUED)),
-            Phase((Act.MEND_FIRST,), (Seen.RELEASED, Seen.RUNNING, Seen.PROGRESS)),
-            Phase((Act.MEND,), (Seen.OVER,)),
+            Phase(
+                (Act.LOSE_GPU,), (Observation.DRAINED, Observation.NO_SPARE, Observation.REQUEUED)
+            ),
+            Phase(
+                (Act.REPAIR_FIRST,),
+                (Observation.RELEASED, Observation.RUNNING, Observation.PROGRESS),
+            ),
+            Phase((Act.REPAIR,), (Observation.OVER,)),
         ),
     ),
     "admin-in-between": Scenario(
         "an administrator takes the node over while it is out",
         (
             Phase((Act.LOSE_GPU,), _MOVED),
-            Phase((Act.TAKE_OVER,), (Seen.HELD_BY_OTHER,)),
-            Phase((Act.MEND, Act.WAIT), (Seen.QUIET,)),
-            Phase((Act.GIVE_BACK,), (Seen.OVER,)),
+            Phase((Act.ADMIN_DRAIN,), (Observation.DRAINED_BY_OTHER,)),
+            Phase((Act.REPAIR, Act.WAIT), (Observation.IDLE,)),
+            Phase((Act.GIVE_BACK,), (Observation.OVER,)),
         ),
     ),
     "controller-away": Scenario(
         "the scheduler hangs while a GPU is lost",
         (
-            Phase((Act.STOP_CONTROLLER, Act.LOSE_GPU), (Seen.INCIDENT, Seen.ALERT)),
-            Phase((Act.WAIT,), (Seen.AWAY,)),
+            Phase((Act.STOP_CONTROLLER, Act.LOSE_GPU), (Observation.INCIDENT, Observation.ALERT)),
+            Phase((Act.WAIT,), (Observation.AWAY,)),
             Phase(
                 (Act.START_CONTROLLER,),
-                (Seen.DRAINED, Seen.REQUEUED, Seen.RUNNING, Seen.PROGRESS),
+                (
+                    Observation.DRAINED,
+                    Observation.REQUEUED,
+                    Observation.RUNNING,
+                    Observation.PROGRESS,
+                ),
                 90.0,
             ),
-            Phase((Act.MEND,), _GIVEN_BACK),
+            Phase((Act.REPAIR,), _RETURNED),
         ),
     ),
 }

@@ -65,10 +65,10 @@ class LabScheduler(Protocol):
     def shown_by(self) -> str:
         """The command that shows its nodes."""
 
-    def begin(self, spares: Sequence[str]) -> None:
+    def start(self, spares: Sequence[str]) -> None:
         """Start all of it and wait until its nodes could take a job."""
 
-    def end_jobs(self) -> None:
+    def cancel_jobs(self) -> None:
         """Before it is ended; raises nothing."""
 
     def actions(self) -> str:
@@ -98,5 +98,5 @@ class LabScheduler(Protocol):
     def start_node(self, node: str) -> None:
         """Have a node whose daemon has ended boot."""
 
-    def said(self, name: str) -> str:
+    def output_of(self, name: str) -> str:
         """The end of what a process has printed."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from accelwatch.lab.look import Look
-from accelwatch.lab.scenarios import Seen
+from accelwatch.lab.scenarios import Observation
 from accelwatch.lab.scheduler import NodeNow
+from accelwatch.lab.snapshot import LabSnapshot
 
 
-class Place(NamedTuple):
+class PhaseContext(NamedTuple):
     """What a phase is about."""
 
     node: str
@@ -30,145 +30,155 @@ class Sign(NamedTuple):
     text: str
 
 
-Recognise = Callable[[Look, Place], Sign | None]
+Recognise = Callable[[LabSnapshot, PhaseContext], Sign | None]
 
 
-def recognised(what: Seen, look: Look, place: Place) -> Sign | None:
+def recognised(what: Observation, snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     """The sign of a thing; None while it is not to be seen."""
-    return _SIGNS[what](look, place)
+    return _SIGNS[what](snapshot, context)
 
 
-def _incident(look: Look, place: Place) -> Sign | None:
-    for one in look.incidents:
-        at = _moment(one["opened"])
-        if place.node in one["nodes"] and not one["group"] and at >= place.since - 1.0:
-            return Sign(at, f"{one['id']} {one['rule']}: {one['title']} ({place.node})")
+def _incident(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    for incident in snapshot.incidents:
+        at = _timestamp(incident["opened"])
+        if (
+            context.node in incident["nodes"]
+            and not incident["group"]
+            and at >= context.since - 1.0
+        ):
+            return Sign(
+                at, f"{incident['id']} {incident['rule']}: {incident['title']} ({context.node})"
+            )
     return None
 
 
-def _storm(look: Look, _: Place) -> Sign | None:
-    for one in look.incidents:
-        if len(one["nodes"]) > 1:
-            return Sign(_moment(one["opened"]), f"{one['id']}: {one['title']}")
+def _storm(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
+    for incident in snapshot.incidents:
+        if len(incident["nodes"]) > 1:
+            return Sign(_timestamp(incident["opened"]), f"{incident['id']}: {incident['title']}")
     return None
 
 
-def _alert(look: Look, place: Place) -> Sign | None:
-    for one in look.alerts:
-        if one.time >= place.since:
-            return Sign(one.time, f"{one.severity}, {one.kind}: {one.where}: {one.title}")
+def _alert(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    for alert in snapshot.alerts:
+        if alert.time >= context.since:
+            return Sign(alert.time, f"{alert.severity}, {alert.kind}: {alert.where}: {alert.title}")
     return None
 
 
-def _drained(look: Look, place: Place) -> Sign | None:
-    node = look.nodes.get(place.node)
+def _drained(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    node = snapshot.nodes.get(context.node)
     if node is None or not node.ours:
         return None
-    return _shown(look, place.node, node)
+    return _shown(snapshot, context.node, node)
 
 
-def _shown(look: Look, name: str, node: NodeNow) -> Sign:
-    text = f"{look.scheduler} shows {name} {'+'.join(node.states)}: {node.reason}"
-    return Sign(look.at, text)
+def _shown(snapshot: LabSnapshot, name: str, node: NodeNow) -> Sign:
+    text = f"{snapshot.scheduler} shows {name} {'+'.join(node.states)}: {node.reason}"
+    return Sign(snapshot.at, text)
 
 
-def _fenced(look: Look, place: Place) -> Sign | None:
-    node = look.nodes.get(place.node)
+def _fenced(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    node = snapshot.nodes.get(context.node)
     if node is None or not node.ours or "DOWN" not in node.states:
         return None
-    return _shown(look, place.node, node)
+    return _shown(snapshot, context.node, node)
 
 
-def _requeued(look: Look, place: Place) -> Sign | None:
-    job = look.job
-    if job is None or job.restarts <= place.restarts:
+def _requeued(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    job = snapshot.job
+    if job is None or job.restarts <= context.restarts:
         return None
-    return Sign(look.at, f"the job is begun again, for time {job.restarts}")
+    return Sign(snapshot.at, f"the job is begun again, for time {job.restarts}")
 
 
-def _no_spare(look: Look, place: Place) -> Sign | None:
-    return _noted(look, place, "no spare")
+def _no_spare(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    return _noted(snapshot, context, "no spare")
 
 
-def _noted(look: Look, place: Place, words: str) -> Sign | None:
+def _noted(snapshot: LabSnapshot, context: PhaseContext, text: str) -> Sign | None:
     """What the engine has written about it into an incident."""
-    for one in look.incidents:
-        for moment in one["timeline"]:
-            at = _moment(moment["time"])
-            if place.node in one["nodes"] and at >= place.since and words in moment["text"]:
-                return Sign(at, moment["text"])
+    for incident in snapshot.incidents:
+        for entry in incident["timeline"]:
+            at = _timestamp(entry["time"])
+            if context.node in incident["nodes"] and at >= context.since and text in entry["text"]:
+                return Sign(at, entry["text"])
     return None
 
 
-def _running(look: Look, place: Place) -> Sign | None:
-    job = look.job
-    if job is None or job.state != "RUNNING" or not set(place.sick).isdisjoint(job.nodes):
+def _running(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    job = snapshot.job
+    if job is None or job.state != "RUNNING" or not set(context.sick).isdisjoint(job.nodes):
         return None
-    if job.restarts <= place.written:
+    if job.restarts <= context.written:
         return None
-    return Sign(look.at, f"the job runs on {', '.join(job.nodes)}")
+    return Sign(snapshot.at, f"the job runs on {', '.join(job.nodes)}")
 
 
-def _progress(look: Look, place: Place) -> Sign | None:
-    done = [line for line in look.lines if line.what == "step"]
+def _progress(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    done = [line for line in snapshot.lines if line.what == "step"]
     for line in done:
-        if line.restart > place.written:
-            before = max((one.step for one in done if one.restart < line.restart), default=0)
+        if line.restart > context.written:
+            before = max(
+                (earlier.step for earlier in done if earlier.restart < line.restart), default=0
+            )
             again = before - line.step + 1
             text = f"step {line.step}, the first after the checkpoint"
             return Sign(line.time, f"{text}; {again} of {before} steps are done again")
     return None
 
 
-def _away(look: Look, _: Place) -> Sign | None:
-    return Sign(look.at, look.frozen) if look.frozen else None
+def _away(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
+    return Sign(snapshot.at, snapshot.frozen) if snapshot.frozen else None
 
 
-def _left_alone(look: Look, place: Place) -> Sign | None:
-    sign = _noted(look, place, f"took {place.node} over")
+def _left_alone(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    sign = _noted(snapshot, context, f"took {context.node} over")
     return None if sign is None else Sign(sign.at, f"{sign.text}: the hub leaves it alone")
 
 
-def _quiet(look: Look, _: Place) -> Sign | None:
-    return Sign(look.at, "nothing more was done meanwhile")
+def _idle(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
+    return Sign(snapshot.at, "nothing more was done meanwhile")
 
 
-def _verified(look: Look, place: Place) -> Sign | None:
-    remedy = look.remedies.get(place.node)
+def _verified(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    remedy = snapshot.remedies.get(context.node)
     if remedy is not None and remedy["stage"] not in ("releasing", "probation"):
         return None
-    return Sign(look.at, f"{place.node} looks well for as long as the rule asks")
+    return Sign(snapshot.at, f"{context.node} looks well for as long as the rule asks")
 
 
-def _released(look: Look, place: Place) -> Sign | None:
-    node = look.nodes.get(place.node)
-    return None if node is None or node.out else Sign(look.at, f"{place.node} takes work again")
+def _released(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
+    node = snapshot.nodes.get(context.node)
+    return (
+        None if node is None or node.out else Sign(snapshot.at, f"{context.node} takes work again")
+    )
 
 
-def _over(look: Look, _: Place) -> Sign | None:
-    if look.remedies or not look.nodes or any(node.out for node in look.nodes.values()):
+def _over(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
+    if snapshot.remedies or not snapshot.nodes or any(node.out for node in snapshot.nodes.values()):
         return None
-    return Sign(look.at, "nothing is being done any more, and every node takes work")
+    return Sign(snapshot.at, "nothing is being done any more, and every node takes work")
 
 
-def _moment(text: str) -> float:
+def _timestamp(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-_SIGNS: Mapping[Seen, Recognise] = {
-    Seen.INCIDENT: _incident,
-    Seen.STORM: _storm,
-    Seen.ALERT: _alert,
-    Seen.DRAINED: _drained,
-    Seen.FENCED: _fenced,
-    Seen.REQUEUED: _requeued,
-    Seen.NO_SPARE: _no_spare,
-    Seen.RUNNING: _running,
-    Seen.PROGRESS: _progress,
-    Seen.AWAY: _away,
-    Seen.HELD_BY_OTHER: _left_alone,
-    Seen.QUIET: _quiet,
-    Seen.VERIFIED: _verified,
-    Seen.RELEASED: _released,
-    Seen.OVER: _over,
+_SIGNS: Mapping[Observation, Recognise] = {
+    Observation.INCIDENT: _incident,
+    Observation.STORM: _storm,
+    Observation.ALERT: _alert,
+    Observation.DRAINED: _drained,
+    Observation.FENCED: _fenced,
+    Observation.REQUEUED: _requeued,
+    Observation.NO_SPARE: _no_spare,
+    Observation.RUNNING: _running,
+    Observation.PROGRESS: _progress,
+    Observation.AWAY: _away,
+    Observation.DRAINED_BY_OTHER: _left_alone,
+    Observation.IDLE: _idle,
+    Observation.VERIFIED: _verified,
+    Observation.RELEASED: _released,
+    Observation.OVER: _over,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.lab.asking import NoAnswerError, page
+from accelwatch.lab.http_client import NoAnswerError, page
 from accelwatch.lab.processes import Processes
 from accelwatch.lab.step_counter import sick_file
 from accelwatch.lab.waiting import until
@@ -27,14 +27,14 @@ class Simulated:
         self.address = address
         self._file = folder / "scenario.json"
 
-    def begin(self, count: int) -> None:
+    def start(self, count: int) -> None:
         """Serve so many nodes, n001 and so on. Raises AccelwatchError."""
         self._write([])
         targets = self._folder / "targets.json"
-        words = [sys.executable, "-m", "accelwatch", "sim", "--nodes", str(count)]
-        words += ["--vendor", "nvidia", "--ports", "one", "--listen", self.address]
-        words += ["--scenario", str(self._file), "--print-targets", str(targets)]
-        self._processes.begin(_NAME, words)
+        argv = [sys.executable, "-m", "accelwatch", "sim", "--nodes", str(count)]
+        argv += ["--vendor", "nvidia", "--ports", "one", "--listen", self.address]
+        argv += ["--scenario", str(self._file), "--print-targets", str(targets)]
+        self._processes.start(_NAME, argv)
         until(lambda: targets.exists() and self._seconds() is not None, "the simulator answers")
 
     def befall(self, *faults: Fault) -> None:
@@ -53,16 +53,16 @@ class Simulated:
         now = self._now()
         self._change([*self._faults(), *({**fault, "at": f"{now:.3f}s"} for fault in faults)])
 
-    def mend(self, nodes: Sequence[str]) -> None:
+    def repair(self, nodes: Sequence[str]) -> None:
         """End every fault of some nodes. Raises AccelwatchError."""
         back = f"{self._now():.3f}s"
-        mended = [
+        repaired = [
             {**fault, "back": back} if fault["nodes"] in nodes and "back" not in fault else fault
             for fault in self._faults()
         ]
         for node in nodes:
             sick_file(self._folder, node).unlink(missing_ok=True)
-        self._change(mended)
+        self._change(repaired)
 
     def _change(self, faults: Sequence[Fault]) -> None:
         self._write(faults)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.lab.installed import plugin_folder, program, slurm_version
-from accelwatch.lab.munge import begin_munge
+from accelwatch.lab.munge import start_munge
 from accelwatch.lab.ports import free_ports
-from accelwatch.lab.processes import MARK, Processes
+from accelwatch.lab.processes import FOLDER_VARIABLE, Processes
 from accelwatch.lab.slurm_configuration import CGROUP_CONF, NEEDS_CGROUP_CONF, slurm_conf
 from accelwatch.lab.waiting import until
 
@@ -40,7 +40,7 @@ class Slurm:
         self.processes = Processes(folder)
         self.environ = {**os.environ, "SLURM_CONF": str(self.conf), "SLURM_TIME_FORMAT": "%s"}
 
-    def begin(
+    def start(
         self,
         scheduler: str = "batch_sched_delay=1",
         *,
@@ -66,37 +66,37 @@ class Slurm:
         if slurm_version() >= NEEDS_CGROUP_CONF:
             self.conf.with_name("cgroup.conf").write_text(CGROUP_CONF)
         (self.folder / "state").mkdir(exist_ok=True)
-        begin_munge(self.folder, self.processes)
-        self.processes.begin("slurmctld", [slurmctld, "-D", "-f", str(self.conf)])
+        start_munge(self.folder, self.processes)
+        self.processes.start("slurmctld", [slurmctld, "-D", "-f", str(self.conf)])
         for name in self.names:
             (self.folder / f"spool.{name}").mkdir(exist_ok=True)
             self.start_node(name)
-        until(self.answers, f"slurmctld answers; it says: {self.said('slurmctld')}")
+        until(self.answers, f"slurmctld answers; it says: {self.output_of('slurmctld')}")
         until(self.is_idle, "all nodes are idle", _IDLE_S)
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def stop(self, grace_s: float = 0.0) -> None:
         """End all of it, jobs first."""
         self.kill_jobs_if_it_answers()
-        self.processes.end(grace_s)
+        self.processes.stop(grace_s)
 
-    def run(self, *words: str, check: bool = True) -> str:
+    def run(self, *argv: str, check: bool = True) -> str:
         """What a command of Slurm prints. Raises SlurmError."""
-        environ = {**self.environ, MARK: str(self.folder)}
+        environ = {**self.environ, FOLDER_VARIABLE: str(self.folder)}
         done = subprocess.run(
-            words, env=environ, capture_output=True, text=True, timeout=_COMMAND_S, check=False
+            argv, env=environ, capture_output=True, text=True, timeout=_COMMAND_S, check=False
         )
         if check and done.returncode:
-            raise SlurmError(f"{' '.join(words)}: {done.stderr.strip()}")
+            raise SlurmError(f"{' '.join(argv)}: {done.stderr.strip()}")
         return done.stdout.strip()
 
-    def scontrol(self, *words: str, check: bool = True) -> str:
+    def scontrol(self, *arguments: str, check: bool = True) -> str:
         """Have something changed or shown. Raises SlurmError."""
-        return self.run("scontrol", *words, check=check)
+        return self.run("scontrol", *arguments, check=check)
 
     def submit(self, *options: str, script: str = "sleep 600 & wait") -> str:
         """Id of a batch job."""
-        words = ("sbatch", "--parsable", f"--output={self.folder}/job.%j.out", *options)
-        return self.run(*words, f"--wrap={script}").partition(";")[0]
+        argv = ("sbatch", "--parsable", f"--output={self.folder}/job.%j.out", *options)
+        return self.run(*argv, f"--wrap={script}").partition(";")[0]
 
     def job(self, job: str) -> str:
         """A job's line."""
@@ -126,16 +126,16 @@ class Slurm:
         What the one before it has forked may hold its port for a moment, and the new one then ends.
         Raises SlurmError.
         """
-        words = [program("slurmd"), "-D", "-f", str(self.conf), "-N", node]
-        words += ["-d", program("slurmstepd")]  # the one beside it, not the one it was built for
-        words += ["-b"] if booted else []
+        argv = [program("slurmd"), "-D", "-f", str(self.conf), "-N", node]
+        argv += ["-d", program("slurmstepd")]  # the one beside it, not the one it was built for
+        argv += ["-b"] if booted else []
         pid = self.folder / f"slurmd.{node}.pid"
         for _ in range(_STARTS):
-            daemon = self.processes.begin(f"slurmd.{node}", words, {NODE: node})
-            until(partial(_ended_or_up, daemon, pid), f"slurmd of {node} runs")
+            daemon = self.processes.start(f"slurmd.{node}", argv, {NODE: node})
+            until(partial(_exited_or_up, daemon, pid), f"slurmd of {node} runs")
             if daemon.poll() is None:
                 return
-        raise SlurmError(f"slurmd of {node} does not run: {self.said(f'slurmd.{node}')}")
+        raise SlurmError(f"slurmd of {node} does not run: {self.output_of(f'slurmd.{node}')}")
 
     def restart_controller(self, *, lose_state: bool = False) -> None:
         """End the controller and start it anew, with its state or without. Raises AccelwatchError.
@@ -147,9 +147,9 @@ class Slurm:
         if lose_state:
             shutil.rmtree(self.folder / "state")
             (self.folder / "state").mkdir()
-        words = [program("slurmctld"), "-D", "-f", str(self.conf)]
-        self.processes.begin("slurmctld", words)
-        until(self.answers, f"slurmctld answers; it says: {self.said('slurmctld')}")
+        argv = [program("slurmctld"), "-D", "-f", str(self.conf)]
+        self.processes.start("slurmctld", argv)
+        until(self.answers, f"slurmctld answers; it says: {self.output_of('slurmctld')}")
 
     def kill_jobs(self) -> None:
         """End all jobs of this user at once."""
@@ -193,7 +193,7 @@ class Slurm:
         """Whether the controller answers."""
         return "is UP" in self.scontrol("ping", check=False)
 
-    def said(self, name: str) -> str:
+    def output_of(self, name: str) -> str:
         """The end of what a daemon has printed."""
         try:
             return (self.folder / f"{name}.out").read_text(errors="replace")[-500:].strip()
@@ -201,6 +201,6 @@ class Slurm:
             return ""
 
 
-def _ended_or_up(daemon: "subprocess.Popen[bytes]", pid: Path) -> bool:
-    ended = daemon.poll() is not None
-    return ended or (pid.exists() and pid.read_text().strip() == str(daemon.pid))
+def _exited_or_up(daemon: "subprocess.Popen[bytes]", pid: Path) -> bool:
+    exited = daemon.poll() is not None
+    return exited or (pid.exists() and pid.read_text().strip() == str(daemon.pid))

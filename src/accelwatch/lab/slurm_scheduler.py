@@ -10,7 +10,7 @@ from pathlib import Path
 from accelwatch.action.scontrol_text import pairs_of, states_of
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.base.host_ranges import expand, listed
-from accelwatch.lab.installed import MEND, missing, program
+from accelwatch.lab.installed import INSTALL_HINT, missing, program
 from accelwatch.lab.scheduler import SPARES, JobNow, NodeNow
 from accelwatch.lab.slurm import Slurm, SlurmError
 from accelwatch.lab.step_counter import script_of
@@ -47,20 +47,20 @@ class SlurmScheduler:
         """A command of Slurm's."""
         return f"SLURM_CONF={self.slurm.conf} sinfo -R"
 
-    def begin(self, spares: Sequence[str]) -> None:
+    def start(self, spares: Sequence[str]) -> None:
         """All of it. Raises AccelwatchError, UnmetError where it is not installed."""
         if absent := missing():
             raise UnmetError(
-                f"Slurm is not whole here: {', '.join(absent)} cannot be found ({MEND});"
+                f"Slurm is not whole here: {', '.join(absent)} cannot be found ({INSTALL_HINT});"
                 " --scheduler stand-in does without it"
             )
-        self.slurm.begin(slurmd_timeout_s=_SLURMD_TIMEOUT_S)
+        self.slurm.start(slurmd_timeout_s=_SLURMD_TIMEOUT_S)
         made = ("create", "reservation", f"users={getpass.getuser()}", "flags=ignore_jobs")
         when = ("starttime=now", "duration=infinite")
         nodes = f"nodes={','.join(spares)}"
         self.slurm.scontrol(*made, *when, f"ReservationName={SPARES}", nodes)
 
-    def end_jobs(self) -> None:
+    def cancel_jobs(self) -> None:
         """A controller that hangs is woken for it."""
         self.slurm.kill_jobs_if_it_answers()
 
@@ -102,7 +102,7 @@ class SlurmScheduler:
         nodes = () if text in ("", "(null)") else listed(text)
         return JobNow(
             state=line.get("JobState", ""),
-            nodes=tuple(name for part in nodes for name in expand(part)),
+            nodes=tuple(name for expression in nodes for name in expand(expression)),
             restarts=int(line.get("Restarts", "0")),
         )
 
@@ -122,6 +122,6 @@ class SlurmScheduler:
         """It says that it has booted."""
         self.slurm.start_node(node, booted=True)
 
-    def said(self, name: str) -> str:
+    def output_of(self, name: str) -> str:
         """The end of what a process has printed."""
-        return self.slurm.said(name)
+        return self.slurm.output_of(name)

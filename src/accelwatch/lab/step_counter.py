@@ -51,8 +51,8 @@ def lines_of(folder: Path, job: str) -> list[Line]:
         text = (job_folder(folder, job) / "steps.jsonl").read_bytes()
     except OSError:
         return []
-    whole = text[: text.rfind(b"\n") + 1]
-    return [msgspec.json.decode(line, type=Line) for line in whole.splitlines()]
+    complete = text[: text.rfind(b"\n") + 1]
+    return [msgspec.json.decode(line, type=Line) for line in complete.splitlines()]
 
 
 class StepCounter:
@@ -69,13 +69,13 @@ class StepCounter:
     def run(self) -> None:
         """Never returns."""
         step = self._restored()
-        self._say("begun", step)
+        self._log_step("begun", step)
         while True:
             time.sleep(STEP_S)
             if any(sick_file(self._folder, node).exists() for node in self._nodes):
                 continue
             step += 1
-            self._say("step", step)
+            self._log_step("step", step)
             if step % CHECKPOINT_EVERY == 0:
                 self._save(step)
 
@@ -89,9 +89,9 @@ class StepCounter:
         new = self._checkpoint.with_suffix(f".{os.getpid()}")
         new.write_text(str(step))
         new.replace(self._checkpoint)
-        self._say("checkpoint", step)
+        self._log_step("checkpoint", step)
 
-    def _say(self, what: str, step: int) -> None:
+    def _log_step(self, what: str, step: int) -> None:
         line = Line(
             time=time.time(),
             what=what,
@@ -106,8 +106,8 @@ class StepCounter:
 
 def script_of(folder: Path) -> str:
     """The batch script that runs it."""
-    words = (sys.executable, "-m", "accelwatch.lab.step_counter", str(folder))
-    return f"exec {shlex.join(words)}"
+    argv = (sys.executable, "-m", "accelwatch.lab.step_counter", str(folder))
+    return f"exec {shlex.join(argv)}"
 
 
 def main() -> None:
@@ -117,11 +117,11 @@ def main() -> None:
     parser.add_argument("--job", default=os.environ.get("SLURM_JOB_ID", ""))
     parser.add_argument("--restart", type=int, default=os.environ.get("SLURM_RESTART_COUNT", "0"))
     parser.add_argument("--nodes", default=os.environ.get("SLURM_JOB_NODELIST", ""))
-    given = parser.parse_args()
-    if not given.job:
+    options = parser.parse_args()
+    if not options.job:
         parser.error("no job: give --job, or run it under Slurm")
-    nodes = [name for part in listed(given.nodes) for name in expand(part)]
-    StepCounter(given.folder, given.job, nodes, given.restart).run()
+    nodes = [name for expression in listed(options.nodes) for name in expand(expression)]
+    StepCounter(options.folder, options.job, nodes, options.restart).run()
 
 
 if __name__ == "__main__":

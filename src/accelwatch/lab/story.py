@@ -34,7 +34,7 @@ class Story(msgspec.Struct, kw_only=True):
     """From the first fault to the first step that the job did after it."""
 
     @property
-    def ended_well(self) -> bool:
+    def succeeded(self) -> bool:
         """Whether everything was seen that had to be, and nothing else."""
         return not self.missing
 
@@ -44,16 +44,16 @@ class Story(msgspec.Struct, kw_only=True):
 
     def document(self) -> dict[str, Any]:
         """The story as JSON has it; times in seconds since the first fault."""
-        entries = sorted(self.entries, key=lambda one: one.at)
+        entries = sorted(self.entries, key=lambda entry: entry.at)
         return {
             "scenario": self.scenario,
             "title": self.title,
-            "ended_well": self.ended_well,
+            "ended_well": self.succeeded,
             "recovered_s": None if self.recovered_s is None else round(self.recovered_s, 2),
             "missing": self.missing,
             "timeline": [
-                {"at_s": round(self.relative(one.at), 2), "what": one.what, "text": one.text}
-                for one in entries
+                {"at_s": round(self.relative(entry.at), 2), "what": entry.what, "text": entry.text}
+                for entry in entries
             ],
         }
 
@@ -63,7 +63,7 @@ def line_of(story: Story, entry: Entry) -> str:
     return f"{story.relative(entry.at):+9.2f} s  {entry.what:<12} {entry.text}"
 
 
-def went_on(lines: Sequence[Line], fault_at: float) -> float | None:
+def resumed_at(lines: Sequence[Line], fault_at: float) -> float | None:
     """When a job did its first step after it had stood still; None while it does not."""
     last: Line | None = None
     for line in lines:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from accelwatch.base.errors import AccelwatchError
 
-_LOOK_EVERY_S = 0.05
+_POLL_EVERY_S = 0.05
 
 
-class NotSeenError(AccelwatchError):
+class WaitTimeoutError(AccelwatchError):
     """Something did not come about in time; the message says what."""
 
 
@@ -17,5 +17,5 @@ def until(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None
     end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:
-            raise NotSeenError(f"not seen within {seconds:g} s: {what}")
-        time.sleep(_LOOK_EVERY_S)
+            raise WaitTimeoutError(f"not seen within {seconds:g} s: {what}")
+        time.sleep(_POLL_EVERY_S)

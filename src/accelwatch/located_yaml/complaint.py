@@ -11,13 +11,13 @@ from accelwatch.schema.metrics import nearest
 class Complaint(msgspec.Struct, frozen=True):
     """One mistake; `place` is `file:line`, a file, or the name of a variable or flag."""
 
-    place: str
+    location: str
     key: str
     text: str
 
     def __str__(self) -> str:
-        parts = (self.place, self.key, self.text)
-        return ": ".join(part for part in parts if part)
+        components = (self.location, self.key, self.text)
+        return ": ".join(component for component in components if component)
 
 
 def refuse(complaints: Iterable[Complaint]) -> None:
@@ -27,9 +27,9 @@ def refuse(complaints: Iterable[Complaint]) -> None:
         raise ConfigError("\n".join(lines))
 
 
-def unknown(word: str, known: Iterable[str]) -> str:
+def unknown(key: str, recognised: Iterable[str]) -> str:
     """`unknown key` with the nearest known one, or all of them."""
-    names = sorted(known)
-    close = nearest(word, names)
+    names = sorted(recognised)
+    close = nearest(key, names)
     hint = f"did you mean {close}?" if close else f"expected one of {', '.join(names)}"
     return f"unknown key; {hint}"

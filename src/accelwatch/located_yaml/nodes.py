@@ -18,7 +18,7 @@ _MAX_DEPTH = 16
 _TAG = "tag:yaml.org,2002:"
 _STRING = f"{_TAG}str"
 
-_MENDS = {
+_HINTS = {
     "cannot start any token": "put the text in quotes, and indent with spaces",
     "mapping values are not allowed here": "put text that has a ': ' in it in quotes",
     "unexpected end of stream": "a quote that was opened above is not closed",
@@ -33,7 +33,7 @@ _MENDS = {
 }
 """What to do, by a part of the parser's words."""
 
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 """Where something is in a document: keys and list positions from the top."""
 
 
@@ -41,7 +41,7 @@ class Mistake(msgspec.Struct, frozen=True):
     """What is wrong with one node."""
 
     line: int
-    place: Place
+    location: Location
     text: str
 
 
@@ -87,7 +87,7 @@ def _composed(data: bytes, file: str, loader: Any) -> tree.Node | None:
     import yaml
 
     tag_of = _tags()
-    parts: list[tree.Node] = []
+    children: list[tree.Node] = []
     around: list[tuple[Any, list[tree.Node]]] = []
     events: Iterator[Any] = yaml.parse(data, Loader=loader)
     for event in events:
@@ -96,31 +96,31 @@ def _composed(data: bytes, file: str, loader: Any) -> tree.Node | None:
             tag = event.tag
             if tag is None or tag == "!":
                 tag = tag_of(event.value, event.implicit)
-            parts.append(tree.Scalar(tag, event.value, event.start_mark))
+            children.append(tree.Scalar(tag, event.value, event.start_mark))
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            around.append((event, parts))
-            parts = []
+            around.append((event, children))
+            children = []
             if len(around) > _MAX_DEPTH:
                 text = f"{file}:{line(event)}: nested deeper than {_MAX_DEPTH} levels"
                 raise ConfigError(text)
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-            inner = parts
-            begun, parts = around.pop()
+            inner = children
+            start_event, children = around.pop()
             listed = kind is yaml.SequenceEndEvent
-            parts.append(_collection(begun, inner, listed=listed))
+            children.append(_collection(start_event, inner, listed=listed))
         elif kind is yaml.AliasEvent:
             raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
-    if len(parts) > 1:
+    if len(children) > 1:
         raise ValueError("more than one document")
-    return parts[0] if parts else None
+    return children[0] if children else None
 
 
-def _collection(begun: Any, parts: list[tree.Node], *, listed: bool) -> tree.Node:
-    tag: str | None = begun.tag if begun.tag != "!" else None
-    start: Any = begun.start_mark
+def _collection(start_event: Any, children: list[tree.Node], *, listed: bool) -> tree.Node:
+    tag: str | None = start_event.tag if start_event.tag != "!" else None
+    start: Any = start_event.start_mark
     if listed:
-        return tree.Sequence(tag or f"{_TAG}seq", parts, start)
-    items = list(zip(parts[::2], parts[1::2], strict=True))
+        return tree.Sequence(tag or f"{_TAG}seq", children, start)
+    items = list(zip(children[::2], children[1::2], strict=True))
     return tree.Mapping(tag or f"{_TAG}map", items, start)
 
 
@@ -129,25 +129,25 @@ def _tags() -> Callable[[str, tuple[bool, bool]], str]:
     import yaml
 
     resolver: Any = yaml.resolver.Resolver()
-    known: dict[str, str] = {}
+    cached: dict[str, str] = {}
 
     def tag_of(text: str, implicit: tuple[bool, bool]) -> str:
         if not implicit[0]:
             return _STRING
-        found = known.get(text)
-        if found is None:
-            found = known[text] = str(resolver.resolve(yaml.ScalarNode, text, implicit))
-        return found
+        tag = cached.get(text)
+        if tag is None:
+            tag = cached[text] = str(resolver.resolve(yaml.ScalarNode, text, implicit))
+        return tag
 
     return tag_of
 
 
 def _bad_yaml(file: str, error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    position = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = _problem(error)
-    place = file if mark is None else f"{file}:{mark.line + 1}"
-    mend = "; ".join(text for sign, text in _MENDS.items() if sign in problem)
-    return f"{place}: bad YAML: {problem}" + (f"; {mend}" if mend else "")
+    location = file if position is None else f"{file}:{position.line + 1}"
+    hint = "; ".join(text for sign, text in _HINTS.items() if sign in problem)
+    return f"{location}: bad YAML: {problem}" + (f"; {hint}" if hint else "")
 
 
 def _problem(error: Exception) -> str:
@@ -155,17 +155,17 @@ def _problem(error: Exception) -> str:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None)
     if problem is None:
         return "cannot be parsed"
-    context, begun = getattr(error, "context", None), getattr(error, "context_mark", None)
+    context, opened_at = getattr(error, "context", None), getattr(error, "context_mark", None)
     if problem.startswith("but "):
         return f"{context}, {problem}"
-    if begun is not None and begun.line != getattr(error, "problem_mark", begun).line:
-        return f"{context} that begins on line {begun.line + 1}, {problem}"
+    if opened_at is not None and opened_at.line != getattr(error, "problem_mark", opened_at).line:
+        return f"{context} that begins on line {opened_at.line + 1}, {problem}"
     return str(problem)
 
 
-def line(thing: Any) -> int:
+def line(element: Any) -> int:
     """Line of a node or event, from 1."""
-    return int(thing.start_mark.line) + 1
+    return int(element.start_mark.line) + 1
 
 
 def kind(node: tree.Node) -> str:
@@ -188,16 +188,16 @@ def scalar(text: str, *, quoted: bool = False) -> tree.Scalar:
 
 
 def pairs(
-    node: tree.Mapping, place: Place, mistakes: list[Mistake]
+    node: tree.Mapping, location: Location, mistakes: list[Mistake]
 ) -> Iterator[tuple[tree.Scalar, tree.Node]]:
     """Key node and value node of a mapping, the first of each key; others become mistakes."""
     first: dict[str, int] = {}
     for key, value in node.value:
         if not isinstance(key, tree.Scalar):
-            mistakes.append(Mistake(line(key), place, "a key must be a word"))
+            mistakes.append(Mistake(line(key), location, "a key must be a word"))
         elif key.value in first:
             text = f"given twice, first on line {first[key.value]}"
-            mistakes.append(Mistake(line(key), (*place, str(key.value)), text))
+            mistakes.append(Mistake(line(key), (*location, str(key.value)), text))
         else:
             first[key.value] = line(key)
             yield key, value
@@ -208,10 +208,10 @@ def joined(prefix: str, key: str) -> str:
     return f"{prefix}.{key}" if prefix else key
 
 
-def dotted(place: Place) -> str:
+def dotted(location: Location) -> str:
     """`faults[2].node`."""
     text = ""
-    for step in place:
+    for step in location:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
 
@@ -221,7 +221,7 @@ def complaints_of(mistakes: Iterable[Mistake], file: str, key: str = "") -> list
     return [
         Complaint(
             f"{file}:{mistake.line}",
-            dotted((key, *mistake.place) if key else mistake.place),
+            dotted((key, *mistake.location) if key else mistake.location),
             mistake.text,
         )
         for mistake in mistakes
@@ -232,29 +232,29 @@ class PlainReader:
     """Turns nodes into plain data; keeps the line of each place and every mistake on the way."""
 
     def __init__(self) -> None:
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[Location, int] = {}
         self.mistakes: list[Mistake] = []
         self._scalars: Any = None
         """PyYAML's loader, once there is more than text."""
 
-    def read(self, node: tree.Node, place: Place = ()) -> Any:
+    def read(self, node: tree.Node, location: Location = ()) -> Any:
         """The node's data; what is wrong is left out and told of in `mistakes`."""
-        self.lines.setdefault(place, line(node))
+        self.lines.setdefault(location, line(node))
         if isinstance(node, tree.Mapping):
-            return self._mapping(node, place)
+            return self._mapping(node, location)
         if isinstance(node, tree.Sequence):
-            return [self.read(item, (*place, at)) for at, item in enumerate(node.value)]
-        return self._scalar(node, place)
+            return [self.read(item, (*location, at)) for at, item in enumerate(node.value)]
+        return self._scalar(node, location)
 
-    def _mapping(self, node: tree.Mapping, place: Place) -> dict[str, Any]:
+    def _mapping(self, node: tree.Mapping, location: Location) -> dict[str, Any]:
         data: dict[str, Any] = {}
-        for key_node, value in pairs(node, place, self.mistakes):
+        for key_node, value in pairs(node, location, self.mistakes):
             key = str(key_node.value)
-            self.lines[*place, key] = line(key_node)
-            data[key] = self.read(value, (*place, key))
+            self.lines[*location, key] = line(key_node)
+            data[key] = self.read(value, (*location, key))
         return data
 
-    def _scalar(self, node: tree.Node, place: Place) -> Any:
+    def _scalar(self, node: tree.Node, location: Location) -> Any:
         if node.tag == _STRING:
             return node.value
         import yaml
@@ -265,7 +265,7 @@ class PlainReader:
             return self._scalars.construct_object(yaml.ScalarNode(node.tag, node.value))
         except (yaml.YAMLError, ValueError):
             shown = str(node.value)[:60]
-            self.mistakes.append(Mistake(line(node), place, f"{shown!r} cannot be read"))
+            self.mistakes.append(Mistake(line(node), location, f"{shown!r} cannot be read"))
             return None
         finally:
             self._scalars.constructed_objects.clear()  # it would keep every node of the file

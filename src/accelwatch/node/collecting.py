@@ -12,11 +12,11 @@ NO_GROUP = "none"
 """Asks for no group that is read without being named."""
 
 
-def names(given: Iterable[str], argument: str) -> tuple[str, ...]:
+def names(values: Iterable[str], argument: str) -> tuple[str, ...]:
     """The names of a list. Raises UsageError for a text, which Python takes for a list of letters."""
-    if isinstance(given, str):
-        raise UsageError(f"{argument} is a list of names: [{given!r}]")
-    return tuple(given)
+    if isinstance(values, str):
+        raise UsageError(f"{argument} is a list of names: [{values!r}]")
+    return tuple(values)
 
 
 def opt_in(groups: Iterable[str]) -> frozenset[str]:
@@ -26,24 +26,24 @@ def opt_in(groups: Iterable[str]) -> frozenset[str]:
     """
     from accelwatch.schema.metrics import nearest, opt_in_groups
 
-    known = opt_in_groups()
-    asked = frozenset(groups)
-    for group in sorted(asked - {*known, "all", NO_GROUP}):
-        close = nearest(group, list(known))
-        hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
+    existing = opt_in_groups()
+    requested = frozenset(groups)
+    for group in sorted(requested - {*existing, "all", NO_GROUP}):
+        close = nearest(group, list(existing))
+        hint = f"; did you mean {close}?" if close else f"; there are {', '.join(existing)}"
         raise UsageError(f"no opt-in group {group!r}{hint}")
-    return frozenset(known) if "all" in asked else asked - {NO_GROUP}
+    return frozenset(existing) if "all" in requested else requested - {NO_GROUP}
 
 
 def installed(backends: Iterable[str], option: str) -> tuple[str, ...]:
     """The backends. Raises UsageError, with the option's name, for one that is not installed."""
-    asked = tuple(backends)
-    if asked:
+    requested = tuple(backends)
+    if requested:
         from accelwatch.plugins import entry_points as plugins
 
-        if missing := plugins.unknown(plugins.BACKENDS, asked):
+        if missing := plugins.unknown(plugins.BACKENDS, requested):
             raise UsageError(f"{option} {missing}")
-    return asked
+    return requested
 
 
 def recording_file(name: str) -> str:

@@ -96,20 +96,20 @@ def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, s
         )
         for name in names
     )
-    unwell = tuple(
+    unhealthy = tuple(
         DeviceReport(name=view.device.name, state=view.state.value, reason=reason)
         for view in snapshot.devices
         if (reason := _why(view, snapshot)) or view.state is not DeviceState.OK
     )
     return Diagnosis(
-        verdict=_verdict(snapshot, reports, unwell),
+        verdict=_verdict(snapshot, reports, unhealthy),
         version=snapshot.version,
         host=snapshot.host,
         python=platform.python_version(),
         kernel=platform.release(),
         backends=reports,
         devices=len(snapshot.devices),
-        unwell=unwell,
+        unwell=unhealthy,
         surroundings=_surroundings(),
     )
 
@@ -120,7 +120,7 @@ def _why(view: DeviceView, snapshot: Snapshot) -> str:
 
 
 def _verdict(
-    snapshot: Snapshot, reports: tuple[BackendReport, ...], unwell: tuple[DeviceReport, ...]
+    snapshot: Snapshot, reports: tuple[BackendReport, ...], unhealthy: tuple[DeviceReport, ...]
 ) -> Verdict:
     bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
     impaired = any(
@@ -133,7 +133,7 @@ def _verdict(
     )
     if devices_here and not readable:
         return Verdict.BROKEN
-    return Verdict.IMPAIRED if impaired or unwell else Verdict.FINE
+    return Verdict.IMPAIRED if impaired or unhealthy else Verdict.FINE
 
 
 def _surroundings() -> tuple[Check, ...]:

@@ -25,12 +25,12 @@ def exporter_of(name: str) -> Exporter:
     return made
 
 
-def rendered(exporter: Exporter, snapshot: Snapshot, given: Mapping[str, object]) -> bytes:
+def rendered(exporter: Exporter, snapshot: Snapshot, provided: Mapping[str, object]) -> bytes:
     """The document, by those of the given options that the exporter takes.
 
     Raises UsageError for a value that does not exist, PluginError for what the exporter breaks.
     """
-    options = {name: value for name, value in given.items() if name in exporter.options}
+    options = {name: value for name, value in provided.items() if name in exporter.options}
     try:
         document = exporter.render(snapshot, options)
     except AccelwatchError:

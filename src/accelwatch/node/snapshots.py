@@ -62,15 +62,15 @@ def read_repeatedly(
         until = clock.monotonic() + settings.timeout_s
         while first.waiting and (left := until - clock.monotonic()) > 0:
             supervisor.pump(left)
-        first.tell_unheard(store)
-        began = clock.monotonic()
-        given = 0
+        first.report_missing(store)
+        started = clock.monotonic()
+        yielded = 0
         while True:
             yield with_absences(store.snapshot())
-            given += 1
-            if given == count:
+            yielded += 1
+            if yielded == count:
                 return
-            _pump_until(supervisor, clock, _next_tick(began, settings.interval_s, clock))
+            _pump_until(supervisor, clock, _next_tick(started, settings.interval_s, clock))
     finally:
         supervisor.stop()
         store.close()
@@ -89,29 +89,29 @@ async def read_repeatedly_async(
     clock = SystemClock()
     store = store_for(settings, clock)
     first = _FirstTurn(settings)
-    news = asyncio.Event()
+    ready = asyncio.Event()
 
     def sink(report: "Report") -> None:
         first.note(report)
         store.apply(report)
         if not first.waiting:
-            news.set()
+            ready.set()
 
     collector = asyncio.create_task(supervise(settings, sink, clock=clock))
-    collector.add_done_callback(lambda _: news.set())
+    collector.add_done_callback(lambda _: ready.set())
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(settings.timeout_s):
-                await news.wait()
-        first.tell_unheard(store)
-        began = clock.monotonic()
-        given = 0
+                await ready.wait()
+        first.report_missing(store)
+        started = clock.monotonic()
+        yielded = 0
         while not collector.done():
             yield with_absences(store.snapshot())
-            given += 1
-            if given == count:
+            yielded += 1
+            if yielded == count:
                 return
-            tick = _next_tick(began, settings.interval_s, clock)
+            tick = _next_tick(started, settings.interval_s, clock)
             await asyncio.wait((collector,), timeout=max(0.0, tick - clock.monotonic()))
         collector.result()
     finally:
@@ -159,8 +159,8 @@ def _as_recorded(snapshot: "Snapshot", notes: Sequence[str], *, argv: bool) -> "
         reading, processes = view.reading, view.reading.processes
         if processes is not None:
             processes = tuple(
-                replace(one, pid_namespace="foreign", argv=one.argv if argv else None)
-                for one in processes
+                replace(process, pid_namespace="foreign", argv=process.argv if argv else None)
+                for process in processes
             )
         reading = replace(reading, processes=processes, notes=(*reading.notes, *notes))
         return replace(view, reading=reading)
@@ -168,13 +168,13 @@ def _as_recorded(snapshot: "Snapshot", notes: Sequence[str], *, argv: bool) -> "
     return replace(snapshot, devices=tuple(map(shown, snapshot.devices)))
 
 
-def _next_tick(began: float, interval_s: float, clock: "Clock") -> float:
-    done = int((clock.monotonic() - began) / interval_s)
-    return began + (done + 1) * interval_s
+def _next_tick(started: float, interval_s: float, clock: "Clock") -> float:
+    done = int((clock.monotonic() - started) / interval_s)
+    return started + (done + 1) * interval_s
 
 
-def _pump_until(supervisor: "Supervisor", clock: "Clock", moment: float) -> None:
-    while (left := moment - clock.monotonic()) > 0:
+def _pump_until(supervisor: "Supervisor", clock: "Clock", deadline: float) -> None:
+    while (left := deadline - clock.monotonic()) > 0:
         supervisor.pump(left)
 
 
@@ -189,22 +189,22 @@ class _FirstTurn:
         self.waiting = set(resolve(settings))
 
     def note(self, report: "Report") -> None:
-        from accelwatch.node.store.reports import BackendFound, CollectorEnded, Cycle
+        from accelwatch.node.store.reports import BackendChanged, CollectorExited, Cycle
         from accelwatch.schema.snapshot import BackendState
 
-        self._failure = failure_of(report) if isinstance(report, CollectorEnded) else LATE
+        self._failure = failure_of(report) if isinstance(report, CollectorExited) else LATE
         if isinstance(report, Cycle):
             self.waiting.discard(report.backend)
-        elif isinstance(report, BackendFound) and report.status.state is not BackendState.OK:
+        elif isinstance(report, BackendChanged) and report.status.state is not BackendState.OK:
             self.waiting.discard(report.status.name)
 
-    def tell_unheard(self, store: "Store") -> None:
+    def report_missing(self, store: "Store") -> None:
         """Say of each backend of which nothing has come that it is not one without devices."""
         if not self.waiting:
             return
         from accelwatch.node.sampler import unheard
-        from accelwatch.node.store.reports import BackendFound
+        from accelwatch.node.store.reports import BackendChanged
 
-        heard = {status.name for status in store.snapshot().backends}
-        for status in unheard.statuses(self._settings, heard, self._failure):
-            store.apply(BackendFound(status=status))
+        reported = {status.name for status in store.snapshot().backends}
+        for status in unheard.statuses(self._settings, reported, self._failure):
+            store.apply(BackendChanged(status=status))

@@ -47,28 +47,28 @@ class Convention(msgspec.Struct, frozen=True):
 
     instrument: Instrument
     unit: str
-    part: bool = False
+    is_component: bool = False
     """Whether it is of a part of the device (a sensor, a fan), which then has a `hw.id` of its own."""
 
 
 CONVENTIONS = {
     "hw.energy": Convention(Instrument.COUNTER, "J"),
     "hw.errors": Convention(Instrument.COUNTER, "{error}"),
-    "hw.fan.speed": Convention(Instrument.GAUGE, "rpm", part=True),
-    "hw.fan.speed_ratio": Convention(Instrument.GAUGE, "1", part=True),
+    "hw.fan.speed": Convention(Instrument.GAUGE, "rpm", is_component=True),
+    "hw.fan.speed_ratio": Convention(Instrument.GAUGE, "1", is_component=True),
     "hw.gpu.io": Convention(Instrument.COUNTER, "By"),
     "hw.gpu.memory.limit": Convention(Instrument.UP_DOWN, "By"),
     "hw.gpu.memory.usage": Convention(Instrument.UP_DOWN, "By"),
     "hw.gpu.utilization": Convention(Instrument.GAUGE, "1"),
     "hw.power": Convention(Instrument.GAUGE, "W"),
     "hw.status": Convention(Instrument.UP_DOWN, "1"),
-    "hw.temperature": Convention(Instrument.GAUGE, "Cel", part=True),
-    "hw.temperature.limit": Convention(Instrument.GAUGE, "Cel", part=True),
-    "hw.voltage": Convention(Instrument.GAUGE, "V", part=True),
+    "hw.temperature": Convention(Instrument.GAUGE, "Cel", is_component=True),
+    "hw.temperature.limit": Convention(Instrument.GAUGE, "Cel", is_component=True),
+    "hw.voltage": Convention(Instrument.GAUGE, "V", is_component=True),
 }
 """opentelemetry.io/docs/specs/semconv/hardware, version 1.44."""
 
-_WORDS = {
+_VALUE_NAMES = {
     "hw.limit_type": {"shutdown": "high.critical", "slowdown": "high.degraded"},
 }
 """Our words for values that the conventions have others for."""
@@ -85,16 +85,16 @@ class Outlet(msgspec.Struct, frozen=True):
     """Those that are the same for every series."""
     labels: tuple[str, ...] = ()
     """What the row's labels are called, in their order."""
-    words: tuple[dict[str, str], ...] = ()
+    value_names: tuple[dict[str, str], ...] = ()
     """Other words for the values of each label."""
     conventional: bool = False
-    part: bool = False
+    is_component: bool = False
 
 
 def unit_of(row: Metric) -> str:
     """The unit of a row in UCUM."""
-    known = _UCUM.get(row.unit)
-    return f"{{{row.unit.removesuffix('s')}}}" if known is None else known
+    unit = _UCUM.get(row.unit)
+    return f"{{{row.unit.removesuffix('s')}}}" if unit is None else unit
 
 
 @cache
@@ -102,20 +102,20 @@ def outlet(row: Metric, kind: DeviceKind) -> Outlet:
     """The outlet of a row for a kind of device; `hw.gpu.*` is of GPUs only."""
     if not row.otel or (row.otel.startswith(_GPU_ONLY) and kind is not DeviceKind.GPU):
         return _by_family(row)
-    name, given = parsed(row.otel)
+    name, attributes = parsed(row.otel)
     convention = CONVENTIONS[name]
-    renamed = {value[1:]: key for key, value in given.items() if value.startswith("$")}
+    renamed = {value[1:]: key for key, value in attributes.items() if value.startswith("$")}
     labels = tuple(renamed.get(label, label) for label in row.labels)
     return Outlet(
         name=name,
         unit=convention.unit,
         instrument=convention.instrument,
         help=row.help,
-        attributes=tuple((key, value) for key, value in given.items() if value[0] != "$"),
+        attributes=tuple((key, value) for key, value in attributes.items() if value[0] != "$"),
         labels=labels,
-        words=tuple(_WORDS.get(label, {}) for label in labels),
+        value_names=tuple(_VALUE_NAMES.get(label, {}) for label in labels),
         conventional=row.scope is Scope.DEVICE,
-        part=convention.part,
+        is_component=convention.is_component,
     )
 
 
@@ -133,5 +133,5 @@ def _by_family(row: Metric) -> Outlet:
         instrument=instrument,
         help=row.help,
         labels=row.labels,
-        words=({},) * len(row.labels),
+        value_names=({},) * len(row.labels),
     )

@@ -26,7 +26,7 @@ _SCOPE = InstrumentationScope(name="accelwatch", version=__version__)
 _INTEGERS = range(-(1 << 63), 1 << 63)
 
 
-class Part:
+class MetricsChunk:
     """Metrics of one resource that go in one request."""
 
     def __init__(self, resource: Resource) -> None:
@@ -39,60 +39,60 @@ class Part:
         """The whole part."""
         return ResourceMetrics(resource=self._resource, scope_metrics=[self._scope])
 
-    def add(self, way: Outlet, point: NumberDataPoint) -> None:
+    def add(self, route: Outlet, point: NumberDataPoint) -> None:
         """One point of a metric."""
-        metric = self._metrics.get(way.name)
+        metric = self._metrics.get(route.name)
         if metric is None:
-            metric = self._metrics[way.name] = self._scope.metrics.add(
-                name=way.name, unit=way.unit, description=way.help
+            metric = self._metrics[route.name] = self._scope.metrics.add(
+                name=route.name, unit=route.unit, description=route.help
             )
-            if way.instrument is not Instrument.GAUGE:
-                metric.sum.is_monotonic = way.instrument is Instrument.COUNTER
+            if route.instrument is not Instrument.GAUGE:
+                metric.sum.is_monotonic = route.instrument is Instrument.COUNTER
                 metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
-        kind = metric.gauge if way.instrument is Instrument.GAUGE else metric.sum
+        kind = metric.gauge if route.instrument is Instrument.GAUGE else metric.sum
         kind.data_points.append(point)
         self.points += 1
 
 
-def parts(
+def chunks(
     owners: Iterable[OwnerSamples],
     resource: Mapping[str, str],
     time_s: float,
     starts: Starts,
     most: int,
-) -> Iterator[Part]:
+) -> Iterator[MetricsChunk]:
     """The samples of one resource at a moment (Unix seconds), at most so many points in each part."""
-    whole = Resource(attributes=_attributes(resource.items()))
+    encoded = Resource(attributes=_attributes(resource.items()))
     time_ns = int(time_s * 1e9)
-    part = Part(whole)
-    starts.begin()
+    chunk = MetricsChunk(encoded)
+    starts.start_round()
     for owner in owners:
         kind = DeviceKind.GPU if owner.device is None else owner.device.kind
-        standing = _Standing(owner)
+        owner_attributes = _OwnerAttributes(owner)
         for row, series, value in owner.samples:
-            way = outlet(row, kind)
+            route = outlet(row, kind)
             point = NumberDataPoint(
-                time_unix_nano=time_ns, attributes=standing.attributes(way, series)
+                time_unix_nano=time_ns, attributes=owner_attributes.attributes(route, series)
             )
             if isinstance(value, int) and value in _INTEGERS:
                 point.as_int = value
             else:
                 point.as_double = value
-            if way.instrument is not Instrument.GAUGE:
-                counts = way.instrument is Instrument.COUNTER
+            if route.instrument is not Instrument.GAUGE:
+                counts = route.instrument is Instrument.COUNTER
                 point.start_time_unix_nano = starts.of(
                     (owner.text, series), value, time_ns, monotonic=counts
                 )
-            part.add(way, point)
-            if part.points >= most:
-                yield part
-                part = Part(whole)
-    starts.end()
-    if part.points:
-        yield part
+            chunk.add(route, point)
+            if chunk.points >= most:
+                yield chunk
+                chunk = MetricsChunk(encoded)
+    starts.finish_round()
+    if chunk.points:
+        yield chunk
 
 
-class _Standing:
+class _OwnerAttributes:
     """The attributes that name an owner."""
 
     def __init__(self, owner: OwnerSamples) -> None:
@@ -106,23 +106,23 @@ class _Standing:
         elif owner.vendor:
             self._labels = _attributes([("vendor", owner.vendor)])
 
-    def attributes(self, way: Outlet, series: Series) -> list[KeyValue]:
+    def attributes(self, route: Outlet, series: Series) -> list[KeyValue]:
         """All attributes of a series."""
         own = [
-            (name, words.get(value, value))
-            for name, words, value in zip(way.labels, way.words, series[1:], strict=True)
+            (name, names.get(value, value))
+            for name, names, value in zip(route.labels, route.value_names, series[1:], strict=True)
         ]
-        if not way.conventional:
+        if not route.conventional:
             return [*self._labels, *_attributes(own)]
-        if not way.part:
-            return [*self._hardware, *_attributes((*way.attributes, *own))]
-        which = "/".join((way.name.split(".")[1], *series[1:2]))
-        part = [
+        if not route.is_component:
+            return [*self._hardware, *_attributes((*route.attributes, *own))]
+        which = "/".join((route.name.split(".")[1], *series[1:2]))
+        component = [
             ("hw.id", f"{self._id}/{which}"),
             ("hw.name", f"{self._name} {which}"),
             ("hw.parent", self._id),
         ]
-        return _attributes((*part, *way.attributes, *own))
+        return _attributes((*component, *route.attributes, *own))
 
 
 def _hardware(device: Device) -> Iterator[tuple[str, str]]:

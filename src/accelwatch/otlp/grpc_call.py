@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-async def ask(
+async def post(
     where: tuple[str, int],
     tls: ssl.SSLContext | None,
     headers: list[tuple[str, str]],
@@ -130,13 +130,13 @@ class _Exchange:
                 self._over = True
             case h2.events.StreamReset() if not self._over:
                 # RST_STREAM after an answer with a status only ends what was still being sent.
-                self._end("the other side reset the stream")
+                self._finish("the other side reset the stream")
             case h2.events.ConnectionTerminated() if not self._over:
-                self._end("the other side goes away without an answer")
+                self._finish("the other side goes away without an answer")
             case _:
                 """Settings, pings and windows, which h2 answers itself."""
 
-    def _end(self, what: str) -> None:
+    def _finish(self, what: str) -> None:
         if "grpc-status" not in self._headers:
             raise SourceError(what, reason="io")
         self._over = True

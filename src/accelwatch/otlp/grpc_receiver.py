@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from accelwatch.alerting.delivery.post import tls_context
-from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
 from accelwatch.backend_kit.grpc.call import framed, status_name
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
-from accelwatch.otlp.grpc_call import Answer, ask
+from accelwatch.otlp.grpc_call import Answer, post
 from accelwatch.otlp.receiver import Credentials, PartialSuccess, certificate_of
 
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
@@ -59,16 +59,16 @@ class GrpcReceiver:
         message = framed(request.body, compressed=True)
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await ask((self._host, self._port), self._tls, headers, message)
+                answer = await post((self._host, self._port), self._tls, headers, message)
         except TimeoutError as error:
             text = f"no answer within {self._timeout_s:g} s"
-            raise NotTaken(text, passes=True, label="reason=no-answer") from error
+            raise NotAccepted(text, passes=True, label="reason=no-answer") from error
         except SourceError as error:
-            raise NotTaken(str(error), passes=True, label="reason=no-answer") from error
+            raise NotAccepted(str(error), passes=True, label="reason=no-answer") from error
         _check(answer)
         return self._partial.refused(answer.body[_PREFIX_BYTES:], request.samples)
 
-    def _headers(self, given: Mapping[str, str]) -> list[tuple[str, str]]:
+    def _headers(self, extra: Mapping[str, str]) -> list[tuple[str, str]]:
         return [
             (":method", "POST"),
             (":scheme", "https" if self._secure else "http"),
@@ -79,7 +79,7 @@ class GrpcReceiver:
             ("grpc-encoding", "gzip"),
             ("grpc-timeout", f"{max(int(self._timeout_s * 1000), 1)}m"),
             ("user-agent", f"accelwatch/{__version__}"),
-            *((name.lower(), text) for name, text in given.items()),
+            *((name.lower(), text) for name, text in extra.items()),
         ]
 
 
@@ -95,7 +95,7 @@ def _check(answer: Answer) -> None:
     status = answer.headers.get("grpc-status")
     if status is None:
         code = answer.headers.get(":status", "")
-        raise NotTaken(
+        raise NotAccepted(
             f"answered {escaped(code[:3])} without a gRPC status; is it a receiver of OTLP over HTTP "
             "(port 4318, protocol: http/protobuf)?",
             passes=code in _PASSING_HTTP,
@@ -104,10 +104,10 @@ def _check(answer: Answer) -> None:
     number = int(status) if status.isascii() and status.isdigit() and len(status) < 3 else -1
     if number == 0:
         return
-    said = escaped(unquote(answer.headers.get("grpc-message", ""))[:_SHOWN])
+    message = escaped(unquote(answer.headers.get("grpc-message", ""))[:_SHOWN])
     name = escaped(status_name(status))
-    raise NotTaken(
-        f"answered {name}{': ' + said if said else ''}{_HINTS.get(number, '')}",
+    raise NotAccepted(
+        f"answered {name}{': ' + message if message else ''}{_HINTS.get(number, '')}",
         passes=number in _PASSING,
         label=f"code={name}",
     )

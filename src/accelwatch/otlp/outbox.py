@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from accelwatch.alerting.delivery.push_queue import Counts, PushQueue, Request
 from accelwatch.base.clock import Clock
 from accelwatch.config.otlp import Otlp
-from accelwatch.otlp.encoding import Part
+from accelwatch.otlp.encoding import MetricsChunk
 from accelwatch.otlp.receiver import Receiver
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -31,7 +31,7 @@ class Outbox:
         self._queue = PushQueue(
             "otlp", self._receiver.send, self.counts, settings.queue_bytes, settings.max_backoff_s
         )
-        self._parts: list[Part] = []
+        self._chunks: list[MetricsChunk] = []
         self._points = 0
         self._newest = 0.0
 
@@ -43,21 +43,21 @@ class Outbox:
         """Close the connections; what has not been sent is lost."""
         await self._receiver.close()
 
-    async def add(self, part: Part, newest: float) -> None:
+    async def add(self, chunk: MetricsChunk, newest: float) -> None:
         """Put a part to the request that is being gathered; `newest` is its time, Unix seconds."""
-        if self._points and self._points + part.points > self._most:
+        if self._points and self._points + chunk.points > self._most:
             await self.cut()
-        self._parts.append(part)
-        self._points += part.points
+        self._chunks.append(chunk)
+        self._points += chunk.points
         self._newest = max(self._newest, newest)
 
     async def cut(self) -> None:
         """Make a request of what was gathered."""
-        parts, points, newest = self._parts, self._points, self._newest
-        self._parts, self._points = [], 0
+        chunks, points, newest = self._chunks, self._points, self._newest
+        self._chunks, self._points = [], 0
         if points:
-            body = await asyncio.to_thread(_body, parts)
-            self._queue.put(Request(body=body, samples=points, newest=newest))
+            body = await asyncio.to_thread(_body, chunks)
+            self._queue.enqueue(Request(body=body, samples=points, newest=newest))
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series."""
@@ -84,6 +84,6 @@ def _receiver(settings: Otlp) -> "Receiver | GrpcReceiver":
     return GrpcReceiver(settings)
 
 
-def _body(parts: list[Part]) -> bytes:
-    whole = ExportMetricsServiceRequest(resource_metrics=[part.message() for part in parts])
-    return gzip.compress(whole.SerializeToString(), compresslevel=1, mtime=0)
+def _body(chunks: list[MetricsChunk]) -> bytes:
+    request = ExportMetricsServiceRequest(resource_metrics=[chunk.message() for chunk in chunks])
+    return gzip.compress(request.SerializeToString(), compresslevel=1, mtime=0)

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from accelwatch.alerting.delivery.post import Poster, PostError
-from accelwatch.alerting.delivery.push_queue import NotTaken, Request
+from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.config.otlp import Otlp
@@ -42,17 +42,17 @@ class Credentials:
     def __init__(self, settings: Otlp, environ: Mapping[str, str]) -> None:
         """Raises ConfigError for a variable that cannot be used."""
         self._files = settings.header_files
-        self._standing = {**from_environment(environ), **settings.headers}
+        self._static = {**from_environment(environ), **settings.headers}
 
     async def headers(self) -> dict[str, str]:
         """Those of now. Raises NotTaken for a file that cannot be read."""
         try:
-            return {**self._standing, **await asyncio.to_thread(self._from_files)}
+            return {**self._static, **await asyncio.to_thread(self._from_files)}
         except ConfigError as error:
-            raise NotTaken(str(error), passes=True, label="reason=credentials") from error
+            raise NotAccepted(str(error), passes=True, label="reason=credentials") from error
 
     def _from_files(self) -> dict[str, str]:
-        return {name: _line(place) for name, place in self._files.items()}
+        return {name: _line(path) for name, path in self._files.items()}
 
 
 class PartialSuccess:
@@ -104,11 +104,11 @@ class Receiver:
         try:
             answer = await self._poster.post(self._url, request.body, headers, reads_body=True)
         except PostError as error:
-            raise NotTaken(str(error), passes=True, label="reason=no-answer") from error
+            raise NotAccepted(str(error), passes=True, label="reason=no-answer") from error
         if answer.well:
             return self._partial.refused(answer.body, request.samples)
         hint = "; redirects are not followed" if 300 <= answer.code < 400 else ""
-        raise NotTaken(
+        raise NotAccepted(
             f"answered {answer.code}{_HINTS.get(answer.code, hint)}",
             passes=answer.code in _PASSING,
             label=f"code={answer.code}",

@@ -13,21 +13,21 @@ class Starts:
     """Of one node; between `begin` and `end`, a series that is not asked for is forgotten."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[int, Number]] = {}
-        self._seen: dict[Hashable, tuple[int, Number]] = {}
+        self._previous: dict[Hashable, tuple[int, Number]] = {}
+        self._current: dict[Hashable, tuple[int, Number]] = {}
 
-    def begin(self) -> None:
+    def start_round(self) -> None:
         """A round begins."""
-        self._seen = {}
+        self._current = {}
 
     def of(self, series: Hashable, value: Number, time_ns: int, *, monotonic: bool) -> int:
         """The start of a series whose value is `value` at a time; both in Unix nanoseconds."""
-        start, before = self._known.get(series, (time_ns, value))
+        start, before = self._previous.get(series, (time_ns, value))
         if monotonic and value < before:
             start = time_ns
-        self._seen[series] = (start, value)
+        self._current[series] = (start, value)
         return start
 
-    def end(self) -> None:
+    def finish_round(self) -> None:
         """The round is over."""
-        self._known = self._seen
+        self._previous = self._current

@@ -92,18 +92,20 @@ def names(group: str) -> list[str]:
     return list(addresses(group))
 
 
-def unknown(group: str, wanted: Iterable[str]) -> str:
+def unknown(group: str, requested: Iterable[str]) -> str:
     """A complaint about the first name that is not installed, with the nearest; empty when all are.
 
     An address (`module:attribute`) is no name and always passes.
     """
-    known = names(group)
-    for name in wanted:
-        if ":" not in name and name not in known:
+    installed = names(group)
+    for name in requested:
+        if ":" not in name and name not in installed:
             import difflib  # for mistakes only
 
-            close = difflib.get_close_matches(name, known, n=1)
-            meant = f"; did you mean {close[0]}?" if close else f"; installed: {', '.join(known)}"
+            close = difflib.get_close_matches(name, installed, n=1)
+            meant = (
+                f"; did you mean {close[0]}?" if close else f"; installed: {', '.join(installed)}"
+            )
             return f"{name!r} is not installed{meant}"
     return ""
 
@@ -119,10 +121,10 @@ def load_address(address: str) -> Any:
 
 def load(group: str, name: str) -> Any:
     """The plug-in's factory. Raises PluginError that names what is installed, or the import fault."""
-    known = addresses(group)
-    if name not in known:
-        raise PluginError(f"no {group} plug-in {name!r}; installed: {', '.join(known)}")
-    return load_address(known[name])
+    installed = addresses(group)
+    if name not in installed:
+        raise PluginError(f"no {group} plug-in {name!r}; installed: {', '.join(installed)}")
+    return load_address(installed[name])
 
 
 def load_all(group: str) -> tuple[dict[str, Any], list[LoadFailure]]:

@@ -47,52 +47,56 @@ def checked(options: Mapping[str, object], kind: type[Options]) -> Options:
         raise ConfigError(str(error)) from None
 
 
-def _mistake(key: str, wanted: Any, value: object, error: str) -> str:
+def _mistake(key: str, expected: Any, value: object, error: str) -> str:
     """What is expected of a value that does not fit; deep inside one, the words of msgspec."""
-    words = expected_words(inspect.type_info(wanted))
-    if not words:
+    description = describe_type(inspect.type_info(expected))
+    if not description:
         return error.replace("`$", f"`{key}")
-    unquoted = isinstance(value, int | float) and words.startswith("text")
-    return f"expected {words}" + ("; put it in quotes" if unquoted else "")
+    unquoted = isinstance(value, int | float) and description.startswith("text")
+    return f"expected {description}" + ("; put it in quotes" if unquoted else "")
 
 
-def expected_words(wanted: inspect.Type) -> str:
+def describe_type(expected: inspect.Type) -> str:
     """What a value of a type looks like, in words; empty for what is not told in a few."""
-    if isinstance(wanted, inspect.Metadata):
-        return expected_words(wanted.type)
-    if isinstance(wanted, inspect.UnionType):
-        parts = [expected_words(part) for part in wanted.types]
-        return " or ".join(parts) if all(parts) else ""
-    if isinstance(wanted, inspect.LiteralType):
-        return f"one of {', '.join(map(str, wanted.values))}"
-    if isinstance(wanted, inspect.VarTupleType) and isinstance(wanted.item_type, inspect.StrType):
-        return f"a list of {_between(wanted.min_length, wanted.max_length)}texts"
-    if isinstance(wanted, inspect.DictType) and isinstance(wanted.value_type, inspect.StrType):
+    if isinstance(expected, inspect.Metadata):
+        return describe_type(expected.type)
+    if isinstance(expected, inspect.UnionType):
+        alternatives = [describe_type(alternative) for alternative in expected.types]
+        return " or ".join(alternatives) if all(alternatives) else ""
+    if isinstance(expected, inspect.LiteralType):
+        return f"one of {', '.join(map(str, expected.values))}"
+    if isinstance(expected, inspect.VarTupleType) and isinstance(
+        expected.item_type, inspect.StrType
+    ):
+        return f"a list of {_between(expected.min_length, expected.max_length)}texts"
+    if isinstance(expected, inspect.DictType) and isinstance(expected.value_type, inspect.StrType):
         return "a mapping with a text for each key"
-    if isinstance(wanted, inspect.StrType):
-        length = _between(wanted.min_length, wanted.max_length)
+    if isinstance(expected, inspect.StrType):
+        length = _between(expected.min_length, expected.max_length)
         return f"text of {length}characters" if length else "text"
-    if isinstance(wanted, inspect.IntType | inspect.FloatType):
-        return f"a number {_between(wanted.ge, wanted.le, 'from ')}".rstrip()
-    return "true or false" if isinstance(wanted, inspect.BoolType) else ""
+    if isinstance(expected, inspect.IntType | inspect.FloatType):
+        return f"a number {_between(expected.ge, expected.le, 'from ')}".rstrip()
+    return "true or false" if isinstance(expected, inspect.BoolType) else ""
 
 
-def _between(least: float | None, most: float | None, begin: str = "") -> str:
+def _between(least: float | None, most: float | None, prefix: str = "") -> str:
     """The limits of a number, or of a count of things; nothing where there are none."""
     if most is None:
-        return "" if least is None else f"{begin or 'at least '}{least} "
-    return f"{begin and 'of '}at most {most} " if least is None else f"{begin}{least} to {most} "
+        return "" if least is None else f"{prefix or 'at least '}{least} "
+    return f"{prefix and 'of '}at most {most} " if least is None else f"{prefix}{least} to {most} "
 
 
 def check_url(url: str, *, key: str = "url") -> str:
     """The URL, if a message can be sent to it. Raises ConfigError, which does not repeat it."""
     try:
-        parts = urlsplit(url)
-        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        components = urlsplit(url)
+        well = (
+            components.scheme in ("http", "https") and components.hostname and components.port != 0
+        )
     except ValueError:
         well = None
     if not well or not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigError(f"{key}: expected a URL, https://HOST/PATH")
-    if parts.username is not None:
+    if components.username is not None:
         raise ConfigError(f"{key}: no user or password belongs into a URL")
     return url

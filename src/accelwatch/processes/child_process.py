@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 
 _MAX_CRASH_REPORT = 65536
-_GLANCE_S = 0.001
+_POLL_S = 0.001
 _MAX_DESCRIPTOR = 65536
 
 
@@ -23,20 +23,20 @@ class ChildProcess:
         """Whether we killed it: then that is how it ends, however late the kernel lets go of it."""
         self._status: int | None = None
 
-    def ended(self) -> int | None:
+    def poll(self) -> int | None:
         """Wait status once the process has ended (see os.waitstatus_to_exitcode), else None."""
         if self._status is None:
             self._status = reaped(self.pid)
         return self._status
 
-    def ended_within(self, limit_s: float) -> int | None:
+    def poll_within(self, limit_s: float) -> int | None:
         """As `ended`, after waiting that long for a process that is on its way out."""
         until = time.monotonic() + limit_s
-        while self.ended() is None and time.monotonic() < until:
-            select.select([], [], [], _GLANCE_S)
+        while self.poll() is None and time.monotonic() < until:
+            select.select([], [], [], _POLL_S)
         return self._status
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Have the process go on if something in it has stopped it (SIGSTOP)."""
         with contextlib.suppress(ChildProcessError, ProcessLookupError):
             if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
@@ -44,16 +44,16 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End the process now, whatever it does; its status comes when the kernel has let it go."""
-        if self.ended() is None:
+        if self.poll() is None:
             self.killed = True
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     def how(self, limit_s: float) -> str:
         """How it ended, in a word; `unknown` when it still runs after that long and was not killed."""
-        status = self.ended_within(limit_s)
+        status = self.poll_within(limit_s)
         if status is not None:
-            return ending(status)
+            return exit_text(status)
         return signal.SIGKILL.name if self.killed else "unknown"
 
     def crash_report(self) -> bytes:
@@ -70,7 +70,7 @@ def reaped(pid: int) -> int | None:
     return status if done else None
 
 
-def ending(status: int) -> str:
+def exit_text(status: int) -> str:
     """How a process ended, in a word: `SIGSEGV`, `exit_1`."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

@@ -14,7 +14,7 @@ import msgspec
 MAX_OUTPUT_BYTES = 8 << 20
 """More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB)."""
 
-_ASK_S = 0.1
+_POLL_S = 0.1
 """How often it is asked whether a command is to be broken off."""
 _REAP_S = 0.1
 """How long a killed command may take to go; one that is stuck in a driver takes for ever."""
@@ -42,7 +42,7 @@ def run(
     timeout_s: float,
     environ: Mapping[str, str] | None = None,
     max_bytes: int = MAX_OUTPUT_BYTES,
-    given: bytes = b"",
+    stdin_data: bytes = b"",
     break_off: Callable[[], bool] | None = None,
 ) -> CommandResult:
     """Run a command in its own process group; past its deadline or limit the whole group is killed.
@@ -53,7 +53,7 @@ def run(
     """
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
     try:
-        with _input(given) as stdin:
+        with _input(stdin_data) as stdin:
             process = subprocess.Popen(
                 list(argv),
                 stdin=stdin,
@@ -77,15 +77,15 @@ def run(
 
 
 @contextlib.contextmanager
-def _input(given: bytes) -> Iterator["IO[bytes] | int"]:
+def _input(stdin_data: bytes) -> Iterator["IO[bytes] | int"]:
     """A file, not a pipe: nobody has to write while the command answers."""
-    if not given:
+    if not stdin_data:
         yield subprocess.DEVNULL
         return
     import tempfile  # half a MiB, for the few commands that are told anything
 
     with tempfile.TemporaryFile() as file:
-        file.write(given)
+        file.write(stdin_data)
         file.seek(0)
         yield file
 
@@ -112,7 +112,7 @@ def _collect(
             if break_off is not None and break_off():
                 failure = "broken off"
                 break
-            pause = remaining if break_off is None else min(remaining, _ASK_S)
+            pause = remaining if break_off is None else min(remaining, _POLL_S)
             for key, _ in selector.select(pause):
                 data = os.read(key.fd, 1 << 16)
                 if not data:

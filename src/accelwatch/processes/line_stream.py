@@ -39,26 +39,26 @@ class LineStream:
         self._line: bytes | None = None
         self._awaits_first = True
         self._recent: deque[tuple[bytes, float]] = deque(maxlen=keep)
-        self._heard_at = clock.monotonic()
-        self._thread = threading.Thread(target=self._go, daemon=True)
+        self._received_at = clock.monotonic()
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def newest(self) -> tuple[bytes, float] | None:
         """The newest line and its age in seconds; None before the first, and after a long silence."""
         with self._lock:
             now = self._clock.monotonic()
-            age_s, process = now - self._heard_at, self._process
+            age_s, process = now - self._received_at, self._process
             if age_s <= self._silence_s:
                 return None if self._line is None else (self._line, age_s)
-            self._line, self._heard_at, self._awaits_first = None, now, False
-        _end(process)
+            self._line, self._received_at, self._awaits_first = None, now, False
+        _stop(process)
         return None
 
     @property
     def awaits_first(self) -> bool:
         """Whether no line has come yet, the first is not overdue, and the command has not ended."""
         with self._lock:
-            overdue = self._clock.monotonic() - self._heard_at > self._silence_s
+            overdue = self._clock.monotonic() - self._received_at > self._silence_s
             return self._awaits_first and not overdue
 
     def recent(self, within_s: float) -> list[bytes] | None:
@@ -67,17 +67,17 @@ class LineStream:
             return None
         with self._lock:
             now = self._clock.monotonic()
-            return [line for line, heard_at in self._recent if now - heard_at <= within_s]
+            return [line for line, received_at in self._recent if now - received_at <= within_s]
 
     def close(self) -> None:
         """End the command and begin it no more."""
         self._closed.set()
         with self._lock:
             process = self._process
-        _end(process)
+        _stop(process)
         self._thread.join(_REAP_S)
 
-    def _go(self) -> None:
+    def _run(self) -> None:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._closed.is_set():
             if self._follow():
@@ -90,30 +90,30 @@ class LineStream:
     def _follow(self) -> bool:
         """Read what one run of the command prints; whether it was a line at least."""
         try:
-            process = _begin(self._argv)
+            process = _start(self._argv)
         except (OSError, ValueError):
             return False
         with self._lock:
             self._process = process
         if self._closed.is_set():
-            _end(process)
+            _stop(process)
         try:
             return self._read(process)
         finally:
-            _end(process)
+            _stop(process)
 
     def _read(self, process: "subprocess.Popen[bytes]") -> bool:
-        told = False
+        has_line = False
         assert process.stdout is not None
         with process.stdout as output:
             # What is longer than any record, or was cut off by the end, has no end of line.
             while (line := output.readline(_LONGEST)).endswith(b"\n"):
                 with self._lock:
-                    self._line, self._heard_at = line, self._clock.monotonic()
+                    self._line, self._received_at = line, self._clock.monotonic()
                     self._awaits_first = False
-                    self._recent.append((line, self._heard_at))
-                told = True
-        return told
+                    self._recent.append((line, self._received_at))
+                has_line = True
+        return has_line
 
 
 def first_line(argv: Sequence[str], timeout_s: float) -> bytes | None:
@@ -122,7 +122,7 @@ def first_line(argv: Sequence[str], timeout_s: float) -> bytes | None:
     For a single reading: no thread, and the command is ended.
     """
     try:
-        process = _begin(argv)
+        process = _start(argv)
     except (OSError, ValueError):
         return None
     assert process.stdout is not None
@@ -130,14 +130,14 @@ def first_line(argv: Sequence[str], timeout_s: float) -> bytes | None:
         with process.stdout as output:
             return _line_of(output.fileno(), time.monotonic() + timeout_s)
     finally:
-        _end(process)
+        _stop(process)
 
 
 def _line_of(output: int, until: float) -> bytes | None:
-    told = b""
+    received = b""
     with selectors.DefaultSelector() as selector:
         selector.register(output, selectors.EVENT_READ)
-        while b"\n" not in told and len(told) < _LONGEST:
+        while b"\n" not in received and len(received) < _LONGEST:
             more = (
                 os.read(output, 1 << 16)
                 if selector.select(max(0.0, until - time.monotonic()))
@@ -145,12 +145,12 @@ def _line_of(output: int, until: float) -> bytes | None:
             )
             if not more:
                 return None
-            told += more
-    line, end, _ = told.partition(b"\n")
+            received += more
+    line, end, _ = received.partition(b"\n")
     return line + end if end else None
 
 
-def _begin(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _start(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         parent_death.bound(argv),
         stdin=subprocess.DEVNULL,
@@ -161,7 +161,7 @@ def _begin(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
     )
 
 
-def _end(process: "subprocess.Popen[bytes] | None") -> None:
+def _stop(process: "subprocess.Popen[bytes] | None") -> None:
     """Kill its group; what is stuck in the driver is not waited for."""
     if process is None or process.poll() is not None:
         return

@@ -32,11 +32,11 @@ def bound(argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *argv]
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Become the command; a parent that is gone already needs it no more."""
     die_with_parent()
-    if os.getppid() == int(words[0]):
-        os.execv(words[1], words[1:])  # noqa: S606 - a vendor's command, by its path
+    if os.getppid() == int(argv[0]):
+        os.execv(argv[1], argv[1:])  # noqa: S606 - a vendor's command, by its path
     return _NOT_RUN
 
 

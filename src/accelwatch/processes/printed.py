@@ -11,7 +11,7 @@ _SEQUENCE = re.compile(
 )
 """Of ECMA-48: a control sequence, a string of the operating system, and the others of one letter."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_BEGIN = re.compile(r"^[{\[]", re.MULTILINE)
+_DOCUMENT_START = re.compile(r"^[{\[]", re.MULTILINE)
 _DECODER = json.JSONDecoder(strict=False)
 """A control character in a text, as of a command line, is taken as one."""
 _MOST_ATTEMPTS = 64
@@ -26,7 +26,7 @@ def plain(output: bytes) -> bytes:
     return _SEQUENCE.sub(b"", output) if _ESCAPE in output else output
 
 
-def whole_lines(output: bytes) -> list[str]:
+def complete_lines(output: bytes) -> list[str]:
     """The lines, but for a last one without its end: of a number that was cut nobody knows the rest."""
     lines = output.decode("utf-8", "replace").splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
@@ -39,12 +39,12 @@ def json_documents(output: bytes) -> Iterator[object]:
     text = plain(output).decode("utf-8", "replace").lstrip()
     at = 0
     for _ in range(_MOST_ATTEMPTS):
-        begin = _BEGIN.search(text, at)
-        if begin is None:
+        opening = _DOCUMENT_START.search(text, at)
+        if opening is None:
             return
         try:
-            told, at = _DECODER.raw_decode(text, begin.start())
+            document, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            at = begin.end()
+            at = opening.end()
             continue
-        yield told
+        yield document

@@ -12,10 +12,10 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Metric, Series, by_key, nearest
-from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.schema.wire import device_rows
 
 Cell = str | Number | None
@@ -96,13 +96,13 @@ def fields() -> tuple[Field, ...]:
 
 def resolve(names: Iterable[str]) -> tuple[str, ...]:
     """The names, checked. Raises UsageError that names the wrong one and the nearest right one."""
-    known = {field.name: field for field in fields()}
+    by_name = {field.name: field for field in fields()}
     resolved: list[str] = []
-    for name in (part.strip() for part in names):
+    for name in (text.strip() for text in names):
         key, *labels = series_of(name)
-        field = known.get(key)
+        field = by_name.get(key)
         if field is None:
-            close = nearest(key, list(known))
+            close = nearest(key, list(by_name))
             hint = f"; did you mean {close}?" if close else ""
             raise UsageError(f"no field named {key!r}{hint} (--fields help lists them)")
         if len(labels) not in (0, len(field.labels)):

@@ -33,7 +33,7 @@ PROCESS_NAMES = {
 """Names that a process has besides those of its device."""
 
 
-class Standing(Protocol):
+class HealthStatus(Protocol):
     """Whatever has a state and a health, as words of DeviceState and Health or of a fleet."""
 
     @property
@@ -48,7 +48,7 @@ class Standing(Protocol):
 
 
 def answers(
-    subject: Standing,
+    subject: HealthStatus,
     number: Callable[[Series], Number | None],
     named: Callable[[str], Value | None],
 ) -> Lookup:
@@ -56,21 +56,21 @@ def answers(
 
     def value(key: Key) -> Value | Missing:
         if not isinstance(key, tuple):
-            word = named(key)
-            return MISSING if word is None else word
+            named_value = named(key)
+            return MISSING if named_value is None else named_value
         answer = number(key)
         if answer is None:
-            answer = _of_standing(subject, key)
+            answer = _status_number(subject, key)
         return MISSING if answer is None else answer
 
     return value
 
 
-def _of_standing(subject: Standing, series: Series) -> int | None:
+def _status_number(subject: HealthStatus, series: Series) -> int | None:
     """Series of the catalogue that no reading has, because they are state and health in numbers."""
     match series:
-        case ("health", word):
-            return int(subject.health == word)
+        case ("health", health):
+            return int(subject.health == health)
         case ("device_up",):
             return int(subject.state in UP)
         case ("device_suspended",):

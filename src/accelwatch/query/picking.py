@@ -108,10 +108,10 @@ def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
     if visibility.entry_of(view.device) is not None:
         return ""
     by_uuid, device = visibility.uuid_pattern is not None, view.device
-    what, told = ("uuid", device.uuid) if by_uuid else ("PCI address", device.pci_bus_id)
-    if told is None:
+    what, reported = ("uuid", device.uuid) if by_uuid else ("PCI address", device.pci_bus_id)
+    if reported is None:
         return f"has no {what} by which a job could be given it"
-    return f"its {what} {told[:80]!a} cannot be used in {visibility.variable}"
+    return f"its {what} {reported[:80]!a} cannot be used in {visibility.variable}"
 
 
 def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
@@ -121,10 +121,10 @@ def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
     if free is None:
         return "free memory is unknown"
     if free < criteria.free_memory_bytes:
-        has, wanted = size(free), size(criteria.free_memory_bytes)
-        if has == wanted:  # after rounding
-            has, wanted = f"{free} bytes", f"{criteria.free_memory_bytes} bytes"
-        return f"{has} free, {wanted} wanted"
+        has, needed = size(free), size(criteria.free_memory_bytes)
+        if has == needed:  # after rounding
+            has, needed = f"{free} bytes", f"{criteria.free_memory_bytes} bytes"
+        return f"{has} free, {needed} wanted"
     return ""
 
 

@@ -28,7 +28,7 @@ def select(views: Sequence[DeviceView], selectors: Iterable[str]) -> list[Device
         if not ids and not (text == "all" and not views):
             by_name = selector[:1].isalpha() and ":" not in selector
             name_of = _name if by_name else _qualified
-            valid = ", ".join(map(name_of, _whole(views)))
+            valid = ", ".join(map(name_of, _unpartitioned(views)))
             raise UnmetError(f"no device {selector!r}; there are: {valid or 'none'}")
         chosen |= ids
     return [view for view in views if view.device.id in chosen or view.device.parent_id in chosen]
@@ -49,7 +49,7 @@ def _name(view: DeviceView) -> str:
     return view.device.name
 
 
-def _whole(views: Iterable[DeviceView]) -> list[DeviceView]:
+def _unpartitioned(views: Iterable[DeviceView]) -> list[DeviceView]:
     return [view for view in views if view.device.parent_id is None]
 
 
@@ -97,11 +97,11 @@ def _listed(views: Sequence[DeviceView], text: str, visibility: Visibility) -> s
     """Ids of the devices in a variable; a part of one (a tile `0.1`, a core `npu:0:1`) is the device."""
     ids: set[str] = set()
     for entry in map(str.strip, text.split(",")):
-        word = entry.partition(".")[0] if entry[:1].isdecimal() and ":" not in entry else entry
+        token = entry.partition(".")[0] if entry[:1].isdecimal() and ":" not in entry else entry
         meant = {
             view.device.id
             for view in views
-            if word and (_means(word, view) or _is_of(word, visibility.entry_of(view.device)))
+            if token and (_means(token, view) or _is_of(token, visibility.entry_of(view.device)))
         }
         if not meant:
             break
@@ -109,10 +109,10 @@ def _listed(views: Sequence[DeviceView], text: str, visibility: Visibility) -> s
     return ids
 
 
-def _is_of(word: str, entry: str | None) -> bool:
+def _is_of(token: str, entry: str | None) -> bool:
     if entry is None:
         return False
-    return word == entry or (":" in entry and word.startswith(f"{entry}:"))
+    return token == entry or (":" in entry and token.startswith(f"{entry}:"))
 
 
 def matching(

@@ -16,7 +16,10 @@ from accelwatch.remediation.settings import ActionSettings, RemedySettings
 
 def actions_of(settings: RemedySettings, clock: Clock) -> dict[str, Action]:
     """The actions by name, in the order of the configuration. Raises ConfigError, PluginError."""
-    return {name_of(one): built(one, clock) for one in settings.actions}
+    return {
+        name_of(action_settings): built(action_settings, clock)
+        for action_settings in settings.actions
+    }
 
 
 def name_of(settings: ActionSettings) -> str:
@@ -52,14 +55,14 @@ def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
 
 def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
     """What is wrong with the actions, by key within `remedy`."""
-    for at, one in enumerate(settings.actions):
-        if not one.type:
+    for at, action_settings in enumerate(settings.actions):
+        if not action_settings.type:
             continue
-        if complaint := plugins.unknown(plugins.ACTIONS, [one.type]):
+        if complaint := plugins.unknown(plugins.ACTIONS, [action_settings.type]):
             yield f"actions[{at}].type", complaint
             continue
         try:
-            built(one, SystemClock())
+            built(action_settings, SystemClock())
         except AccelwatchError as error:
             for line in str(error).splitlines():
                 yield f"actions[{at}].options", line

@@ -20,9 +20,9 @@ Share = Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})]
 Wait = Annotated[float, Meta(ge=0, le=30 * 86_400, extra={"form": "duration"})]
 Expiry = Annotated[float, Meta(ge=0, le=86_400, extra={"form": "duration"})]
 LEAST_EXPIRY_S = 60.0
-Moment = Annotated[float, Meta(ge=0.1, le=3600, extra={"form": "duration"})]
+ShortDuration = Annotated[float, Meta(ge=0.1, le=3600, extra={"form": "duration"})]
 Many = Annotated[int, Meta(ge=0, le=100_000)]
-AtLeastOne = Annotated[int, Meta(ge=1, le=100_000)]
+PositiveInt = Annotated[int, Meta(ge=1, le=100_000)]
 CeilingName = Literal["observe", "quarantine", "drain", "remedy", "resume"]
 
 
@@ -41,34 +41,34 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     share: Share = 0.05
     """Of the nodes of a pool, and of each domain, that we quarantine at most; one at least."""
-    most: AtLeastOne = 10
+    most: PositiveInt = 10
     min_available: Share = 0.9
     """Of the nodes of a pool that stay usable, whoever took the others out."""
     small_pool: Many = 20
     """Of a pool with so many nodes one may be out, whatever the shares say."""
-    per_hour: AtLeastOne = 3
+    per_hour: PositiveInt = 3
     """New quarantines of a pool in any hour."""
     spacing_s: Wait = field(default=120.0, name="spacing")
     """Between two new quarantines of a pool."""
-    remedies_at_once: AtLeastOne = 1
+    remedies_at_once: PositiveInt = 1
     """In each domain."""
-    attempts: AtLeastOne = 3
+    attempts: PositiveInt = 3
     """Remedies for one incident."""
-    remedies_per_week: AtLeastOne = 5
+    remedies_per_week: PositiveInt = 5
     """Of one node."""
-    releases_per_minute: AtLeastOne = 10
-    cancels_per_hour: AtLeastOne = 3
+    releases_per_minute: PositiveInt = 10
+    cancels_per_hour: PositiveInt = 3
     """Jobs that are cancelled because a rule says so."""
 
 
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):
     """What stops new quarantines and remedies until somebody has looked, or half an hour is over."""
 
-    breaches: AtLeastOne = 2
+    breaches: PositiveInt = 2
     """Incidents within an hour for which there was no budget."""
-    failures: AtLeastOne = 3
+    failures: PositiveInt = 3
     failures_within_s: Wait = field(default=600.0, name="failures_within")
-    overrides: AtLeastOne = 2
+    overrides: PositiveInt = 2
     """How often people undo what was done."""
     overrides_within_s: Wait = field(default=3600.0, name="overrides_within")
     half_open_after_s: Wait = field(default=1800.0, name="half_open_after")
@@ -80,10 +80,10 @@ class DataGuard(msgspec.Struct, frozen=True, kw_only=True):
 
     silent: Share = 0.2
     """Of the agents; a single one of several never counts."""
-    late_s: Moment = field(default=1.0, name="late")
-    late_ticks: AtLeastOne = 3
+    late_s: ShortDuration = field(default=1.0, name="late")
+    late_ticks: PositiveInt = 3
     """So many late ticks, one after another."""
-    clock_jump_s: Moment = field(default=5.0, name="clock_jump")
+    clock_jump_s: ShortDuration = field(default=5.0, name="clock_jump")
     """By how much the hub's clock may run apart from its own count of seconds between two ticks."""
     calm_s: Wait = field(default=60.0, name="calm")
     """How long all must be well before anything new is done."""
@@ -99,7 +99,7 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
     """Before the first resume, the second, and so on; the last stays."""
     productive_s: Wait = field(default=1800.0, name="productive")
     """After so long without a failure the delays begin anew."""
-    same_step: AtLeastOne = 2
+    same_step: PositiveInt = 2
     """So many deaths at one step without a fault of a device are the job's own."""
     force_requeue: bool = False
     """Whether a job is requeued that its user forbade to be."""
@@ -121,7 +121,7 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def names(self) -> tuple[str, ...]:
         """Every node that `nodes` stands for, once. Raises UsageError."""
-        texts = (part for text in self.nodes for part in listed(text))
+        texts = (entry for text in self.nodes for entry in listed(text))
         return tuple(dict.fromkeys(name for text in texts for name in expand(text)))
 
 

@@ -13,7 +13,7 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.kernel.xid import XIDS
-from accelwatch.scenario.faults import Fault, FaultKind, Spell
+from accelwatch.scenario.faults import Fault, FaultKind, FaultState
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -58,7 +58,7 @@ class DeviceCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 def condition_of(
     device: Device,
-    faults: Iterable[tuple[Fault, Spell]],
+    faults: Iterable[tuple[Fault, FaultState]],
     fabrics: Sequence[str],
     *,
     source: str,
@@ -102,8 +102,8 @@ def apply(values: dict[Series, Number], suffered: DeviceCondition) -> None:
 def _text_of(code: str) -> str:
     """What a code means, where NVIDIA documents it; else that it was reported."""
     number = code.removeprefix("xid_")
-    known = number != code and number.isdecimal() and int(number) in XIDS
-    return XIDS[int(number)][1] if known else f"{code} was reported"
+    is_documented = number != code and number.isdecimal() and int(number) in XIDS
+    return XIDS[int(number)][1] if is_documented else f"{code} was reported"
 
 
 def events_of(fault: Fault, times: int, most: int, device: Device, source: str) -> list[ErrorEvent]:
@@ -138,7 +138,7 @@ class _Draft:
         self.events: list[ErrorEvent] = []
         self.counts: list[EventCount] = []
 
-    def unreadable(self, absence: Absence, now: Spell) -> None:
+    def unreadable(self, absence: Absence, now: FaultState) -> None:
         if now.active and self.absence is None:
             self.absence, self.since_s = absence, now.since_s
 
@@ -161,7 +161,7 @@ _WORKING: tuple[Series, ...] = (
 )
 
 
-def _event(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _event(draft: _Draft, fault: Fault, now: FaultState) -> None:
     spec = fault.spec
     last = fault.at_s + (now.times - 1) * (fault.every_s or 0.0)
     draft.counts.append(
@@ -175,12 +175,12 @@ def _event(draft: _Draft, fault: Fault, now: Spell) -> None:
     draft.events += events_of(fault, now.times, MOST_EVENTS, draft.device, draft.source)
 
 
-def _absent(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _absent(draft: _Draft, fault: Fault, now: FaultState) -> None:
     if now.active:
         draft.withheld[fault.series] = fault.spec.absence
 
 
-def _throttle(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _throttle(draft: _Draft, fault: Fault, now: FaultState) -> None:
     reason = fault.spec.throttle_reason
     draft.add(("throttle_seconds_total", reason), round(now.total_s, 3))
     if not now.active:
@@ -193,12 +193,12 @@ def _throttle(draft: _Draft, fault: Fault, now: Spell) -> None:
             draft.add(("window_temperature_max_celsius", sensor), 14)
 
 
-def _straggler(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _straggler(draft: _Draft, fault: Fault, now: FaultState) -> None:
     if now.active:
         draft.slow(fault.spec.factor)
 
 
-def _ecc(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _ecc(draft: _Draft, fault: Fault, now: FaultState) -> None:
     severity = fault.spec.severity
     errors = int(fault.spec.count * now.total_s) + now.times
     draft.add(("ecc_errors_total", severity), errors)
@@ -208,7 +208,7 @@ def _ecc(draft: _Draft, fault: Fault, now: Spell) -> None:
         draft.values[("reset_required",)] = 1
 
 
-def _link_down(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _link_down(draft: _Draft, fault: Fault, now: FaultState) -> None:
     for fabric in draft.fabrics:
         if now.active:
             draft.add(("interconnect_links", fabric, "up"), -fault.spec.count)
@@ -216,20 +216,20 @@ def _link_down(draft: _Draft, fault: Fault, now: Spell) -> None:
         draft.add(("interconnect_errors_total", fabric, "recovery"), now.times)
 
 
-def _link_errors(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _link_errors(draft: _Draft, fault: Fault, now: FaultState) -> None:
     for fabric in draft.fabrics:
         errors = int(fault.spec.count * now.total_s)
         draft.add(("interconnect_errors_total", fabric, "crc"), errors)
 
 
-def _remap(draft: _Draft, fault: Fault, now: Spell) -> None:
+def _remap(draft: _Draft, fault: Fault, now: FaultState) -> None:
     severity = fault.spec.severity
     draft.add(("memory_remapped_rows", severity), fault.spec.count * now.times)
     if severity == "uncorrected" and now.active:
         draft.values[("memory_repair_pending",)] = 1
 
 
-_EFFECTS: dict[FaultKind, Callable[[_Draft, Fault, Spell], None]] = {
+_EFFECTS: dict[FaultKind, Callable[[_Draft, Fault, FaultState], None]] = {
     FaultKind.EVENT: _event,
     FaultKind.ABSENT: _absent,
     FaultKind.THROTTLE: _throttle,

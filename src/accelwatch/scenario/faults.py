@@ -10,7 +10,7 @@ from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
 from accelwatch.kernel import xid
 from accelwatch.located_yaml.document import Document
-from accelwatch.located_yaml.nodes import Place
+from accelwatch.located_yaml.nodes import Location
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series, nearest, reading_metrics
 from accelwatch.schema.series import series_of
@@ -73,7 +73,7 @@ NODE_KINDS = frozenset(
     }
 )
 """Befall a node that is asked over the network: only the simulator has such nodes."""
-_OLDER_WORDS: dict[object, dict[str, object]] = {
+_OLDER_NAMES: dict[object, dict[str, object]] = {
     "hung": {"kind": "hang"},
     "xid": {"kind": "event", "code": "xid_79"},
 }
@@ -140,7 +140,7 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
         return Absence(self.reason) if self.reason else Absence.ERROR
 
 
-class Spell(msgspec.Struct, frozen=True):
+class FaultState(msgspec.Struct, frozen=True):
     """How a fault stands: whether it is there, since when, how often and how long it was."""
 
     active: bool
@@ -161,84 +161,86 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     series: Series = ()
     """What is absent."""
 
-    def spell(self, time_s: float) -> Spell | None:
+    def state_at(self, time_s: float) -> FaultState | None:
         """How it stands at a moment; None before it first comes."""
         since = time_s - self.at_s
         if since < 0:
             return None
         lasts = math.inf if self.lasts_s is None else self.lasts_s
         if self.every_s is None:
-            return Spell(since < lasts, self.at_s, 1, min(since, lasts))
-        whole = math.floor(since / self.every_s)
-        rest = since - whole * self.every_s
+            return FaultState(since < lasts, self.at_s, 1, min(since, lasts))
+        cycles = math.floor(since / self.every_s)
+        rest = since - cycles * self.every_s
         lasts = min(lasts, self.every_s)
-        return Spell(rest < lasts, time_s - rest, whole + 1, whole * lasts + min(rest, lasts))
+        return FaultState(
+            rest < lasts, time_s - rest, cycles + 1, cycles * lasts + min(rest, lasts)
+        )
 
     def active(self, time_s: float) -> bool:
         """Whether it is there at a moment."""
-        now = self.spell(time_s)
+        now = self.state_at(time_s)
         return now is not None and now.active
 
 
-def in_todays_words(data: object) -> object:
+def with_current_names(data: object) -> object:
     """A fault as written, with words of earlier versions replaced by today's."""
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
         return data
-    meaning = _OLDER_WORDS.get(data["kind"])
+    meaning = _OLDER_NAMES.get(data["kind"])
     return data if meaning is None else {**meaning, **data, "kind": meaning["kind"]}
 
 
-def read_fault(document: Document, spec: FaultSpec, place: Place) -> Fault:
+def read_fault(document: Document, spec: FaultSpec, location: Location) -> Fault:
     """A fault with its times, all that can be said without its device; complains of mistakes."""
-    at_s = read_seconds(document, spec.at, (*place, "at"))
+    at_s = read_seconds(document, spec.at, (*location, "at"))
     lasts_s = None
     if spec.back is not None:
-        lasts_s = read_seconds(document, spec.back, (*place, "back")) - at_s
+        lasts_s = read_seconds(document, spec.back, (*location, "back")) - at_s
         if lasts_s <= 0:
-            document.complain((*place, "back"), "back must be after at")
-    within(document, spec.factor, 0, 1, (*place, "factor"))
-    within(document, spec.count, 1, 1_000_000, (*place, "count"))
-    _check_words(document, spec, place)
+            document.complain((*location, "back"), "back must be after at")
+    within(document, spec.factor, 0, 1, (*location, "factor"))
+    within(document, spec.count, 1, 1_000_000, (*location, "count"))
+    _check_values(document, spec, location)
     series: Series | None = ()
     if spec.kind is FaultKind.ABSENT:
-        series = read_series(document, spec.quantity, (*place, "quantity"))
+        series = read_series(document, spec.quantity, (*location, "quantity"))
     return Fault(
         spec=spec,
         at_s=at_s,
         lasts_s=lasts_s,
-        every_s=_every(document, spec, lasts_s, place),
-        delay_s=read_seconds(document, spec.delay, (*place, "delay")),
-        by_s=_signed(document, spec.by, (*place, "by")),
+        every_s=_every(document, spec, lasts_s, location),
+        delay_s=read_seconds(document, spec.delay, (*location, "delay")),
+        by_s=_signed(document, spec.by, (*location, "by")),
         series=series or (),
     )
 
 
 def _every(
-    document: Document, spec: FaultSpec, lasts_s: float | None, place: Place
+    document: Document, spec: FaultSpec, lasts_s: float | None, location: Location
 ) -> float | None:
     if spec.every is None:
         return None
-    every_s = read_seconds(document, spec.every, (*place, "every"))
+    every_s = read_seconds(document, spec.every, (*location, "every"))
     once = spec.kind is FaultKind.EVENT
     if every_s <= 0 or (not once and (lasts_s or every_s) >= every_s):
         text = "a fault that comes again must be back before that"
-        document.complain((*place, "every"), text)
+        document.complain((*location, "every"), text)
     return every_s
 
 
-def _check_words(document: Document, spec: FaultSpec, place: Place) -> None:
+def _check_values(document: Document, spec: FaultSpec, location: Location) -> None:
     if spec.kind is FaultKind.EVENT and not spec.event_code:
-        document.complain((*place, "code"), "an event needs a code, such as xid_79")
+        document.complain((*location, "code"), "an event needs a code, such as xid_79")
     if spec.severity not in ("corrected", "uncorrected"):
         text = f"{spec.severity!r} is neither corrected nor uncorrected"
-        document.complain((*place, "severity"), text)
+        document.complain((*location, "severity"), text)
     reasons = sorted(map(str, Absence))
     if spec.kind is FaultKind.ABSENT and spec.reason not in ("", *reasons):
         text = f"{spec.reason!r} is not a valid absence; expected one of {', '.join(reasons)}"
-        document.complain((*place, "reason"), text)
+        document.complain((*location, "reason"), text)
 
 
-def read_series(document: Document, path: str, place: Place) -> Series | None:
+def read_series(document: Document, path: str, location: Location) -> Series | None:
     """A quantity or series by its dotted path; None, with a complaint, for what no device has."""
     series = series_of(path)
     rows = {row.key: row for row in reading_metrics()}
@@ -246,34 +248,34 @@ def read_series(document: Document, path: str, place: Place) -> Series | None:
     if row is None:
         close = nearest(series[0], list(rows))
         hint = f"; did you mean {close!r}?" if close else ""
-        document.complain(place, f"no quantity {series[0]!r} that a device can have{hint}")
+        document.complain(location, f"no quantity {series[0]!r} that a device can have{hint}")
         return None
     if len(series) not in (1, len(row.labels) + 1):
         labels = ", ".join(row.labels) or "none"
-        document.complain(place, f"{row.key} has the labels {labels}")
+        document.complain(location, f"{row.key} has the labels {labels}")
         return None
     return series
 
 
-def read_seconds(document: Document, given: Duration, place: Place) -> float:
+def read_seconds(document: Document, duration: Duration, location: Location) -> float:
     """A duration that is not negative; 0, with a complaint, for what is none."""
-    value = _signed(document, given, place)
+    value = _signed(document, duration, location)
     if value < 0:
-        document.complain(place, "a duration must not be negative")
+        document.complain(location, "a duration must not be negative")
     return value
 
 
-def _signed(document: Document, given: Duration, place: Place) -> float:
-    if isinstance(given, int | float):
-        return float(given)
+def _signed(document: Document, duration: Duration, location: Location) -> float:
+    if isinstance(duration, int | float):
+        return float(duration)
     try:
-        return -seconds(given[1:]) if given.startswith("-") else seconds(given)
+        return -seconds(duration[1:]) if duration.startswith("-") else seconds(duration)
     except UsageError as error:
-        document.complain(place, str(error))
+        document.complain(location, str(error))
         return 0.0
 
 
-def within(document: Document, value: float, least: float, most: float, place: Place) -> None:
+def within(document: Document, value: float, least: float, most: float, location: Location) -> None:
     """Complain of a number that is out of range."""
     if not least <= value <= most:
-        document.complain(place, f"{value:g} is not between {least:g} and {most:g}")
+        document.complain(location, f"{value:g} is not between {least:g} and {most:g}")

@@ -11,7 +11,7 @@ from accelwatch.schema.series import path_of
 BOARD_POWER: Series = ("power_component_watts", "board")
 
 
-def held_note(series: Series, names: Iterable[str]) -> str:
+def holder_note(series: Series, names: Iterable[str]) -> str:
     """Of the device that has the number; `names` of all devices of the card."""
     return f"{path_of(series)} is that of the whole card: {', '.join(names)}"
 

@@ -35,7 +35,7 @@ LETTERS = {
 }
 """Of the reasons for absences, in a tick."""
 REASONS = {letter: reason for reason, letter in LETTERS.items()}
-_STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
+_STATIC = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
@@ -72,7 +72,7 @@ class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
     health: str
     sample_time: float | None
     values: tuple[Number | str, ...]
-    whole: str = ""
+    device_absence: str = ""
     """Letter of the reason why the device as a whole has no values; empty when it has."""
 
 
@@ -93,7 +93,7 @@ class PackedDevice(msgspec.Struct, frozen=True, array_like=True):
     health: str
     sample_time: float | None
     values: bytes
-    whole: str = ""
+    device_absence: str = ""
 
 
 class PackedTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
@@ -126,7 +126,7 @@ def packed_device(device: DeviceTick) -> PackedDevice:
         device.health,
         device.sample_time,
         pack(device.values),
-        device.whole,
+        device.device_absence,
     )
 
 
@@ -181,11 +181,11 @@ class CompactEncoder:
         return messages
 
     def _device(self, view: DeviceView, messages: list[Message]) -> DeviceTick:
-        layout, known = self._layouts.get(view.device.id, (None, frozenset[Series]()))
+        layout, sent_series = self._layouts.get(view.device.id, (None, frozenset[Series]()))
         if (
             layout is None
             or layout.device != view.device
-            or not view.reading.values.keys() <= known
+            or not view.reading.values.keys() <= sent_series
         ):
             layout = self._new_layout(view, layout)
             messages.append(layout)
@@ -196,13 +196,13 @@ class CompactEncoder:
             view.health.value,
             view.sample_time,
             _values(layout.series, view),
-            LETTERS[whole] if (whole := view.reading.absent.get(("*",))) else "",
+            LETTERS[absence] if (absence := view.reading.absent.get(("*",))) else "",
         )
 
     def _new_layout(self, view: DeviceView, before: Layout | None) -> Layout:
         key = view.device.id
         absent = absences(view)
-        passing = [s for s, reason in absent.items() if reason not in _STANDING and s[0] != "*"]
+        passing = [s for s, reason in absent.items() if reason not in _STATIC and s[0] != "*"]
         series = dict.fromkeys((*(before.series if before else ()), *view.reading.values, *passing))
         layout = Layout(
             slot=self._slots.setdefault(key, len(self._slots)),
@@ -211,7 +211,7 @@ class CompactEncoder:
             absent=tuple(
                 (s, LETTERS[reason])
                 for s, reason in absent.items()
-                if reason in _STANDING and s not in series
+                if reason in _STATIC and s not in series
             ),
         )
         self._layouts[key] = (layout, frozenset(series))
@@ -220,12 +220,14 @@ class CompactEncoder:
 
 def _values(series: Iterable[Series], view: DeviceView) -> tuple[Number | str, ...]:
     values, absent, unreported = view.reading.values, view.reading.absent, view.unreported
-    whole = absent.get(("*",))
+    device_absence = absent.get(("*",))
     letters = LETTERS
 
     def letter(key: Series) -> str:
         quantity = key[:1]
-        reason = absent.get(key) or absent.get(quantity) or unreported.get(quantity) or whole
+        reason = (
+            absent.get(key) or absent.get(quantity) or unreported.get(quantity) or device_absence
+        )
         return letters[reason or Absence.NOT_COLLECTED]
 
     return tuple([values[key] if key in values else letter(key) for key in series])

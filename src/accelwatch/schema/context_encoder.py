@@ -23,7 +23,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
-LOOK_EVERY_S = 5.0
+CHECK_EVERY_S = 5.0
 """How often owners, findings and the set of processes are compared with what was told."""
 NUMBERS_EVERY_S = 15.0
 """How often processes are told again of which only memory and load have changed."""
@@ -56,7 +56,7 @@ class EventNumbers:
 
     def __init__(self) -> None:
         self._events: tuple[ErrorEvent, ...] = ()
-        self._known: dict[_Name, int] = {}
+        self._numbers: dict[_Name, int] = {}
         self._next = 0
         self.numbered: dict[int, ErrorEvent] = {}
         """The events that the store remembers, by number, oldest first."""
@@ -68,16 +68,16 @@ class EventNumbers:
         self._events = events
         self._next = self._next or (int(time * 1000) if math.isfinite(time) else 1)
         named = _named(events)
-        gone = {n: self.numbered[n] for name, n in self._known.items() if name not in named}
-        known: dict[_Name, int] = {}
+        gone = {n: self.numbered[n] for name, n in self._numbers.items() if name not in named}
+        numbers: dict[_Name, int] = {}
         for name, event in named.items():
-            number = self._known.get(name) or _replaced(event, gone)
+            number = self._numbers.get(name) or _replaced(event, gone)
             if number is None:
                 number, self._next = self._next, self._next + 1
             gone.pop(number, None)
-            known[name] = number
-        self._known = known
-        self.numbered = dict(sorted((known[name], event) for name, event in named.items()))
+            numbers[name] = number
+        self._numbers = numbers
+        self.numbered = dict(sorted((numbers[name], event) for name, event in named.items()))
 
 
 _Name = tuple[str, str, str, str, float, int]
@@ -123,7 +123,7 @@ class ContextEncoder:
 
     def __init__(self, numbers: EventNumbers) -> None:
         self._numbers = numbers
-        self._looked: float | None = None
+        self._checked_at: float | None = None
         self._devices: dict[int, _Sent] = {}
         self._backends = Backends()
         self._own: dict[Series, Number] = {}
@@ -133,9 +133,9 @@ class ContextEncoder:
     def messages(self, snapshot: Snapshot, slots: Mapping[str, int]) -> list[Context]:
         """What is new; `slots` are the devices that have a layout, by id."""
         messages: list[Context] = []
-        if self._looked is None or abs(snapshot.time - self._looked) >= LOOK_EVERY_S:
-            self._looked = snapshot.time
-            self._look(snapshot, slots, messages)
+        if self._checked_at is None or abs(snapshot.time - self._checked_at) >= CHECK_EVERY_S:
+            self._checked_at = snapshot.time
+            self._check(snapshot, slots, messages)
         self._numbers.assign(snapshot.events, snapshot.time)
         if self._numbers.numbered is not self._events:
             messages += self._new_events(self._numbers.numbered)
@@ -147,24 +147,24 @@ class ContextEncoder:
             return [event_message(*numbered) for numbered in list(now.items())[-BACKLOG:]]
         return [event_message(n, event) for n, event in now.items() if before.get(n) != event]
 
-    def _look(self, snapshot: Snapshot, slots: Mapping[str, int], messages: list[Context]) -> None:
+    def _check(self, snapshot: Snapshot, slots: Mapping[str, int], messages: list[Context]) -> None:
         backends = Backends(backends=snapshot.backends, errors=snapshot.errors)
         if backends != self._backends:
             self._backends = backends
             messages.append(backends)
-        self._look_at_own(snapshot, messages)
+        self._check_own(snapshot, messages)
         for view in (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices:
             slot = slots.get(view.device.id)
             if slot is not None:
                 self._device(slot, view, snapshot.time, messages)
 
-    def _look_at_own(self, snapshot: Snapshot, messages: list[Context]) -> None:
+    def _check_own(self, snapshot: Snapshot, messages: list[Context]) -> None:
         """Times of reads are others each time: they alone are told again after a while only."""
         own = {key: value for key, value in snapshot.own.items() if key[0] in _OWN}
         own = dict(list(own.items())[:MAX_OWN])
         before = self._own
         late = abs(snapshot.time - self._own_at) >= NUMBERS_EVERY_S
-        if own == before or not (late or _news_of_own(own) != _news_of_own(before)):
+        if own == before or not (late or _prompt_values(own) != _prompt_values(before)):
             return
         self._own, self._own_at = own, snapshot.time
         series = () if own.keys() == before.keys() else tuple(own)
@@ -191,7 +191,7 @@ class ContextEncoder:
             messages.append(processes_message(slot, processes))
 
 
-def _news_of_own(own: Mapping[Series, Number]) -> dict[Series, Number]:
+def _prompt_values(own: Mapping[Series, Number]) -> dict[Series, Number]:
     """What is told as soon as it changes: which series there are, and whether collecting goes well."""
     return {key: value if key[0] in _AT_ONCE else 0 for key, value in own.items()}
 

@@ -116,16 +116,16 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
         return self.uuid or self.pci_bus_id or fallback
 
 
-def tells_itself(device: Device) -> bool:
+def is_self_identifying(device: Device) -> bool:
     """Whether a device says by itself which one it is, wherever it is; a lost one often does not."""
     return device.uuid is not None or device.serial is not None
 
 
-def same_place(one: Device, other: Device) -> bool:
+def same_address(device: Device, other: Device) -> bool:
     """Whether both are at one PCI address, else under one host-local name."""
-    if one.pci_bus_id is None or other.pci_bus_id is None:
-        return one.name == other.name
-    return one.pci_bus_id == other.pci_bus_id
+    if device.pci_bus_id is None or other.pci_bus_id is None:
+        return device.name == other.name
+    return device.pci_bus_id == other.pci_bus_id
 
 
 def normal_uuid(text: str) -> str:
@@ -139,12 +139,12 @@ def normal_pci_bus_id(text: str) -> str:
     NVML and nvidia-smi print eight-digit upper-case domains, the kernel log omits the function. A
     domain behind a VMD bridge has five digits (`10000:e1:00.0`) and keeps them.
     """
-    parts = text.strip().lower().split(":")
-    if len(parts) == 2:
-        parts = ["0000", *parts]
-    if len(parts) != 3:
+    components = text.strip().lower().split(":")
+    if len(components) == 2:
+        components = ["0000", *components]
+    if len(components) != 3:
         return text.strip().lower()
-    domain, bus, slot = parts
+    domain, bus, slot = components
     if "." not in slot:
         slot += ".0"
     return f"{domain.lstrip('0').rjust(4, '0')}:{bus}:{slot}"

@@ -63,6 +63,6 @@ def severity(event: ErrorEvent) -> str:
     """`critical` for what is fatal, `info` for what is an application's, over or untrusted."""
     if event.category is Category.APPLICATION or not event.trusted or event.code in RECOVERED:
         return "info"
-    if event.source == PUSHED and (said := event.detail.get(SEVERITY)) in SEVERITIES:
-        return str(said)
+    if event.source == PUSHED and (reported := event.detail.get(SEVERITY)) in SEVERITIES:
+        return str(reported)
     return "critical" if event.category in FATAL else "warning"

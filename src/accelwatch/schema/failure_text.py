@@ -23,6 +23,6 @@ def report(name: str, code: str, message: str) -> Report:
 
 def reason(name: str, code: str, message: str) -> str:
     """What happened, in short, with the vendor's code."""
-    parts = report(name, code, message)
-    text = (parts.meaning or parts.tried).removesuffix(".")
-    return f"{text} ({code})" if (parts.code or code.isdigit()) and code not in text else text
+    failure = report(name, code, message)
+    text = (failure.meaning or failure.tried).removesuffix(".")
+    return f"{text} ({code})" if (failure.code or code.isdigit()) and code not in text else text

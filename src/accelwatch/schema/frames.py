@@ -36,20 +36,20 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes; each is read once given. Raises FrameSizeError."""
-        held: bytes | bytearray = chunk
+        buffered: bytes | bytearray = chunk
         if self._pending:
             self._pending += chunk
-            held = self._pending
-        begin = 0
+            buffered = self._pending
+        offset = 0
         try:
-            while len(held) - begin >= PREFIX_BYTES:
-                start = begin + PREFIX_BYTES
-                end = start + body_size(held[begin:start], self._limit)
-                if len(held) < end:
+            while len(buffered) - offset >= PREFIX_BYTES:
+                start = offset + PREFIX_BYTES
+                end = start + body_size(buffered[offset:start], self._limit)
+                if len(buffered) < end:
                     return
-                begin = end
-                yield bytes(held[start:end])
+                offset = end
+                yield bytes(buffered[start:end])
         finally:
             # A new one: an emptied bytearray keeps its room, kilobytes in each of thousands of streams.
-            if begin or held is chunk:
-                self._pending = bytearray(held[begin:])
+            if offset or buffered is chunk:
+                self._pending = bytearray(buffered[offset:])

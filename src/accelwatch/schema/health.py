@@ -21,7 +21,7 @@ class Health(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class HealthEvaluation(msgspec.Struct, frozen=True):
     """A health and, in words, what it rests on."""
 
     health: Health
@@ -37,7 +37,7 @@ STATE_HEALTH = {
 
 STATE_REASONS = frozenset(reason for _, reason in STATE_HEALTH.values())
 """What is said where the state alone judges a device."""
-_ASKS_FOR = {
+_REQUESTS = {
     "gpu_reset": "the driver asks for a reset of the GPU",
     "bus_reset": "the driver asks for a reset of the GPU over its bus",
     "drain_p2p": "the driver asks to end peer-to-peer work over the GPU",
@@ -46,7 +46,7 @@ _ASKS_FOR = {
     "system_reboot": "the driver asks for a reboot of the whole system",
 }
 """By recovery action; what is about a domain of many nodes is no fault of the device."""
-_ASKED: Series = ("reset_required",)
+_REQUESTED: Series = ("reset_required",)
 SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("memory_repair_failed",), Health.FAILED, "a memory row remap failed"),
     (("memory_unrepairable",), Health.FAILED, "part of the memory cannot be repaired"),
@@ -57,9 +57,9 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     ),
     *(
         (("recovery_action_info", action), Health.FAILED, text)
-        for action, text in _ASKS_FOR.items()
+        for action, text in _REQUESTS.items()
     ),
-    (_ASKED, Health.FAILED, "the driver asks for a reset, reboot or drain"),
+    (_REQUESTED, Health.FAILED, "the driver asks for a reset, reboot or drain"),
     (("reported_health_info", "failed"), Health.FAILED, "the vendor calls the device failed"),
     (("reported_health_info", "degraded"), Health.DEGRADED, "the vendor calls the device degraded"),
     (("fabric_state_info", "failed"), Health.FAILED, "the registration with the fabric failed"),
@@ -110,20 +110,20 @@ class Unread(msgspec.Struct, frozen=True):
 def signals(reading: Reading) -> list[tuple[Health, str]]:
     """What the device says of itself that is wrong: how bad it is, and in words."""
     values = reading.values
-    named = any(values.get(("recovery_action_info", action)) for action in _ASKS_FOR)
+    named = any(values.get(("recovery_action_info", action)) for action in _REQUESTS)
     return [
-        (health, _in_vendors_words(text, reading) if series[0] == _REPORTED else text)
+        (health, _with_vendor_status(text, reading) if series[0] == _REPORTED else text)
         for series, health, text in SIGNALS
-        if values.get(series) and not (named and series == _ASKED)
+        if values.get(series) and not (named and series == _REQUESTED)
     ]
 
 
 def by_exporter(health: Health, reading: Reading) -> str:
     """What an exporter says of a device, with the vendor's word and error codes where it tells them."""
-    return _in_vendors_words(BY_EXPORTER[health], reading)
+    return _with_vendor_status(BY_EXPORTER[health], reading)
 
 
-def _in_vendors_words(text: str, reading: Reading) -> str:
+def _with_vendor_status(text: str, reading: Reading) -> str:
     """With the status by the vendor's own name, and its error codes."""
     status = ", ".join(
         series[1] for series, value in reading.values.items() if series[0] == _STATUS and value
@@ -143,20 +143,20 @@ def _error_codes(notes: Sequence[str]) -> str:
     return f"error codes {', '.join(codes[:-1])} and {codes[-1]}"
 
 
-def judge(
+def evaluate_health(
     state: DeviceState,
     reading: Reading,
     events: Iterable[ErrorEvent],
     now: float,
     unread: Unread | None = None,
-) -> Judgement:
+) -> HealthEvaluation:
     """Health of a device; `now` in Unix seconds, `events` those of this device.
 
     `unread` is why the last read failed, where it says something about the device.
     """
     if state in STATE_HEALTH:
         health, reason = STATE_HEALTH[state]
-        return Judgement(health, (reason,))
+        return HealthEvaluation(health, (reason,))
     findings = signals(reading)
     findings += [
         (Health.DEGRADED, f"{event.code} was reported")
@@ -169,6 +169,6 @@ def judge(
         text = "part of the device cannot be read" if unread is None else unread.text
         findings.append((Health.DEGRADED, text))
     if not findings:
-        return Judgement(Health.OK)
+        return HealthEvaluation(Health.OK)
     worst = Health.FAILED if any(h is Health.FAILED for h, _ in findings) else Health.DEGRADED
-    return Judgement(worst, tuple(dict.fromkeys(text for _, text in findings)))
+    return HealthEvaluation(worst, tuple(dict.fromkeys(text for _, text in findings)))

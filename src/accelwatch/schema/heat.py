@@ -24,9 +24,9 @@ def within_margin(headroom_celsius: Number | None) -> bool | None:
 
 def is_hot(values: Mapping[Series, Number]) -> bool | None:
     """Whether any sensor is near a limit of its own; None where the device tells no such limit."""
-    known = within_margin(values.get(("temperature_headroom_celsius",)))
+    result = within_margin(values.get(("temperature_headroom_celsius",)))
     for series, limit in values.items():
         if series[0] == "temperature_limit_celsius" and series[2] in _LIMITS:
             near = near_limit(values.get(("temperature_celsius", series[1])), limit)
-            known = near if known is None else known or bool(near)
-    return known
+            result = near if result is None else result or bool(near)
+    return result

@@ -108,8 +108,8 @@ def catalogue() -> tuple[Metric, ...]:
         window,
     )
 
-    parts = (device, window, health, ownership, host, service, fleet, remedy)
-    return tuple(row for part in parts for row in part.METRICS)
+    modules = (device, window, health, ownership, host, service, fleet, remedy)
+    return tuple(row for module in modules for row in module.METRICS)
 
 
 @cache
@@ -146,8 +146,8 @@ def opt_in_groups() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.group for row in catalogue() if row.group))
 
 
-def nearest(word: str, known: list[str]) -> str:
+def nearest(name: str, candidates: list[str]) -> str:
     """The known word most like `word`, or an empty string; for "did you mean"."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(word, known)), "")
+    return next(iter(difflib.get_close_matches(name, candidates)), "")

@@ -7,7 +7,7 @@ from functools import lru_cache
 from accelwatch.schema.device import Device
 
 Natural = tuple[tuple[int, int | str], ...]
-_Place = tuple[str, int, Natural, str]
+_Position = tuple[str, int, Natural, str]
 _NUMBERS = re.compile(r"(\d{1,4000})")
 """Of no more digits than Python reads in one number."""
 
@@ -15,23 +15,27 @@ _NUMBERS = re.compile(r"(\d{1,4000})")
 @lru_cache(maxsize=65536)
 def natural(name: str) -> Natural:
     """A name as it is ordered: its numbers as numbers."""
-    parts = _NUMBERS.split(name)
+    segments = _NUMBERS.split(name)
     return tuple(
-        (0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts if part
+        (0, int(segment)) if segment.isdecimal() else (1, segment.lower())
+        for segment in segments
+        if segment
     )
 
 
-def device_order(devices: Iterable[Device]) -> Callable[[Device], tuple[_Place, bool, _Place]]:
+def device_order(
+    devices: Iterable[Device],
+) -> Callable[[Device], tuple[_Position, bool, _Position]]:
     """What a machine's devices are sorted by: whole ones by vendor and index, each before its parts."""
-    places = {device.id: _place(device) for device in devices}
+    positions = {device.id: _position(device) for device in devices}
 
-    def key(device: Device) -> tuple[_Place, bool, _Place]:
-        own = _place(device)
-        whole = places.get(device.parent_id or "")
-        return (own, False, own) if whole is None else (whole, True, own)
+    def key(device: Device) -> tuple[_Position, bool, _Position]:
+        own = _position(device)
+        parent = positions.get(device.parent_id or "")
+        return (own, False, own) if parent is None else (parent, True, own)
 
     return key
 
 
-def _place(device: Device) -> _Place:
+def _position(device: Device) -> _Position:
     return device.vendor, device.index, natural(device.name), device.id

@@ -23,12 +23,12 @@ Values = tuple[Number | str, ...]
 
 
 @lru_cache(maxsize=64)
-def _plan(marks: bytes) -> struct.Struct:
+def _plan(codes: bytes) -> struct.Struct:
     """How the values of these marks lie; absent ones are eight bytes of padding."""
-    return struct.Struct("<" + "".join(chr(mark) if mark in _NUMBERS else "8x" for mark in marks))
+    return struct.Struct("<" + "".join(chr(code) if code in _NUMBERS else "8x" for code in codes))
 
 
-def _mark(value: Number | str) -> str:
+def _code_of(value: Number | str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -40,8 +40,8 @@ def _mark(value: Number | str) -> str:
 
 def pack(values: Sequence[Number | str]) -> bytes:
     """Numbers and letters as bytes; an integer of more than 64 bits becomes a double."""
-    marks = "".join([_mark(value) for value in values]).encode("latin-1")
-    return marks + _plan(marks).pack(*[value for value in values if not isinstance(value, str)])
+    codes = "".join([_code_of(value) for value in values]).encode("latin-1")
+    return codes + _plan(codes).pack(*[value for value in values if not isinstance(value, str)])
 
 
 def unpack(packed: bytes) -> Values:
@@ -49,6 +49,6 @@ def unpack(packed: bytes) -> Values:
     count, odd = divmod(len(packed), WIDTH)
     if odd:
         raise ValueError(f"{len(packed)} bytes are no packed values")
-    marks = packed[:count]
-    numbers = iter(_plan(marks).unpack_from(packed, count))
-    return tuple([next(numbers) if mark in _NUMBERS else chr(mark) for mark in marks])
+    codes = packed[:count]
+    numbers = iter(_plan(codes).unpack_from(packed, count))
+    return tuple([next(numbers) if code in _NUMBERS else chr(code) for code in codes])

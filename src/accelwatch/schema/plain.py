@@ -10,26 +10,26 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from accelwatch.schema.moments import moment_or_none, unix_seconds
+from accelwatch.schema.timestamps import timestamp_or_none, unix_seconds
 
-_MOMENTS = frozenset({"time", "last_time", "start_time"})
+_TIMES = frozenset({"time", "last_time", "start_time"})
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
-def plain(part: msgspec.Struct) -> dict[str, Any]:
+def plain(entry: msgspec.Struct) -> dict[str, Any]:
     """One part as an object."""
     return {
-        name: moment_or_none(value) if name in _MOMENTS else None if value == "" else value
-        for name, value in msgspec.structs.asdict(part).items()
+        name: timestamp_or_none(value) if name in _TIMES else None if value == "" else value
+        for name, value in msgspec.structs.asdict(entry).items()
     }
 
 
-def plain_all(parts: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
+def plain_all(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
     """Parts as objects."""
-    return [plain(part) for part in parts]
+    return [plain(entry) for entry in entries]
 
 
-def parts_of(items: Iterable[Any] | None, kind: type[_T]) -> tuple[_T, ...]:
+def entries_of(items: Iterable[Any] | None, kind: type[_T]) -> tuple[_T, ...]:
     """The inverse. Raises WireError (no moment) and msgspec.ValidationError (no such part)."""
     return tuple([msgspec.convert(_filled(item, kind), kind) for item in items or ()])
 
@@ -37,12 +37,12 @@ def parts_of(items: Iterable[Any] | None, kind: type[_T]) -> tuple[_T, ...]:
 def _filled(item: Any, kind: type[msgspec.Struct]) -> Any:
     if not isinstance(item, dict):
         return item
-    texts, moments = _fields(kind)
+    texts, times = _fields(kind)
     filled = dict(item)
     for name in texts:
         if name in item and item[name] is None:
             filled[name] = ""
-    for name, required in moments:
+    for name, required in times:
         value = item.get(name)
         if isinstance(value, str):
             filled[name] = unix_seconds(value)
@@ -56,5 +56,5 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, ...], tuple[tuple[st
     """(fields that are texts, fields that are moments with whether they must be one)."""
     fields = msgspec.structs.fields(kind)
     texts = tuple(field.name for field in fields if field.type is str)
-    moments = tuple((field.name, field.type is float) for field in fields if field.name in _MOMENTS)
-    return texts, moments
+    times = tuple((field.name, field.type is float) for field in fields if field.name in _TIMES)
+    return texts, times

@@ -49,7 +49,7 @@ _WIDTHS = (2**31 - 1, 2**32 - 1, *range(2**63 - 16, 2**63), 2**64 - 1)
 _DCGM_BLANKS = (*range(2**31 - 16, 2**31 - 12), *range(2**47, 2**47 + 4))
 """Of 32-bit integers and of doubles; those of 64-bit integers are among the widths."""
 _SCALES = (1, 1000, 10**6, 10**9, 1 << 10, 1 << 20, 1 << 30)
-_PARTS = (100, 1000, 10**6, 10**9)
+_DIVISORS = (100, 1000, 10**6, 10**9)
 
 
 def _shapes() -> Iterator[Number]:
@@ -57,9 +57,9 @@ def _shapes() -> Iterator[Number]:
         for scale in _SCALES:
             yield empty * scale
             yield float(empty * scale)
-        for part in _PARTS:
-            yield empty / part
-            yield empty * (1.0 / part)
+        for divisor in _DIVISORS:
+            yield empty / divisor
+            yield empty * (1.0 / divisor)
 
 
 SENTINELS: frozenset[Number] = frozenset(_shapes())
@@ -93,7 +93,7 @@ class Limits(NamedTuple):
 
     low: float
     high: float
-    whole: Series | None
+    total: Series | None
     """The series that it is a part of."""
 
 
@@ -112,8 +112,8 @@ def bounds(key: str) -> Bounds:
 
 def limits(series: Series) -> Limits:
     """What a series may be, and the whole that it is a part of."""
-    whole = _WHOLES.get(series[0])
-    return Limits(*bounds(series[0]), None if whole is None else (whole, *series[1:]))
+    total = _WHOLES.get(series[0])
+    return Limits(*bounds(series[0]), None if total is None else (total, *series[1:]))
 
 
 def believed(series: Series, value: Number) -> bool:
@@ -122,18 +122,18 @@ def believed(series: Series, value: Number) -> bool:
     return low <= value <= high and value not in SENTINELS
 
 
-def fits(value: Number, whole: Series | None, values: Mapping[Series, Number]) -> bool:
+def fits(value: Number, total: Series | None, values: Mapping[Series, Number]) -> bool:
     """Whether a part is not greater than its whole; a whole that is not believed says nothing."""
-    if whole is None or (size := values.get(whole)) is None:
+    if total is None or (size := values.get(total)) is None:
         return True
-    return value <= size * _ROUNDING or not believed(whole, size)
+    return value <= size * _ROUNDING or not believed(total, size)
 
 
 def oversized(values: Mapping[Series, Number]) -> list[Series]:
     """Parts that are greater than their whole, such as more memory in use than there is."""
     series = []
-    for key, whole in _UNLABELLED:
-        if (used := values.get(key)) is not None and not fits(used, whole, values):
+    for key, total in _UNLABELLED:
+        if (used := values.get(key)) is not None and not fits(used, total, values):
             series.append(key)
     return series
 
@@ -144,7 +144,7 @@ _UNLABELLED: tuple[tuple[Series, Series], ...] = (
 )
 
 
-def told_of(series: Series, value: object) -> str:
+def refusal_text(series: Series, value: object) -> str:
     """The refused number and why, for people: what could be true, unless it lies within that."""
     row = by_key().get(series[0])
     low, high = bounds(series[0])

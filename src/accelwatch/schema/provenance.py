@@ -21,7 +21,7 @@ class Provenance(StrEnum):
     """Written down by a version that did not tell."""
 
 
-_SAID = {
+_TEXTS = {
     Provenance.AUTHENTICATED: "our agent, over verified TLS or by itself",
     Provenance.PLAIN: "unauthenticated (plain HTTP): could be tampered with",
     Provenance.EXPORTER: "a third-party exporter",
@@ -30,7 +30,7 @@ _SAID = {
     Provenance.UNKNOWN: "not written down",
 }
 ORDER: tuple[Provenance, ...] = tuple(Provenance)
-RANK = {one: rank for rank, one in enumerate(ORDER)}
+RANK = {provenance: rank for rank, provenance in enumerate(ORDER)}
 """0 for what is vouched for best."""
 
 
@@ -44,6 +44,6 @@ def strongest(classes: Iterable[Provenance]) -> Provenance:
     return min(classes, key=RANK.__getitem__)
 
 
-def said(word: str) -> str:
+def provenance_text(name: str) -> str:
     """A class for people; a word of a newer version as it is."""
-    return _SAID[Provenance(word)] if word in set(Provenance) else word
+    return _TEXTS[Provenance(name)] if name in set(Provenance) else name

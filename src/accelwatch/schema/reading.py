@@ -152,7 +152,7 @@ def is_cut(reading: Reading) -> bool:
     return any(note.startswith(CUT) for note in reading.notes)
 
 
-def wanted(metric: Metric, groups: frozenset[str]) -> bool:
+def is_collected(metric: Metric, groups: frozenset[str]) -> bool:
     """Whether a row is collected: the standing tiers always, an opt-in row when its group is on."""
     return metric.tier is not Tier.OPT_IN or metric.group in groups
 
@@ -160,7 +160,7 @@ def wanted(metric: Metric, groups: frozenset[str]) -> bool:
 @lru_cache(maxsize=32)
 def unasked(groups: frozenset[str]) -> frozenset[str]:
     """Keys of the opt-in quantities of a device whose group is off."""
-    return frozenset(row.key for row in reading_metrics() if not wanted(row, groups))
+    return frozenset(row.key for row in reading_metrics() if not is_collected(row, groups))
 
 
 def complete(reading: Reading, groups: frozenset[str], *, host: bool = False) -> Reading:
@@ -178,24 +178,24 @@ def complete(reading: Reading, groups: frozenset[str], *, host: bool = False) ->
         notes = (*notes, foreign_note(foreign))
     if reading.processes is None:
         absent.setdefault(("processes",), Absence.NOT_COLLECTED)
-    known = {series[0] for series in values} | {series[0] for series in absent}
-    absent |= reasons_beside(known, groups, host=host)
+    covered = {series[0] for series in values} | {series[0] for series in absent}
+    absent |= reasons_beside(covered, groups, host=host)
     return msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
 
 
 def reasons_beside(
-    known: Container[str], groups: frozenset[str], *, host: bool = False
+    covered: Container[str], groups: frozenset[str], *, host: bool = False
 ) -> dict[Series, Absence]:
     """Reasons for the quantities that are not `known`, of a device or of the host."""
     reasons = _reasons(groups, host=host)
-    return {series: reason for series, reason in reasons.items() if series[0] not in known}
+    return {series: reason for series, reason in reasons.items() if series[0] not in covered}
 
 
 @lru_cache(maxsize=32)
 def _reasons(groups: frozenset[str], *, host: bool) -> dict[Series, Absence]:
     """For every quantity, if nothing were known."""
     return {
-        (row.key,): Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
+        (row.key,): Absence.UNSUPPORTED if is_collected(row, groups) else Absence.NOT_COLLECTED
         for row in (host_metrics() if host else reading_metrics())
     }
 

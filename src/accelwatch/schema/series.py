@@ -17,7 +17,7 @@ def path_of(series: Series) -> str:
 
 def series_of(path: str) -> Series:
     """The series a dotted path names; the inverse of `path_of`."""
-    return tuple(part.replace("\\.", ".") for part in _SEPARATOR.split(path))
+    return tuple(segment.replace("\\.", ".") for segment in _SEPARATOR.split(path))
 
 
 def nest(tree: dict[str, Any], labels: Iterable[str], value: object) -> None:

@@ -66,7 +66,7 @@ class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
 def unusable(backends: Iterable[BackendStatus]) -> list[BackendStatus]:
     """Those that cannot tell of their accelerators although some, or their driver, are there."""
     bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
-    return [one for one in backends if one.state in bad and one.reads_accelerators]
+    return [backend for backend in backends if backend.state in bad and backend.reads_accelerators]
 
 
 class ReadFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +180,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             yield from view.reading.processes or ()
 
 
-def known_since(view: DeviceView, snapshot: Snapshot) -> float | None:
+def observed_since(view: DeviceView, snapshot: Snapshot) -> float | None:
     """When the device came into its state, in Unix seconds; None where it was so at the first look.
 
     A single reading does not know, and `state_since` of a device that was never read is when somebody
@@ -210,7 +210,7 @@ def with_absences(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def whole_devices(views: Iterable[DeviceView]) -> list[DeviceView]:
+def physical_devices(views: Iterable[DeviceView]) -> list[DeviceView]:
     """The rows that are no partitions."""
     return [view for view in views if view.device.parent_id is None]
 

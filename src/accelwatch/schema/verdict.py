@@ -10,11 +10,11 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.event import FATAL, ErrorEvent
 from accelwatch.schema.failure_text import report
 from accelwatch.schema.health import EVENT_MEMORY_S, STATE_REASONS, Health
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.standing import standing
 
 REMEDIES = {
     "lost": "drain the node and reboot it",
@@ -24,7 +24,7 @@ REMEDIES = {
 """What to do about a state (`schema.standing`) where whoever reports it does not say."""
 CHECK_COLLECTION = "check the agent and the driver"
 """What to do about a device that cannot be read through no fault of its own."""
-_NOT_ASKED = frozenset({Absence.STALE, Absence.NOT_COLLECTED})
+_NOT_READ = frozenset({Absence.STALE, Absence.NOT_COLLECTED})
 """Where no read has failed, nobody needs to do anything."""
 
 _WITHOUT_REASON = {
@@ -42,7 +42,7 @@ _WITHOUT_REASON = {
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence in its parts; any of them may be empty."""
 
-    said: str = ""
+    summary: str = ""
     """What it amounts to."""
     remedy: str = ""
     """What to do, as a request."""
@@ -53,14 +53,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_WRONG = Verdict()
 
 
-def remedy_of(word: str, health: str) -> str:
+def remedy_of(state: str, health: str) -> str:
     """What to do about a standing; empty where nothing is known.
 
     A collector that fails makes its devices unresponsive with unknown health, and their jobs run on.
     """
-    if word == DeviceState.UNRESPONSIVE and health == Health.UNKNOWN:
+    if state == DeviceState.UNRESPONSIVE and health == Health.UNKNOWN:
         return CHECK_COLLECTION
-    return REMEDIES.get(word, "")
+    return REMEDIES.get(state, "")
 
 
 def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
@@ -72,32 +72,34 @@ def verdict(view: DeviceView, snapshot: Snapshot) -> Verdict:
     if not (reports or view.health_reasons or ("*",) in view.reading.absent):
         return NOTHING_WRONG
     claims = [
-        *(one.meaning for one in reports),
+        *(failure.meaning for failure in reports),
         event.text if event is not None else "",
         *reasons,
-        *(one.tried for one in reports),
+        *(failure.tried for failure in reports),
         *view.health_reasons,
         _WITHOUT_REASON.get(view.reading.absent.get(("*",), Absence.NOT_COLLECTED), ""),
     ]
-    said = next(text for text in claims if text).removesuffix(".")
+    summary = next(text for text in claims if text).removesuffix(".")
     evidence = [
-        *(one.code or one.tried for one in reports),
+        *(failure.code or failure.tried for failure in reports),
         event.code if event is not None else "",
         *reasons,
     ]
-    asked = view.reading.absent.get(("*",)) not in _NOT_ASKED
-    known = remedy_of(standing(view.state, view.health), view.health) if asked else ""
+    was_read = view.reading.absent.get(("*",)) not in _NOT_READ
+    state_remedy = (
+        remedy_of(effective_state(view.state, view.health), view.health) if was_read else ""
+    )
     return Verdict(
-        said=said,
-        remedy=next((one.remedy for one in reports if one.remedy), known),
-        evidence=", ".join(_others(evidence, said)),
+        summary=summary,
+        remedy=next((failure.remedy for failure in reports if failure.remedy), state_remedy),
+        evidence=", ".join(_others(evidence, summary)),
     )
 
 
-def _others(texts: Sequence[str], said: str) -> list[str]:
+def _others(texts: Sequence[str], summary: str) -> list[str]:
     """Those that say more than the verdict, each once."""
-    new = dict.fromkeys(text for text in texts if text and text not in said)
-    return [text for text in new if said not in text]
+    new = dict.fromkeys(text for text in texts if text and text not in summary)
+    return [text for text in new if summary not in text]
 
 
 def _gravest(view: DeviceView, events: Iterable[ErrorEvent]) -> ErrorEvent | None:

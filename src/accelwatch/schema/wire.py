@@ -18,8 +18,7 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, catalogue, host_metrics
-from accelwatch.schema.moments import timestamp, unix_seconds
-from accelwatch.schema.plain import parts_of, plain_all
+from accelwatch.schema.plain import entries_of, plain_all
 from accelwatch.schema.plausible import believed
 from accelwatch.schema.reading import Link, Process, Reading
 from accelwatch.schema.series import flatten, nest, path_of, series_of
@@ -33,6 +32,7 @@ from accelwatch.schema.snapshot import (
     Snapshot,
     absences,
 )
+from accelwatch.schema.timestamps import timestamp, unix_seconds
 
 _IDENTITY = tuple(name for name in Device.__struct_fields__ if name != "absent")
 _SCHEMA = re.compile(r"accelwatch/(\d+)")
@@ -142,7 +142,7 @@ def _check_schema(schema: object) -> None:
 
 def _snapshot(document: dict[str, Any]) -> Snapshot:
     node = document.get("node")
-    processes = parts_of(document.get("processes"), Process)
+    processes = entries_of(document.get("processes"), Process)
     by_device: dict[str, list[Process]] = {}
     for process in processes:
         by_device.setdefault(process.device_id, []).append(process)
@@ -152,13 +152,13 @@ def _snapshot(document: dict[str, Any]) -> Snapshot:
         version=str(document.get("version", "")),
         boot_id=document.get("boot_id") or "",
         interval_s=document.get("interval_s"),
-        backends=parts_of(document.get("backends"), BackendStatus),
+        backends=entries_of(document.get("backends"), BackendStatus),
         node=None if node is None else _view(node, host_metrics(), by_device),
         devices=tuple(
             _view(item, device_rows(), by_device) for item in document.get("devices", [])
         ),
-        events=parts_of(document.get("events"), ErrorEvent),
-        errors=parts_of(document.get("errors"), ReadFailure),
+        events=entries_of(document.get("events"), ErrorEvent),
+        errors=entries_of(document.get("errors"), ReadFailure),
     )
 
 
@@ -203,6 +203,6 @@ def _view(
         sample_age_s=item.get("sample_age_s"),
         health=Health(item.get("health", "unknown")),
         health_reasons=msgspec.convert(item.get("health_reasons", []), tuple[str, ...]),
-        owners=parts_of(item.get("owners"), Owner),
-        event_counts=parts_of(item.get("event_counts"), EventCount),
+        owners=entries_of(item.get("owners"), Owner),
+        event_counts=entries_of(item.get("event_counts"), EventCount),
     )

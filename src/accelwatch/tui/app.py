@@ -81,7 +81,7 @@ class Dashboard(App[None], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT: ClassVar[bool] = False
     TITLE = "accelwatch"
-    SAID_S: ClassVar[float] = 4.0
+    MESSAGE_S: ClassVar[float] = 4.0
     """How long something told stands in the place of the keys."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Dashboard(App[None], inherit_bindings=False):
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
-        colours = True if board.looks.colourless else None
+        colours = True if board.appearance.colourless else None
         super().__init__(driver_class=driver_class(), ansi_color=colours)
         # Textual's own greys for NO_COLOR make black of the terminal's default colours.
         self.board = board
@@ -106,21 +106,21 @@ class Dashboard(App[None], inherit_bindings=False):
         self.processes = ProcessList(board)
         self.cells = TerminalCells()
         self.fleet_controller = None
-        self.judging = None
+        self.incident_controller = None
         """Whoever tells of incidents: the fleet's, or this machine's agent once it is asked."""
         self._incidents = incidents
         if fleet is not None:
             from accelwatch.tui.fleet_controller import FleetController
 
-            self.judging = self.fleet_controller = FleetController(self, fleet)
+            self.incident_controller = self.fleet_controller = FleetController(self, fleet)
             board.fleet = self.fleet_controller.board
-        board.judged = fleet is None and incidents is not None
+        board.has_incidents = fleet is None and incidents is not None
         self.commands = Commands(self)
         self._mind(self.source)
         self._collecting: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
-        self._saying: Timer | None = None
-        self._noting = Noting(board, self.ended)
+        self._stopping_tasks: set[asyncio.Task[None]] = set()
+        self._message_timer: Timer | None = None
+        self._noting = Noting(board, self.report_task_failure)
         self.using = OwnUsage()
         """Who uses this machine's devices."""
         self._quitting = False
@@ -129,7 +129,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._ages: Timer | None = None
         """Paints ages; begins anew with each painting of data, which tells them too."""
         self._painted = 0.0
-        self._began = 0.0
+        self._started_at = 0.0
         self.failure: Exception | None = None
         """What has ended the program, if nobody had handled it."""
         self.set_theme(board.preferences.theme)
@@ -153,38 +153,38 @@ class Dashboard(App[None], inherit_bindings=False):
     def set_theme(self, name: str) -> None:
         """Paint in another palette."""
         self.board.preferences.theme = name
-        self.board.paint = self.board.looks.paint(name)
+        self.board.paint = self.board.appearance.paint(name)
         theme = textual_theme(self.board.paint.palette)
         self.register_theme(theme)
         self.theme = theme.name
 
     def on_mount(self) -> None:
         """Begin to collect, and to tell ages."""
-        self._began = self.clock.monotonic()
+        self._started_at = self.clock.monotonic()
         self.app_resume_signal.subscribe(self, lambda _: self.commands.do_redraw())
         self._collect()
-        self.news()  # of a source that knows something already
-        if self.judging is not None:
-            self.judging.begin()
+        self.schedule_pull()  # of a source that knows something already
+        if self.incident_controller is not None:
+            self.incident_controller.start()
         self._ages = self.set_interval(1.0, self.second)
 
-    def begin_judging(self) -> "FleetController":
+    def follow_incidents(self) -> "FleetController":
         """Ask this machine's agent for its incidents from now on."""
-        if self.judging is None:
+        if self.incident_controller is None:
             assert self._incidents is not None
             from accelwatch.tui.fleet_controller import FleetController
 
-            self.judging = FleetController(self, self._incidents())
-            self.judging.board.alone = True
-            self.board.told = self.judging.board
-            self.judging.begin()
-        return self.judging
+            self.incident_controller = FleetController(self, self._incidents())
+            self.incident_controller.board.alone = True
+            self.board.agent_board = self.incident_controller.board
+            self.incident_controller.start()
+        return self.incident_controller
 
     def _collect(self) -> None:
-        self._collecting = asyncio.create_task(self.source.run(self.news))
-        self._collecting.add_done_callback(self.ended)
+        self._collecting = asyncio.create_task(self.source.run(self.schedule_pull))
+        self._collecting.add_done_callback(self.report_task_failure)
 
-    def ended(self, task: "asyncio.Task[None]") -> None:
+    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
         """A task has failed that nobody waits for: end, and tell why."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._handle_exception(error) if isinstance(error, Exception) else None
@@ -195,10 +195,10 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def pop_screen(self) -> AwaitComplete:
         """Back to the screen below, which has not looked at the board since it was covered."""
-        given = super().pop_screen()
+        result = super().pop_screen()
         for widget in self.screen.query(Painted):
             widget.refresh()
-        return given
+        return result
 
     def on_resize(self, _: events.Resize) -> None:
         """A terminal of another size has moved its lines about."""
@@ -215,9 +215,11 @@ class Dashboard(App[None], inherit_bindings=False):
 
     async def on_unmount(self) -> None:
         """End the collection."""
-        if self.judging is not None:
-            await self.judging.end()
-        tasks = [task for task in (self._noting.task, self._collecting, *self._ending) if task]
+        if self.incident_controller is not None:
+            await self.incident_controller.stop()
+        tasks = [
+            task for task in (self._noting.task, self._collecting, *self._stopping_tasks) if task
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -225,8 +227,8 @@ class Dashboard(App[None], inherit_bindings=False):
     def follow(self, source: SnapshotSource) -> None:
         """Show another source from now on, as if nothing had been shown before."""
         if self._collecting is not None:
-            self._ending.add(self._collecting)
-            self._collecting.add_done_callback(self._ending.discard)
+            self._stopping_tasks.add(self._collecting)
+            self._collecting.add_done_callback(self._stopping_tasks.discard)
             self._collecting.cancel()
         self.source.close()
         self.source = source
@@ -236,19 +238,19 @@ class Dashboard(App[None], inherit_bindings=False):
         self.board.restart()
         self._collect()
 
-    def news(self) -> None:
+    def schedule_pull(self) -> None:
         """There is something new: paint soon, together with what else comes."""
         if self._due:
             return
         self._due = True
         now = self.clock.monotonic()
-        young = now - self._began < _YOUNG_S
+        young = now - self._started_at < _YOUNG_S
         wait = _GATHER_S if young else max(_TICK_S, self._painted + _GAP_S - now)
         self.set_timer(wait, self.pull)
 
-    def fleet_news(self) -> None:
+    def schedule_fleet_pull(self) -> None:
         """The fleet has changed: take it soon, together with what else comes; the first at once."""
-        if not self._fleet_due and self.judging is not None:
+        if not self._fleet_due and self.incident_controller is not None:
             self._fleet_due = True
             fleet = self.fleet_controller
             if fleet is not None and fleet.board.view is None:
@@ -260,13 +262,13 @@ class Dashboard(App[None], inherit_bindings=False):
         """Take what the fleet's source has, and show it."""
         self._fleet_due = False
         if self.fleet_controller is not None:
-            self.tell_place()
+            self.update_banner()
             self.fleet_controller.pull()
-            self.board.heard = self.fleet_controller.heard
-        elif self.judging is not None:
-            self.judging.pull()
+            self.board.node_status = self.fleet_controller.node_status
+        elif self.incident_controller is not None:
+            self.incident_controller.pull()
 
-    def tell_place(self) -> None:
+    def update_banner(self) -> None:
         """Where a recorded fleet is, for the header."""
         fleet = self.fleet_controller
         player = fleet.source.player if fleet is not None else None
@@ -285,34 +287,34 @@ class Dashboard(App[None], inherit_bindings=False):
         if snapshot is None:
             return
         if isinstance(self.source, ReplaySource):
-            self._take_passed(self.source)
+            self._record_passed_frames(self.source)
         if self.fleet_controller is not None:
             snapshot = self.fleet_controller.aged(snapshot)
-        self.tell_place()
+        self.update_banner()
         if not self.board.archive:
             self._noting.note([snapshot])
         self.board.accept(snapshot)
         if self.fleet_controller is None:
             live = not isinstance(self.source, ReplaySource)
-            self.using.take(snapshot, self._painted if live else None)
+            self.using.observe(snapshot, self._painted if live else None)
         if not self.board.paused:
             self.show()
 
-    def _take_passed(self, source: ReplaySource) -> None:
+    def _record_passed_frames(self, source: ReplaySource) -> None:
         """Frames that were passed over belong to the history; a jump begins it anew."""
-        anew, passed = source.drain()
-        if anew:
+        jumped, passed = source.drain()
+        if jumped:
             self.board.forget()
         self._noting.note(passed)
         self.board.banner = banner(source, self.board.paint.glyphs)
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Tell something in the place of the keys, for a few seconds."""
         self.board.message = text
         self.keys_changed()
-        if self._saying is not None:
-            self._saying.stop()
-        self._saying = self.set_timer(self.SAID_S, self.unsay)
+        if self._message_timer is not None:
+            self._message_timer.stop()
+        self._message_timer = self.set_timer(self.MESSAGE_S, self.unsay)
 
     def unsay(self) -> None:
         """Give the place back to the keys."""
@@ -348,14 +350,14 @@ class Dashboard(App[None], inherit_bindings=False):
         rows = self.process_list
         if rows is None or not getattr(self.view, "on_processes", False):
             return None
-        place = self.processes.place(rows.selected_key)
-        return None if place is None else self.processes.rows[place].process
+        position = self.processes.position_of(rows.selected_key)
+        return None if position is None else self.processes.rows[position].process
 
     def second(self) -> None:
         """Ages grow, and a source that has fallen silent makes its devices stale."""
         idle = self.clock.monotonic() - self._painted
         if self.fleet_controller is not None:
-            self.board.heard = self.fleet_controller.heard
+            self.board.node_status = self.fleet_controller.node_status
         if (
             self.board.started
             and idle > self.board.preferences.interval_s + 1.0

@@ -54,23 +54,23 @@ class Commands:
 
             controller = app.fleet_controller
             self._fleet = commands.FleetCommands(app, controller)
-            self._incidents = known = incident_commands.IncidentCommands(app, controller)
-            remedies = remedy_commands.RemedyCommands(app, controller, lambda: known.told)
-            self._more = (*self._more, self._fleet, known, remedies)
+            self._incidents = incidents = incident_commands.IncidentCommands(app, controller)
+            remedies = remedy_commands.RemedyCommands(app, controller, lambda: incidents.current)
+            self._more = (*self._more, self._fleet, incidents, remedies)
         events = EventCommands(app)
         self._more = (*self._more, events, BlackBoxCommands(app, events))
         self.sort_by = self._processes.sort_by
 
     @property
-    def told_incident(self) -> "IncidentNow | None":
+    def current_incident(self) -> "IncidentNow | None":
         """The incident that the keys are about; None where none is on the screen."""
-        return self._incidents.told if self._incidents is not None else None
+        return self._incidents.current if self._incidents is not None else None
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""
         action = meant(action, getattr(self._app.screen, "view_name", ""))
-        known = by_id().get(action)
-        if known is not None and known.leaves and not self._app.board.terminal:
+        entry = by_id().get(action)
+        if entry is not None and entry.leaves and not self._app.board.terminal:
             return False
         if action.startswith(SCREEN):
             self.open(action.removeprefix(SCREEN))
@@ -83,18 +83,18 @@ class Commands:
 
     def sorts(self) -> "Sequence[tuple[str, Callable[[], None]]]":
         """What the tables on the screen can be sorted by: its words, and what does it."""
-        given = [holder.sorts() for holder in self._tables]
-        return [pair for pairs in given for pair in pairs]
+        options = [holder.sorts() for holder in self._tables]
+        return [pair for pairs in options for pair in pairs]
 
     def filtering(self) -> "Filtering | None":
         """How the present screen is filtered; None where it is not."""
-        given = (holder.filtering() for holder in self._tables)
-        return next((known for known in given if known is not None), None)
+        filterings = (holder.filtering() for holder in self._tables)
+        return next((filtering for filtering in filterings if filtering is not None), None)
 
     @property
     def _tables(self) -> "Sequence[ProcessCommands | FleetCommands | IncidentCommands]":
-        known = (self._processes, self._fleet, self._incidents)
-        return [holder for holder in known if holder is not None]
+        holders = (self._processes, self._fleet, self._incidents)
+        return [holder for holder in holders if holder is not None]
 
     def do_quit(self) -> None:
         """End the program."""
@@ -103,7 +103,7 @@ class Commands:
     def do_suspend(self) -> None:
         """Give the terminal back to the shell."""
         if not self._app.suspend_job():
-            self._app.say("no shell waits for this program, so it is not stopped")
+            self._app.show_message("no shell waits for this program, so it is not stopped")
 
     def do_back(self) -> None:
         """Leave a screen, else clear the filter; never the program."""
@@ -138,35 +138,35 @@ class Commands:
         app = self._app
         if name not in OPENINGS:
             names = ", ".join(f"{key} {screen}" for key, screen in self.numbered)
-            app.say(f"no screen {name}; there are {names}")
+            app.show_message(f"no screen {name}; there are {names}")
             return False
         if app.fleet_controller is None:
-            if name == "incidents" and app.board.judged:
-                return self._judging()
+            if name == "incidents" and app.board.has_incidents:
+                return self._ensure_incidents()
             if name in _WITHOUT_FLEET:
-                app.say(_WITHOUT_FLEET[name])
+                app.show_message(_WITHOUT_FLEET[name])
             return name not in _WITHOUT_FLEET
         if name in _WITHOUT_FLEET or name == EVENTS:
             app.fleet_controller.leave()
         elif name in _OF_A_NODE and not app.fleet_controller.visited:
             if self._fleet is None or not self._fleet.visit():
-                app.say("choose a node first")
+                app.show_message("choose a node first")
                 return False
-            app.board.heard = app.fleet_controller.heard
+            app.board.node_status = app.fleet_controller.node_status
         return True
 
     @property
     def numbered(self) -> tuple[tuple[str, str], ...]:
         """(key, name) of the screens that there are."""
         fleet = self._app.fleet_controller is not None
-        return numbered_screens(fleet=fleet, judged=self._app.board.judged)
+        return numbered_screens(fleet=fleet, has_incidents=self._app.board.has_incidents)
 
-    def _judging(self) -> bool:
+    def _ensure_incidents(self) -> bool:
         """Begin to ask this machine's agent, the first time that its incidents are looked at."""
         if self._incidents is None:
             from accelwatch.tui.incident_commands import IncidentCommands
 
-            self._incidents = IncidentCommands(self._app, self._app.begin_judging())
+            self._incidents = IncidentCommands(self._app, self._app.follow_incidents())
             self._more = (*self._more, self._incidents)
         return True
 
@@ -208,17 +208,17 @@ class Commands:
 
     def do_next_screen(self) -> None:
         """The next of the numbered screens."""
-        self._go(1)
+        self._switch_screen(1)
 
     def do_previous_screen(self) -> None:
         """The previous one."""
-        self._go(-1)
+        self._switch_screen(-1)
 
-    def _go(self, step: int) -> None:
+    def _switch_screen(self, step: int) -> None:
         name = getattr(self._app.screen, "view_name", self._app.base)
         order = [screen for _, screen in self.numbered]
-        place = order.index(name) if name in order else 0
-        self.open(order[(place + step) % len(order)])
+        index = order.index(name) if name in order else 0
+        self.open(order[(index + step) % len(order)])
 
     def do_enter(self) -> None:
         """Details of the selected device."""
@@ -228,15 +228,15 @@ class Commands:
     def do_theme(self) -> None:
         """The next theme."""
         self._app.set_theme(next_palette(self._app.board.preferences.theme))
-        self._app.say(f"theme {self._app.board.paint.palette.title}")
+        self._app.show_message(f"theme {self._app.board.paint.palette.title}")
         self.do_redraw()
 
     def do_density(self) -> None:
         """The next density."""
         preferences = self._app.board.preferences
-        place = (DENSITIES.index(preferences.density) + 1) % len(DENSITIES)
-        preferences.density = DENSITIES[place]
-        self._app.say(f"density {preferences.density}")
+        index = (DENSITIES.index(preferences.density) + 1) % len(DENSITIES)
+        preferences.density = DENSITIES[index]
+        self._app.show_message(f"density {preferences.density}")
         self._app.show()
 
     def do_pause(self) -> None:
@@ -261,7 +261,7 @@ class Commands:
         preferences = self._app.board.preferences
         preferences.interval_s = slower(preferences.interval_s, step)
         self._app.source.set_interval(preferences.interval_s)
-        self._app.say(f"a reading every {preferences.interval_s:g} s")
+        self._app.show_message(f"a reading every {preferences.interval_s:g} s")
         self._app.show()
 
     def do_span(self) -> None:
@@ -285,7 +285,9 @@ class Commands:
         """Put a text on the clipboard, and say so."""
         if text:
             self._app.copy_to_clipboard(text)
-            self._app.say(f"copied {text if len(text) < 50 else f'{len(text)} characters'}")
+            self._app.show_message(
+                f"copied {text if len(text) < 50 else f'{len(text)} characters'}"
+            )
 
     def do_redraw(self) -> None:
         """Everything anew, whatever the terminal shows by now."""

@@ -37,11 +37,11 @@ class EventCommands:
         controller = app.fleet_controller
         if controller is not None:
             if not change.node or not controller.visit(change.node):
-                app.say(f"no node {change.node} in this fleet")
+                app.show_message(f"no node {change.node} in this fleet")
                 return
-            app.board.heard = controller.heard
+            app.board.node_status = controller.node_status
         elif isinstance(app.source, ReplaySource):
-            app.source.seek(change.began)
+            app.source.seek(change.started_at)
         if change.device_id:
             app.board.selected_id = change.device_id
         app.commands.open("device" if change.device_id else "local")

@@ -14,7 +14,7 @@ from accelwatch.exposition.display import printable
 from accelwatch.files.atomic_file import PRIVATE, replace_file
 
 _NAME = "dashboard-error.txt"
-_MOST_TOLD = 200
+_MOST_SHOWN = 200
 """Characters of an error that are told on the terminal."""
 
 
@@ -29,9 +29,9 @@ def user_error(error: Exception, path: Path) -> AccelwatchError:
     if isinstance(error, AccelwatchError):
         return error
     text = " ".join(printable(f"{type(error).__name__}: {error}").split())
-    shown = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}..."
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
     try:
-        _keep(error, path)
+        _write_details(error, path)
     except OSError as fault:
         where = f"its details cannot be written to {path}: {fault.strerror}"
     else:
@@ -39,7 +39,7 @@ def user_error(error: Exception, path: Path) -> AccelwatchError:
     return AccelwatchError(f"the dashboard has failed, which is a defect: {shown}; {where}")
 
 
-def _keep(error: Exception, path: Path) -> None:
+def _write_details(error: Exception, path: Path) -> None:
     """Write the details, readable by their owner, in place of those before. Raises OSError."""
     head = f"accelwatch {__version__}, Python {platform.python_version()}\n\n"
     details = "".join([head, *traceback.format_exception(error)])

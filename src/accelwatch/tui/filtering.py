@@ -32,13 +32,13 @@ class Filtering(msgspec.Struct, frozen=True, kw_only=True):
     """So long nothing may be typed before the filter is set: somebody else is asked."""
 
 
-def ask(app: "Dashboard", filtering: Filtering) -> None:
+def prompt_filter(app: "Dashboard", filtering: Filtering) -> None:
     """Have a filter typed; it takes effect meanwhile, and Esc takes it back."""
     from accelwatch.tui.screens.filter_line import FilterScreen
 
     before = filtering.present
 
-    def taken(text: str | None) -> None:
+    def submitted(text: str | None) -> None:
         filtering.set(before if text is None else text)
         if text is not None:
             app.board.remember_filter(filtering.table, text)
@@ -55,4 +55,4 @@ def ask(app: "Dashboard", filtering: Filtering) -> None:
         count=filtering.count,
         pause_s=filtering.pause_s,
     )
-    app.push_screen(line, taken)
+    app.push_screen(line, submitted)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.drawing.pen import Pen, system_of
-from accelwatch.tui.ending_signals import raised
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.terminal_screen import ENTER, LEAVE, write
+from accelwatch.tui.termination_signals import raised
 from accelwatch.tui.views.device_list import DeviceList
 from accelwatch.tui.views.header import header
 
@@ -42,46 +42,46 @@ def first_picture(board: "Board", source: "LiveSource", descriptor: int) -> Iter
 
     An error in the block gives the terminal back.
     """
-    stop, ending = os.pipe()
-    told = threading.Event()
-    words = board, source, descriptor, stop, told
-    drawing = threading.Thread(target=_draw, args=words, daemon=True)
+    stop, stop_write = os.pipe()
+    reported = threading.Event()
+    arguments = board, source, descriptor, stop, reported
+    drawing = threading.Thread(target=_draw, args=arguments, daemon=True)
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     try:
         write(descriptor, ENTER)
         drawing.start()
         with raised():
-            told.wait(_FIRST_S)
+            reported.wait(_FIRST_S)
             yield
     except BaseException:
-        _end(drawing, ending)
+        _stop_drawing(drawing, stop_write)
         write(descriptor, LEAVE)
         raise
     else:
-        _end(drawing, ending)
+        _stop_drawing(drawing, stop_write)
     finally:
         sys.setswitchinterval(usual)
         os.close(stop)
 
 
-def _end(drawing: threading.Thread, ending: int) -> None:
-    os.close(ending)
+def _stop_drawing(drawing: threading.Thread, stop_write: int) -> None:
+    os.close(stop_write)
     if drawing.ident is not None:
         drawing.join()
 
 
 def _draw(
-    board: "Board", source: "LiveSource", descriptor: int, stop: int, told: threading.Event
+    board: "Board", source: "LiveSource", descriptor: int, stop: int, reported: threading.Event
 ) -> None:
     while True:
         snapshot = source.snapshot()
         if snapshot is not None:
             board.show(snapshot)
         write(descriptor, picture(board, _size(descriptor), time.time()))
-        if source.told:
-            told.set()
-        if not _news(source, stop):
+        if source.all_reported:
+            reported.set()
+        if not _wait_for_changes(source, stop):
             return
 
 
@@ -91,20 +91,20 @@ def _size(descriptor: int) -> os.terminal_size:
     return os.terminal_size((columns or 80, lines or 24))
 
 
-def _news(source: "LiveSource", stop: int) -> bool:
+def _wait_for_changes(source: "LiveSource", stop: int) -> bool:
     """Wait until there is something new to show; false when it is time to end."""
-    told, until = source.told, math.inf
+    reported, until = source.all_reported, math.inf
     while True:
         left = until - time.monotonic()
-        if _ended(source.descriptor, stop, left):
+        if _wait_for_stop(source.descriptor, stop, left):
             return False
         if source.receive():
             until = min(until, time.monotonic() + _GATHER_S)
-        if until < math.inf and (source.told > told or time.monotonic() >= until):
+        if until < math.inf and (source.all_reported > reported or time.monotonic() >= until):
             return True
 
 
-def _ended(reports: int | None, stop: int, left: float) -> bool:
+def _wait_for_stop(reports: int | None, stop: int, left: float) -> bool:
     """Wait for reports, so long at most; whether it is time to end."""
     watched = [stop] if reports is None else [stop, reports]
     ready, _, _ = select.select(watched, [], [], None if left == math.inf else max(left, 0.0))
@@ -129,7 +129,7 @@ def picture(board: "Board", size: os.terminal_size, now: float) -> str:
 
 def _devices(rows: DeviceList, width: int) -> list[Line]:
     heading = rows.heading(width)
-    given = [] if heading is None else [heading]
+    lines = [] if heading is None else [heading]
     for index in range(len(rows)):
-        given += [rows.line(index, width, part) for part in range(rows.stride)]
-    return given
+        lines += [rows.line(index, width, line_index) for line_index in range(rows.stride)]
+    return lines

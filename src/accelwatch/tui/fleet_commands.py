@@ -10,9 +10,9 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES
-from accelwatch.fleet.wire import DevicePlace
+from accelwatch.fleet.wire import DeviceSlot
 from accelwatch.tui.drawing.preferences import FORMS, SHADES, slower
-from accelwatch.tui.filtering import Filtering, ask
+from accelwatch.tui.filtering import Filtering, prompt_filter
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
 from accelwatch.tui.state.action import FLEET, INCIDENTS
@@ -67,8 +67,8 @@ class FleetCommands:
     def _wrong_device(self, screen: "FleetScreen") -> str:
         """Id of the worst device of the selected node; empty where all are well."""
         row = screen.row if not screen.on_events else None
-        place = self._controller.board.device(row.worst.slot) if row and row.worst else None
-        return place.id if place is not None else ""
+        device = self._controller.board.device(row.worst.slot) if row and row.worst else None
+        return device.id if device is not None else ""
 
     def do_tag(self) -> bool:
         """Fold or unfold the group."""
@@ -87,14 +87,14 @@ class FleetCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: plain text, or a condition that the hub looks for."""
-        known = self.filtering()
-        if known is not None:
-            ask(self._app, known)
-        return known is not None
+        filtering = self.filtering()
+        if filtering is not None:
+            prompt_filter(self._app, filtering)
+        return filtering is not None
 
     def filtering(self) -> Filtering | None:
         """How the fleet is filtered; None where it is not on the screen."""
-        from accelwatch.tui.local.filters import complaint, words_of
+        from accelwatch.tui.local.filters import complaint, completions_of
 
         if self._screen is None:
             return None
@@ -110,8 +110,8 @@ class FleetCommands:
         def count() -> str:
             if board.waiting:
                 return "asking the hub"
-            whole = len(board.view.nodes) if board.view is not None else 0
-            return f"{board.shown_nodes} of {whole} nodes"
+            total = len(board.view.nodes) if board.view is not None else 0
+            return f"{board.shown_nodes} of {total} nodes"
 
         return Filtering(
             what="devices",
@@ -119,7 +119,7 @@ class FleetCommands:
             present=board.filter_text,
             example='state == "lost" or user == "ada"',
             wrong=wrong,
-            names=words_of(fleet_names(board.labels)),
+            names=completions_of(fleet_names(board.labels)),
             set=controller.set_filter,
             count=count,
             pause_s=_TYPING_S,
@@ -173,8 +173,8 @@ class FleetCommands:
     def _sort_step(self, step: int) -> bool:
         if self._screen is not None:
             present = self._app.board.preferences.fleet_sort
-            place = SORTS.index(present) if present in SORTS else 0
-            self.sort_by(SORTS[(place + step) % len(SORTS)])
+            index = SORTS.index(present) if present in SORTS else 0
+            self.sort_by(SORTS[(index + step) % len(SORTS)])
         return self._screen is not None
 
     def do_reverse(self) -> bool:
@@ -210,7 +210,7 @@ class FleetCommands:
     def _group(self, name: str) -> None:
         self._app.board.preferences.fleet_group = name
         self._controller.board.unfolded.clear()
-        self._app.say("no groups" if name == grouping.NONE else f"grouped by {name}")
+        self._app.show_message("no groups" if name == grouping.NONE else f"grouped by {name}")
         self._controller.recount()
 
     def do_grid(self) -> bool:
@@ -221,15 +221,15 @@ class FleetCommands:
         """What the cells of the map show."""
         if not self._next("fleet_shade", SHADES):
             return False
-        self._app.say(f"cells show {self._app.board.preferences.fleet_shade}")
+        self._app.show_message(f"cells show {self._app.board.preferences.fleet_shade}")
         return True
 
-    def _next(self, name: str, words: tuple[str, ...]) -> bool:
+    def _next(self, name: str, choices: tuple[str, ...]) -> bool:
         screen, preferences = self._screen, self._app.board.preferences
         if screen is None:
             return False
-        place = words.index(getattr(preferences, name)) + 1
-        setattr(preferences, name, words[place % len(words)])
+        index = choices.index(getattr(preferences, name)) + 1
+        setattr(preferences, name, choices[index % len(choices)])
         screen.arranged()
         return True
 
@@ -249,7 +249,7 @@ class FleetCommands:
         if self._controller.board.troubles:
             self._app.commands.open("problems")
         else:
-            self._app.say("hub OK: no problems")
+            self._app.show_message("hub OK: no problems")
         return True
 
     def do_acknowledge(self) -> bool:
@@ -259,43 +259,47 @@ class FleetCommands:
             return False
         node = self._controller.board.node(screen.selected_node)
         if self._controller.source.player is not None:
-            self._app.say("an archive is only looked at")
+            self._app.show_message("an archive is only looked at")
         elif self._app.readonly:
-            self._app.say("nothing is acknowledged (--readonly)")
+            self._app.show_message("nothing is acknowledged (--readonly)")
         elif node is None:
-            self._app.say("choose a node")
+            self._app.show_message("choose a node")
         elif not node.devices_missing and node.state in ("up", "slow"):
-            self._app.say(f"{node.node}: no device is missing")
+            self._app.show_message(f"{node.node}: no device is missing")
         else:
-            self._ask(node.node, node.devices_missing, screen.selected_device)
+            self._confirm_acknowledgement(node.node, node.devices_missing, screen.selected_device)
         return True
 
-    def _ask(self, name: str, missing: int, device: str) -> None:
+    def _confirm_acknowledgement(self, name: str, missing: int, device: str) -> None:
         from accelwatch.tui.screens.choice import ChoiceScreen
 
-        place = self._missing(name, device)
+        device_name = self._missing(name, device)
         choices = [("", "Cancel")]
-        if place:
-            choices.append(("device", f"{place} is not expected any more"))
+        if device_name:
+            choices.append(("device", f"{device_name} is not expected any more"))
         all_ = f"its {missing} missing devices are" if missing else "it is"
         choices.append(("node", f"{all_} not expected any more"))
         text = ["The hub forgets what has gone until it sees it again.", ""]
         dialog = ChoiceScreen(self._app.board, f"Acknowledge {name}", text, choices)
 
-        def taken(choice: str | None) -> None:
+        def chosen(choice: str | None) -> None:
             if choice:
                 self._controller.acknowledge(name, device if choice == "device" else None)
 
-        self._app.push_screen(dialog, taken)
+        self._app.push_screen(dialog, chosen)
 
     def _missing(self, node: str, device: str) -> str:
         """Name of the selected device if it is missing."""
         board = self._controller.board
         view = board.view
         for now in view.devices if view is not None and device else ():
-            place = board.device(now.slot)
-            if place and (place.node, place.id) == (node, device) and now.state == "missing":
-                return place.name
+            location = board.device(now.slot)
+            if (
+                location
+                and (location.node, location.id) == (node, device)
+                and now.state == "missing"
+            ):
+                return location.name
         return ""
 
     def do_copy(self) -> bool:
@@ -303,9 +307,9 @@ class FleetCommands:
         screen = self._screen
         if screen is None:
             return False
-        place = self._place(screen)
+        device = self._selected_device(screen)
         name = screen.selected_node or (screen.row.group if screen.row is not None else "")
-        self._app.commands.copied((place.uuid or place.id) if place is not None else name)
+        self._app.commands.copied((device.uuid or device.id) if device is not None else name)
         return True
 
     def do_copy_row(self) -> bool:
@@ -313,13 +317,13 @@ class FleetCommands:
         screen = self._screen
         if screen is None:
             return False
-        row = self._place(screen) or self._controller.board.node(screen.selected_node)
+        row = self._selected_device(screen) or self._controller.board.node(screen.selected_node)
         if row is not None:
             plain = msgspec.structs.asdict(row)
             self._app.commands.copied(msgspec.json.encode(plain).decode())
         return True
 
-    def _place(self, screen: "FleetScreen") -> DevicePlace | None:
+    def _selected_device(self, screen: "FleetScreen") -> DeviceSlot | None:
         cell = screen.lights.cell if screen.lit and not screen.on_events else None
         return self._controller.board.device(cell[1]) if cell is not None and cell[1] >= 0 else None
 
@@ -337,5 +341,5 @@ class FleetCommands:
         preferences = self._app.board.preferences
         preferences.fleet_interval_s = slower(preferences.fleet_interval_s, step)
         self._controller.source.set_interval(preferences.fleet_interval_s)
-        self._app.say(f"a picture every {preferences.fleet_interval_s:g} s")
+        self._app.show_message(f"a picture every {preferences.fleet_interval_s:g} s")
         return True

@@ -10,10 +10,10 @@ from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
 from accelwatch.fleet.picture.source import NoSource
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.fleet.asked import Asked
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
-from accelwatch.tui.fleet.node_view import Heard, aged
+from accelwatch.tui.fleet.node_view import NodeStatus, aged
+from accelwatch.tui.fleet.query_cache import QueryCache
 
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.plan.plan import Plan
@@ -42,8 +42,8 @@ def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[floa
         if values:
             if memory_size_bytes is not None:
                 values["memory_size_bytes",] = memory_size_bytes
-            moment = past.end - (count - 1 - step) * past.step_s
-            yield moment, Reading(device_id="", values=values)
+            timestamp = past.end - (count - 1 - step) * past.step_s
+            yield timestamp, Reading(device_id="", values=values)
 
 
 class FleetController:
@@ -53,9 +53,9 @@ class FleetController:
         self._app = app
         self.source = source
         self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)
-        self.usage = Asked(source.usage, self.aside, app.clock.monotonic, app.show)
+        self.usage = QueryCache(source.usage, self.aside, app.clock.monotonic, app.show)
         """Who uses the fleet's devices: by `user` or `job`, and since when."""
-        self.totals = Asked(source.fleet_past, self.aside, app.clock.monotonic, app.show)
+        self.totals = QueryCache(source.fleet_past, self.aside, app.clock.monotonic, app.show)
         """What the fleet came to over the last hour."""
         self.visited = ""
         """The node whose Local view is open."""
@@ -64,20 +64,20 @@ class FleetController:
         self._next: FleetView | None = None
         self._settled = False
         self._asides: set[asyncio.Task[None]] = set()
-        self._looked_into: IncidentView | None = None
+        self._incident_view: IncidentView | None = None
         self._remembering: asyncio.Task[None] | None = None
 
     def now(self) -> float:
         """Unix seconds that ages are told from: of the recorded moment, else of now."""
         return self.board.wall(self._app.clock.wall())
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start following."""
         self.source.set_interval(self._app.board.preferences.fleet_interval_s)
-        self._running = asyncio.create_task(self.source.run(self._app.fleet_news))
-        self._running.add_done_callback(self._app.ended)
+        self._running = asyncio.create_task(self.source.run(self._app.schedule_fleet_pull))
+        self._running.add_done_callback(self._app.report_task_failure)
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """End all that was started."""
         tasks = [task for task in (*self._asides, self._counting, self._running) if task]
         for task in tasks:
@@ -93,7 +93,7 @@ class FleetController:
         if self.board.remedies.acts is not acted:
             self._app.keys_changed()
         if self.visited and self.source.player is not None:
-            self._remember_anew()
+            self._reload_history()
         if view is None or self._app.board.paused:
             self._app.show()
         else:
@@ -120,7 +120,7 @@ class FleetController:
         else:
             self._next = view
             self._counting = asyncio.create_task(self._count())
-            self._counting.add_done_callback(self._app.ended)
+            self._counting.add_done_callback(self._app.report_task_failure)
 
     async def _count(self) -> None:
         try:
@@ -149,7 +149,7 @@ class FleetController:
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
-        task.add_done_callback(self._app.ended)
+        task.add_done_callback(self._app.report_task_failure)
         return task
 
     def visit(self, node: str) -> bool:
@@ -169,23 +169,23 @@ class FleetController:
             self._app.follow(NoSource())
 
     @property
-    def heard(self) -> Heard | None:
+    def node_status(self) -> NodeStatus | None:
         """How the visited node was last heard, by the newest tick; None without a visit."""
         if not self.visited:
             return None
         node = self.board.node(self.visited)
         if node is None:
-            return Heard(node=self.visited, state="never", age_s=None)
+            return NodeStatus(node=self.visited, state="never", age_s=None)
         silent = self.board.silent and node.state in ("up", "slow")
         age = None if node.age_s is None else node.age_s + self.board.since_s
-        return Heard(node=self.visited, state="stale" if silent else node.state, age_s=age)
+        return NodeStatus(node=self.visited, state="stale" if silent else node.state, age_s=age)
 
     def aged(self, snapshot: Snapshot) -> Snapshot:
         """A snapshot of the visited node; when the node is silent, without values of now."""
-        heard = self.heard
-        return snapshot if heard is None else aged(snapshot, heard)
+        node_status = self.node_status
+        return snapshot if node_status is None else aged(snapshot, node_status)
 
-    def _remember_anew(self) -> None:
+    def _reload_history(self) -> None:
         """The graphs of a recorded node end at the moment that is shown."""
         if self._remembering is None or self._remembering.done():
             self._remembering = self.aside(self._remember(self.visited))
@@ -194,31 +194,31 @@ class FleetController:
         """Fill the graphs with what the hub still knows of the node's devices."""
         view = self.board.view
         for now in view.devices if view is not None else ():
-            place = self.board.device(now.slot)
-            if place is None or place.node != node:
+            device = self.board.device(now.slot)
+            if device is None or device.node != node:
                 continue
-            past = await self.source.past(node, place.id)
+            past = await self.source.past(node, device.id)
             if past is not None and self.visited == node:
-                self._app.board.history.seed(place.id, rows_of(past, now.values[MEMORY_SIZE]))
+                self._app.board.history.seed(device.id, rows_of(past, now.values[MEMORY_SIZE]))
 
     def set_filter(self, text: str) -> None:
         """Filter by a text, or ask the hub for a condition. Raises ExpressionError."""
         board = self.board
-        wanted = condition(text, board.labels)
+        expression = condition(text, board.labels)
         board.filter_text = " ".join(text.split())
-        board.text = TextFilter(text) if text.strip() and not wanted else None
-        if wanted != board.condition:
-            board.condition = wanted
-            self.source.set_filter(wanted)
+        board.text = TextFilter(text) if text.strip() and not expression else None
+        if expression != board.condition:
+            board.condition = expression
+            self.source.set_filter(expression)
         self.recount()
 
-    def look_into(self, view: "IncidentView") -> None:
+    def query_incident(self, view: "IncidentView") -> None:
         """Ask the hub about an incident: its rule part by part, the past of its device."""
-        self._looked_into = view
-        incident = view.told.incident
+        self._incident_view = view
+        incident = view.current.incident
         entity = entity_of(incident)
 
-        async def ask() -> None:
+        async def query() -> None:
             explanation, why = None, "it is about many; the page of a member explains its rule"
             if entity:
                 try:
@@ -235,14 +235,14 @@ class FleetController:
             view.planned(incident.id, *await self._plan(incident.node))
             self._app.show()
 
-        self.aside(ask())
+        self.aside(query())
         self.aside(plan())
 
-    def look_again(self) -> None:
+    def refresh_incident(self) -> None:
         """Something was done: show soon what has come of it."""
-        view = self._looked_into
+        view = self._incident_view
         if view is not None:
-            view.ask_again()
+            view.query_again()
         self._app.show()
 
     async def _plan(self, node: str) -> "tuple[Plan | None, str]":
@@ -258,11 +258,11 @@ class FleetController:
     def acknowledge(self, node: str, device: str | None) -> None:
         """Have what is missing not expected any more; what came of it is said."""
 
-        async def ask() -> None:
+        async def request() -> None:
             try:
-                said = await self.source.acknowledge(node, device)
+                reply = await self.source.acknowledge(node, device)
             except AccelwatchError as error:
-                said = f"not acknowledged: {error}"
-            self._app.say(said)
+                reply = f"not acknowledged: {error}"
+            self._app.show_message(reply)
 
-        self.aside(ask())
+        self.aside(request())

@@ -8,7 +8,7 @@ from accelwatch.alerting.incidents.silence import Matcher, Operator
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.changing import IncidentChanges
-from accelwatch.tui.asking_why import ask_why
+from accelwatch.tui.reason_prompt import prompt_for_reason
 from accelwatch.tui.screens.choice import ChoiceScreen
 
 if TYPE_CHECKING:
@@ -35,47 +35,49 @@ class IncidentChanging:
         mute = incident.muted_by
         choices = [("", "Cancel")]
         if mute is not None and mute.kind == "silence":
-            said = printable(mute.reason)[:_MOST_OF_REASON]
-            choices.append((_END, f"end silence {mute.id} ({said})"))
+            reason_text = printable(mute.reason)[:_MOST_OF_REASON]
+            choices.append((_END, f"end silence {mute.id} ({reason_text})"))
         matchers = _matchers(incident)
         choices += [
-            (f"{name} {span}", f"{words}, for {long}")
-            for name, (words, _) in matchers.items()
+            (f"{name} {span}", f"{description}, for {long}")
+            for name, (description, _) in matchers.items()
             for span, long in _SPANS.items()
         ]
         text = ["Notifications are muted; the incident stays open.", ""]
 
-        def taken(choice: str | None) -> None:
+        def chosen(choice: str | None) -> None:
             if choice == _END and mute is not None:
-                self._do(changes.end_silence(mute.id))
+                self._do(changes.expire_silence(mute.id))
             elif choice:
                 name, _, span = choice.partition(" ")
-                words, matcher = matchers[name]
-                ask_why(
+                description, matcher = matchers[name]
+                prompt_for_reason(
                     self._app,
-                    f"Silence {words}, for {_SPANS[span]}: why?",
+                    f"Silence {description}, for {_SPANS[span]}: why?",
                     lambda reason: self._do(changes.silence((str(matcher),), span, reason)),
                 )
 
         dialog = ChoiceScreen(self._app.board, f"Silence {incident.id}", text, choices)
-        self._app.push_screen(dialog, taken)
+        self._app.push_screen(dialog, chosen)
 
     def close(self, incident: IncidentDocument) -> None:
         """Ask why an incident is closed by hand."""
         changes = self._allowed("closed", incident)
         if changes is not None:
             title = f"Close {incident.id} ({printable(incident.title)}): why?"
-            ask_why(self._app, title, lambda reason: self._do(changes.close(incident.id, reason)))
+            prompt_for_reason(
+                self._app, title, lambda reason: self._do(changes.close(incident.id, reason))
+            )
 
     def _allowed(self, done: str, incident: IncidentDocument) -> IncidentChanges | None:
         """By whom it is changed; where it may not be, that is said."""
         changes = self._controller.source.changes
         if changes is None:
-            self._app.say("an archive is only looked at")
+            self._app.show_message("an archive is only looked at")
         elif self._app.readonly:
-            self._app.say(f"nothing is {done} (--readonly)")
+            self._app.show_message(f"nothing is {done} (--readonly)")
         elif incident.state != "open":
-            self._app.say(f"{incident.id} is over")
+            self._app.show_message(f"{incident.id} is over")
         else:
             return changes
         return None
@@ -83,10 +85,10 @@ class IncidentChanging:
     def _do(self, change: Coroutine[None, None, str]) -> None:
         async def do() -> None:
             try:
-                said = await change
+                reply = await change
             except AccelwatchError as error:
-                said = str(error)
-            self._app.say(printable(said))
+                reply = str(error)
+            self._app.show_message(printable(reply))
 
         self._controller.aside(do())
 
@@ -94,11 +96,11 @@ class IncidentChanging:
 def _matchers(incident: IncidentDocument) -> dict[str, tuple[str, Matcher]]:
     """Whom to silence: what it is called, in words and as a matcher."""
     node, rule = printable(incident.node), printable(incident.rule)
-    found = {"id": ("this incident", _is("id", incident.id))}
+    matchers = {"id": ("this incident", _is("id", incident.id))}
     if incident.node:
-        found["node"] = (f"all of node {node}", _is("node", incident.node))
-    found["rule"] = (f"rule {rule} everywhere", _is("rule", incident.rule))
-    return found
+        matchers["node"] = (f"all of node {node}", _is("node", incident.node))
+    matchers["rule"] = (f"rule {rule} everywhere", _is("rule", incident.rule))
+    return matchers
 
 
 def _is(name: str, value: str) -> Matcher:

@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.tui.filtering import Filtering, ask
+from accelwatch.tui.filtering import Filtering, prompt_filter
 from accelwatch.tui.fleet.incident_columns import sort_at
 from accelwatch.tui.fleet.incident_filters import NAMES, incident_filter
 from accelwatch.tui.incident_changing import IncidentChanging
@@ -30,7 +30,7 @@ class IncidentCommands:
         self._controller = controller
         self._board = controller.board.incidents
         self._changing = IncidentChanging(app, controller)
-        self._looked_at: IncidentView | None = None
+        self._incident_view: IncidentView | None = None
         """What the page that was opened last shows."""
 
     @property
@@ -45,44 +45,46 @@ class IncidentCommands:
         return getattr(self._app.screen, "view_name", "") == INCIDENT
 
     @property
-    def told(self) -> IncidentNow | None:
+    def current(self) -> IncidentNow | None:
         """The incident that the keys are about."""
-        if self._on_page and self._looked_at is not None:
-            return self._looked_at.told
+        if self._on_page and self._incident_view is not None:
+            return self._incident_view.current
         return self._screen.selected if self._screen is not None else None
 
     def do_enter(self) -> bool:
         """The page of the selected incident; from there its node."""
-        told, on_page = self.told, self._on_page
+        current, on_page = self.current, self._on_page
         if not on_page and self._screen is None:
             return False
-        if told is not None and on_page:
-            self._visit(told)
-        elif told is not None:
-            self._look(told)
+        if current is not None and on_page:
+            self._visit(current)
+        elif current is not None:
+            self._open_incident(current)
         return True
 
-    def _look(self, told: IncidentNow) -> None:
+    def _open_incident(self, current: IncidentNow) -> None:
         from accelwatch.tui.screens.incident import IncidentView, incident_screen
 
         app, controller = self._app, self._controller
-        self._looked_at = view = IncidentView(controller.board, told, controller.now)
-        app.push_screen(incident_screen(app.board, view, controller.now, controller.look_into))
+        self._incident_view = view = IncidentView(controller.board, current, controller.now)
+        app.push_screen(incident_screen(app.board, view, controller.now, controller.query_incident))
         app.call_after_refresh(app.show)
 
-    def _visit(self, told: IncidentNow) -> None:
+    def _visit(self, current: IncidentNow) -> None:
         """Its node's Local view, the device selected."""
-        node = told.incident.node or next(iter(told.incident.nodes), "")
+        node = current.incident.node or next(iter(current.incident.nodes), "")
         if self._app.fleet_controller is None:
-            self._app.board.selected_id = told.incident.device or self._app.board.selected_id
+            self._app.board.selected_id = current.incident.device or self._app.board.selected_id
             self._app.commands.open("local")
             return
         if not node or not self._controller.visit(node):
-            self._app.say(f"no node {node} in this fleet" if node else "it is about no node")
+            self._app.show_message(
+                f"no node {node} in this fleet" if node else "it is about no node"
+            )
             return
-        if told.incident.device:
-            self._app.board.selected_id = told.incident.device
-        self._app.board.heard = self._controller.heard
+        if current.incident.device:
+            self._app.board.selected_id = current.incident.device
+        self._app.board.node_status = self._controller.node_status
         self._app.commands.open("local")
 
     def do_back(self) -> bool:
@@ -95,10 +97,10 @@ class IncidentCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter."""
-        known = self.filtering()
-        if known is not None:
-            ask(self._app, known)
-        return known is not None
+        filtering = self.filtering()
+        if filtering is not None:
+            prompt_filter(self._app, filtering)
+        return filtering is not None
 
     def filtering(self) -> Filtering | None:
         """How incidents are filtered; None where they are not on the screen."""
@@ -127,7 +129,7 @@ class IncidentCommands:
             wrong=wrong,
             names=[*NAMES, *sorted(board.labels)],
             set=apply,
-            count=lambda: f"{len(board.rows)} of {len(board.told)} incidents",
+            count=lambda: f"{len(board.rows)} of {len(board.reported)} incidents",
         )
 
     def sorts(self) -> list[tuple[str, Callable[[], None]]]:
@@ -166,8 +168,8 @@ class IncidentCommands:
 
     def _sort_step(self, step: int) -> bool:
         if self._screen is not None:
-            place = SORTS.index(self._board.sort)
-            self.sort_by(SORTS[(place + step) % len(SORTS)])
+            index = SORTS.index(self._board.sort)
+            self.sort_by(SORTS[(index + step) % len(SORTS)])
         return self._screen is not None
 
     def do_reverse(self) -> bool:
@@ -188,34 +190,34 @@ class IncidentCommands:
         if self._screen is not None:
             self._board.show_over(over=not self._board.over)
             shown = "recently resolved ones too" if self._board.over else "open ones only"
-            self._app.say(shown)
+            self._app.show_message(shown)
             self._app.show()
         return self._screen is not None
 
     def do_silence(self) -> bool:
         """Have nobody told of the incident for a while, or end that."""
-        told = self.told
-        if told is not None:
-            self._changing.silence(told.incident)
-        return told is not None
+        current = self.current
+        if current is not None:
+            self._changing.silence(current.incident)
+        return current is not None
 
     def do_close_incident(self) -> bool:
         """Close the incident by hand."""
-        told = self.told
-        if told is not None:
-            self._changing.close(told.incident)
-        return told is not None
+        current = self.current
+        if current is not None:
+            self._changing.close(current.incident)
+        return current is not None
 
     def do_copy(self) -> bool:
         """The id of the incident."""
-        told = self.told
-        if told is not None:
-            self._app.commands.copied(told.incident.id)
-        return told is not None
+        current = self.current
+        if current is not None:
+            self._app.commands.copied(current.incident.id)
+        return current is not None
 
     def do_copy_row(self) -> bool:
         """The incident as JSON."""
-        told = self.told
-        if told is not None:
-            self._app.commands.copied(msgspec.json.encode(told.incident).decode())
-        return told is not None
+        current = self.current
+        if current is not None:
+            self._app.commands.copied(msgspec.json.encode(current.incident).decode())
+        return current is not None

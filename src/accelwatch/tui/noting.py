@@ -14,10 +14,10 @@ _MOST_UNNOTED = 64
 class Noting:
     """For one event loop."""
 
-    def __init__(self, board: Board, ended: "Callable[[asyncio.Task[None]], None]") -> None:
+    def __init__(self, board: Board, finished: "Callable[[asyncio.Task[None]], None]") -> None:
         """`ended` is told when a task is over, which may have failed."""
         self._board = board
-        self._ended = ended
+        self._finished = finished
         self._waiting: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)
         self.task: asyncio.Task[None] | None = None
         """What notes between other work, or did so last."""
@@ -32,7 +32,7 @@ class Noting:
                 pass
         elif self._waiting:
             self.task = asyncio.create_task(self._note_slowly())
-            self.task.add_done_callback(self._ended)
+            self.task.add_done_callback(self._finished)
 
     def clear(self) -> None:
         """Leave out what still waits."""

@@ -60,14 +60,14 @@ def _topology(app: "Dashboard") -> Screen[None]:
 
 
 def _usage(app: "Dashboard") -> Screen[None]:
-    from accelwatch.node.usage.asking import window_of
     from accelwatch.node.usage.ledger import By
+    from accelwatch.node.usage.queries import window_of
     from accelwatch.node.usage.report import UsageReport
     from accelwatch.tui.screens.usage import usage_screen
 
     controller = app.fleet_controller
 
-    def told(by: By, since: str) -> tuple[UsageReport | None, str]:
+    def read_usage(by: By, since: str) -> tuple[UsageReport | None, str]:
         if controller is not None:
             return controller.usage.newest(by.value, since), controller.usage.problem
         snapshot = app.board.snapshot
@@ -75,7 +75,7 @@ def _usage(app: "Dashboard") -> Screen[None]:
             return None, "no device is known"
         return app.using.report(snapshot, by, window_of(since)), ""
 
-    return usage_screen(app.board, app.clock.wall, told)
+    return usage_screen(app.board, app.clock.wall, read_usage)
 
 
 def _help(app: "Dashboard") -> Screen[None]:
@@ -94,7 +94,7 @@ def _problems(app: "Dashboard") -> Screen[None]:
 def _incidents(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
-    controller = app.judging
+    controller = app.incident_controller
     assert controller is not None
     return IncidentsScreen(app.board, controller.board, controller.now)
 
@@ -106,10 +106,10 @@ def _events(app: "Dashboard") -> Screen[None]:
         return EventsScreen(app.board, app.board.changes.rows, app.clock.wall)
     from accelwatch.tui.fleet.changes import FleetChanges
 
-    controller, known = app.fleet_controller, FleetChanges()
+    controller, fleet_changes = app.fleet_controller, FleetChanges()
 
     def changes() -> "Sequence[Change]":
-        return known.rows(controller.board.view)
+        return fleet_changes.rows(controller.board.view)
 
     return EventsScreen(app.board, changes, controller.now)
 

@@ -29,17 +29,17 @@ class PaletteCommands:
 
         app, filtering = self._app, self._app.commands.filtering()
 
-        def taken(entry: Entry | None) -> None:
+        def chosen(entry: Entry | None) -> None:
             if entry is not None:
                 entry.run()
 
         def further(text: str) -> Sequence[Entry]:
-            wanted = text.removeprefix(_FILTER).strip() if text.startswith(_FILTER) else ""
-            if filtering is None or not wanted or filtering.wrong(wanted):
+            filter_text = text.removeprefix(_FILTER).strip() if text.startswith(_FILTER) else ""
+            if filtering is None or not filter_text or filtering.wrong(filter_text):
                 return ()
-            return (self._filter(filtering, wanted),)
+            return (self._filter(filtering, filter_text),)
 
-        app.push_screen(PaletteScreen(app.board, list(self._entries(filtering)), further), taken)
+        app.push_screen(PaletteScreen(app.board, list(self._entries(filtering)), further), chosen)
         return True
 
     def _entries(self, filtering: Filtering | None) -> Iterator[Entry]:
@@ -51,7 +51,7 @@ class PaletteCommands:
         if filtering is not None:
             for text in reversed(app.board.typed_filters.get(filtering.table, ())):
                 yield self._filter(filtering, text)
-        yield from self._places(screen)
+        yield from self._targets(screen)
 
     def _actions(self, screen: str) -> Iterator[Entry]:
         app, board = self._app, self._app.board
@@ -80,7 +80,7 @@ class PaletteCommands:
 
         return Entry(name=f"{_FILTER}{text}", more=f"Show only such {filtering.what}.", run=run)
 
-    def _places(self, screen: str) -> Iterator[Entry]:
+    def _targets(self, screen: str) -> Iterator[Entry]:
         """Devices of the machine, or nodes of the fleet."""
         app = self._app
         if screen in _WITH_DEVICES:
@@ -103,9 +103,9 @@ class PaletteCommands:
         def run() -> None:
             controller = self._app.fleet_controller
             if controller is None or not controller.visit(name):
-                self._app.say(f"no node {name} in this fleet")
+                self._app.show_message(f"no node {name} in this fleet")
                 return
-            self._app.board.heard = controller.heard
+            self._app.board.node_status = controller.node_status
             self._app.commands.open(LOCAL)
 
         return run

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import severity, standing
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -24,7 +24,7 @@ class ProblemCommands:
         screen = self._app.screen
         moved = self._next_node(screen) if isinstance(screen, FleetScreen) else self._next_device()
         if not moved:
-            self._app.say("nothing is wrong here")
+            self._app.show_message("nothing is wrong here")
         return True
 
     def _next_device(self) -> bool:
@@ -32,7 +32,9 @@ class ProblemCommands:
         bad = [number for number, view in enumerate(board.devices) if _is_wrong(view)]
         if not bad:
             return False
-        board.selected_id = board.devices[following(bad, board.place(board.selected_id))].device.id
+        board.selected_id = board.devices[
+            following(bad, board.position_of(board.selected_id))
+        ].device.id
         self._app.show()
         return True
 
@@ -44,16 +46,16 @@ class ProblemCommands:
         if not bad:
             return False
         key = screen.row.key if screen.row is not None else None
-        place = next((number for number, row in enumerate(rows) if row.key == key), None)
-        screen.nodes.select(rows[following(bad, place)].key)
+        index = next((number for number, row in enumerate(rows) if row.key == key), None)
+        screen.nodes.select(rows[following(bad, index)].key)
         self._app.show()
         return True
 
 
-def following(places: Sequence[int], present: int | None) -> int:
+def following(indices: Sequence[int], present: int | None) -> int:
     """The first place after the present one, else the first of all."""
-    return next((place for place in places if present is None or place > present), places[0])
+    return next((index for index in indices if present is None or index > present), indices[0])
 
 
 def _is_wrong(view: DeviceView) -> bool:
-    return severity(standing(view.state.value, view.health.value)) > 0
+    return severity(effective_state(view.state.value, view.health.value)) > 0

@@ -11,7 +11,7 @@ from accelwatch.expr import device_names
 from accelwatch.query.lookup import process_names
 from accelwatch.schema.reading import Process
 from accelwatch.tui.drawing.lines import wrapped
-from accelwatch.tui.filtering import Filtering, ask
+from accelwatch.tui.filtering import Filtering, prompt_filter
 from accelwatch.tui.local import signals
 from accelwatch.tui.local.device_sorting import SORTS
 from accelwatch.tui.local.process_rows import BY_ID, COLUMNS, command
@@ -47,24 +47,24 @@ class ProcessCommands:
         process = self._app.chosen_process
         if process is None:
             return False
-        self._look(process, environment=False)
+        self._open_process(process, environment=False)
         return True
 
     def do_environment(self) -> bool:
         """Its environment, in view and with the values hidden."""
         process = self._app.chosen_process
         if process is not None:
-            self._look(process, environment=True)
+            self._open_process(process, environment=True)
         elif self._here:
-            self._say_none()
+            self._show_none_selected()
         return True
 
-    def _say_none(self) -> None:
+    def _show_none_selected(self) -> None:
         """On the Local screen the keys may be on the devices; elsewhere there is nothing to select."""
         on_local = getattr(self._app.screen, "view_name", "") == LOCAL
-        self._app.say(_NONE_SELECTED if on_local else _NO_PROCESS)
+        self._app.show_message(_NONE_SELECTED if on_local else _NO_PROCESS)
 
-    def _look(self, process: Process, *, environment: bool) -> None:
+    def _open_process(self, process: Process, *, environment: bool) -> None:
         from accelwatch.tui.screens.process import process_screen
 
         app = self._app
@@ -79,9 +79,9 @@ class ProcessCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: of devices on the Local screen, of processes on theirs."""
-        known = self.filtering()
-        if known is not None:
-            ask(self._app, known)
+        filtering = self.filtering()
+        if filtering is not None:
+            prompt_filter(self._app, filtering)
         return True
 
     def filtering(self) -> Filtering | None:
@@ -111,8 +111,8 @@ class ProcessCommands:
 
         def count() -> str:
             shown = (len(app.board.devices), len(app.board.snapshot.devices))
-            left, whole = (app.processes.kept, app.processes.whole) if of_processes else shown
-            return f"{left} of {whole} {what}"
+            left, total = (app.processes.kept, app.processes.total) if of_processes else shown
+            return f"{left} of {total} {what}"
 
         what = "processes" if of_processes else "devices"
         return Filtering(
@@ -121,7 +121,7 @@ class ProcessCommands:
             present=app.processes.filter_text if of_processes else app.board.filter_text,
             example='user == "ada"' if of_processes else "util < 10",
             wrong=wrong,
-            names=filters.words_of(process_names() if of_processes else device_names()),
+            names=filters.completions_of(process_names() if of_processes else device_names()),
             set=apply,
             count=count,
         )
@@ -131,13 +131,13 @@ class ProcessCommands:
         if not self._here:
             return []
         app = self._app
-        given = [
+        options = [
             (f"{column.title.lower()} of processes", partial(self.sort_by, column.id))
             for column in COLUMNS
         ]
         if getattr(app.screen, "view_name", "") == LOCAL:
-            given = [(name, partial(self._sort_devices, name)) for name in SORTS] + given
-        return list(given)
+            options = [(name, partial(self._sort_devices, name)) for name in SORTS] + options
+        return list(options)
 
     def _sort_devices(self, column: str) -> None:
         self._app.board.sort_devices(column)
@@ -206,14 +206,14 @@ class ProcessCommands:
         app = self._app
         processes = self._meant()
         if app.readonly:
-            app.say("signals are off (--readonly)")
+            app.show_message("signals are off (--readonly)")
         elif not app.source.local:
             whose = "another machine" if app.fleet_controller is not None else "a recording"
-            app.say(f"{whose}'s processes cannot be signalled")
+            app.show_message(f"{whose}'s processes cannot be signalled")
         elif not processes:
-            self._say_none()
+            self._show_none_selected()
         else:
-            self._ask(processes)
+            self._choose_signal(processes)
         return True
 
     def _meant(self) -> list[Process]:
@@ -224,7 +224,7 @@ class ProcessCommands:
         chosen = self._app.chosen_process
         return [chosen] if chosen is not None else []
 
-    def _ask(self, processes: list[Process]) -> None:
+    def _choose_signal(self, processes: list[Process]) -> None:
         from accelwatch.tui.screens.choice import ChoiceScreen
 
         app = self._app
@@ -252,5 +252,5 @@ class ProcessCommands:
     def _send(self, targets: list[signals.Target], name: str) -> None:
         outcomes = [signals.send(target, signal.Signals[name]) for target in targets]
         self._app.processes.tagged.clear()
-        self._app.say("; ".join(outcomes))
+        self._app.show_message("; ".join(outcomes))
         self._app.show()

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.picture.moments import HINT, moment_of
+from accelwatch.fleet.picture.time_parsing import HINT, parse_time
 from accelwatch.tui.local.replay import ReplaySource
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ReplayCommands:
     def _incident(self, step: int) -> bool:
         player = self._player
         if player is not None:
-            self._app.say(player.seek_incident(step))
+            self._app.show_message(player.seek_incident(step))
         return player is not None
 
     def do_event(self) -> bool:
@@ -116,10 +116,10 @@ class ReplayCommands:
         if player is None or fleet is None:
             return False
 
-        async def look() -> None:
-            self._app.say(await player.seek_event(step))
+        async def seek() -> None:
+            self._app.show_message(await player.seek_event(step))
 
-        fleet.aside(look())
+        fleet.aside(seek())
         return True
 
     def do_loop(self) -> bool:
@@ -140,14 +140,14 @@ class ReplayCommands:
         def wrong(text: str) -> str:
             try:
                 if text.strip():
-                    moment_of(text, *source.progress)
+                    parse_time(text, *source.progress)
             except UsageError as error:
                 return str(error)
             return ""
 
-        def taken(text: str | None) -> None:
+        def submitted(text: str | None) -> None:
             if text and text.strip():
-                source.seek(moment_of(text, *source.progress))
+                source.seek(parse_time(text, *source.progress))
 
-        self._app.push_screen(PromptScreen(self._app.board, "Go to", "", HINT, wrong), taken)
+        self._app.push_screen(PromptScreen(self._app.board, "Go to", "", HINT, wrong), submitted)
         return True

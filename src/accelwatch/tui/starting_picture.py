@@ -6,8 +6,8 @@ It is written at once, before anything slow is imported.
 import contextlib
 from collections.abc import Iterator
 
-from accelwatch.tui.ending_signals import raised
 from accelwatch.tui.terminal_screen import ENTER, LEAVE, write
+from accelwatch.tui.termination_signals import raised
 
 _TITLE = "\x1b[1m accelwatch \x1b[0m"
 

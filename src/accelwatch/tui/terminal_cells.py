@@ -66,24 +66,24 @@ class TerminalCells:
             if self._size != update.region.size:
                 self._size = update.region.size
                 self.forget()
-            lines = enumerate(map(_placed, update.strips), update.region.y)
+            lines = enumerate(map(_by_column, update.strips), update.region.y)
             return Changes(self._sent(lines), self._size[0]) or None
         if isinstance(update, ChopsUpdate):
             dirty = dict.fromkeys(y for y, _, _ in update.spans)
-            parts = ((y, update.chops[y]) for y in dirty)
-            return Changes(self._sent(parts), self._size[0]) or None
+            dirty_lines = ((y, update.chops[y]) for y in dirty)
+            return Changes(self._sent(dirty_lines), self._size[0]) or None
         return update
 
     def _sent(self, lines: Iterable[tuple[int, Chops]]) -> Iterator[Run]:
         """What brings the terminal to these lines, which it shows then."""
         for y, chops in lines:
-            known = self._lines.get(y)
-            if known is None or known.keys() != chops.keys():
+            cached = self._lines.get(y)
+            if cached is None or cached.keys() != chops.keys():
                 # Other widgets lie here now: none of the parts is where it was.
-                known = self._lines[y] = dict.fromkeys(chops)
+                cached = self._lines[y] = dict.fromkeys(chops)
             for x, strip in chops.items():
                 if strip is not None:
-                    before, known[x] = known[x], strip
+                    before, cached[x] = cached[x], strip
                     for start, cells in _differing(before, strip):
                         yield y, x + start, cells
 
@@ -101,13 +101,13 @@ def _by_colour(runs: list[Run]) -> list[Run]:
     return sorted(runs, key=order)
 
 
-def _placed(line: Iterable[Strip]) -> dict[int, Strip]:
+def _by_column(line: Iterable[Strip]) -> dict[int, Strip]:
     """The strips of a line by column."""
-    given, x = {}, 0
+    strips, x = {}, 0
     for strip in line:
-        given[x] = strip
+        strips[x] = strip
         x += strip.cell_length
-    return given
+    return strips
 
 
 def _differing(before: Strip | None, strip: Strip) -> Iterator[tuple[int, list[Cell]]]:
@@ -125,25 +125,25 @@ def _differing(before: Strip | None, strip: Strip) -> Iterator[tuple[int, list[C
 
 def _cells(segments: Iterable[Segment]) -> list[Cell] | None:
     """A character and a style for each cell; None where a character takes another room than one."""
-    given: list[Cell] = []
+    cells: list[Cell] = []
     for text, style, _ in segments:
         if not text.isascii() and any(get_character_cell_size(sign) != 1 for sign in set(text)):
             return None
-        given += [(sign, style) for sign in text]
-    return given
+        cells += [(sign, style) for sign in text]
+    return cells
 
 
 def _runs(old: list[Cell], new: list[Cell]) -> Iterator[tuple[int, int]]:
     """Stretches of cells that differ; those near each other as one."""
     start = end = -1
-    for place, pair in enumerate(zip(old, new, strict=True)):
+    for index, pair in enumerate(zip(old, new, strict=True)):
         if pair[0] == pair[1]:
             continue
-        if start >= 0 and place - end > _NEAR:
+        if start >= 0 and index - end > _NEAR:
             yield start, end
-            start = place
+            start = index
         elif start < 0:
-            start = place
-        end = place + 1
+            start = index
+        end = index + 1
     if start >= 0:
         yield start, end

@@ -20,7 +20,7 @@ from textual.message import Message
 
 _MOST = 4096
 """Bytes that are read at once."""
-_LOOKS = 2
+_QUICK_TICKS = 2
 """How often is looked, after a key, whether a lone Escape was all that came."""
 
 
@@ -123,18 +123,18 @@ class TerminalInput(LinuxDriver):
         """Hand over what is typed until input is disabled, or the terminal is gone."""
         parser = XTermParser(self._debug)
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        looks = _LOOKS
+        ticks = _QUICK_TICKS
         while True:
-            pause = constants.ESCAPE_DELAY if looks else None
+            pause = constants.ESCAPE_DELAY if ticks else None
             ready, _, _ = select.select([self.fileno, self.exit_event], [], [], pause)
             if self.exit_event in ready:
                 return
-            looks = max(looks - 1, 0)
+            ticks = max(ticks - 1, 0)
             if ready:
                 typed = os.read(self.fileno, _MOST)
                 if not typed:
                     return
-                looks = _LOOKS
+                ticks = _QUICK_TICKS
                 if text := decode(typed):
                     self._hand_over(parser.feed(text))
             self._hand_over(parser.tick())

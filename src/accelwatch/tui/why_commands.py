@@ -14,7 +14,7 @@ from accelwatch.fleet.picture.why.scene import (
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import subject_of
-from accelwatch.schema.standing import severity
+from accelwatch.schema.device_status import severity
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
@@ -43,38 +43,40 @@ class WhyCommands:
 
         scene = self._scene()
         if scene is None:
-            self._app.say("nothing is known yet")
+            self._app.show_message("nothing is known yet")
             return True
         try:
-            said = answer(scene, subject_of(scene, self._what()))
+            explanation = answer(scene, subject_of(scene, self._what()))
         except UnmetError as error:
-            self._app.say(str(error))
+            self._app.show_message(str(error))
             return True
-        text = lines_of(said, min(self._app.size.width - _BESIDE, _WIDEST), _MORE)
+        text = lines_of(explanation, min(self._app.size.width - _BESIDE, _WIDEST), _MORE)
         dialog = ChoiceScreen(self._app.board, "Why", [*text, ""], [("", "Close")])
         self._app.push_screen(dialog)
         return True
 
     @property
     def _view(self) -> "FleetView | None":
-        controller = self._app.judging
+        controller = self._app.incident_controller
         return controller.source.fleet() if controller is not None else None
 
     def _scene(self) -> Scene | None:
         app, view = self._app, self._view
         if app.fleet_controller is None:
-            told = (one.incident for one in view.incidents) if view is not None else ()
-            return scene_of_machine(app.board.snapshot, told)
+            incidents = (entry.incident for entry in view.incidents) if view is not None else ()
+            return scene_of_machine(app.board.snapshot, incidents)
         if view is None:
             return None
         controller = app.fleet_controller
         page = controller.source.remedies.page() if controller.source.remedies else None
-        steps = {one.node: next_step(one).text for one in page.remedies} if page else {}
+        steps = {remedy.node: next_step(remedy).text for remedy in page.remedies} if page else {}
         scene = scene_of_fleet(view, steps)
         if not controller.visited:
             return scene
         snapshot = app.board.snapshot
-        silent = next((one for one in snapshot.backends if one.name == SILENT_SOURCE), None)
+        silent = next(
+            (backend for backend in snapshot.backends if backend.name == SILENT_SOURCE), None
+        )
         if silent is None:
             return with_node(scene, controller.visited, snapshot)
         return with_node(
@@ -99,7 +101,7 @@ class WhyCommands:
         on = [
             view
             for view in self._app.board.snapshot.devices
-            if any(one.pid == process.pid for one in view.reading.processes or ())
+            if any(candidate.pid == process.pid for candidate in view.reading.processes or ())
         ]
         worst = max(on, key=lambda view: severity(device_class(view)), default=None)
         return process.device_id if worst is None else worst.device.id
@@ -116,8 +118,8 @@ class WhyCommands:
         return f"node:{node}" if node else ""
 
     def _of_incident(self) -> str:
-        told = self._app.commands.told_incident
-        entity = entity_of(told.incident) if told is not None else ""
+        current = self._app.commands.current_incident
+        entity = entity_of(current.incident) if current is not None else ""
         if not entity or entity.startswith(("job:", "rack:")):
             return entity if entity.startswith("job:") else ""
         return f"device:{entity}" if "/" in entity else f"node:{entity}"

@@ -12,7 +12,7 @@ from accelwatch.config.forms import split_address
 from accelwatch.config.model import Web
 from accelwatch.web.http.http_server import ServerLimits
 from accelwatch.web.protection.exposure import check_exposure, check_kept
-from accelwatch.web.protection.watch import LOOK_EVERY_S, Watch
+from accelwatch.web.protection.watch import CHECK_EVERY_S, Watch
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.connections import Limits
 from accelwatch.web.sockets.listeners import open_tcp, open_unix
@@ -51,13 +51,13 @@ class Front:
         web: Web,
         outcome: Callable[[bool | None], None] = lambda _well: None,
         *,
-        look_every_s: float = LOOK_EVERY_S,
+        check_every_s: float = CHECK_EVERY_S,
     ) -> None:
         """`outcome` is told whether the web configuration was read well; None: there is none."""
         self.web = web
         self._server = server
         self._outcome = outcome
-        self._look_every_s = look_every_s
+        self._check_every_s = check_every_s
         self._watch: Watch | None = None
 
     def open_sockets(self) -> list[socket.socket]:
@@ -118,7 +118,7 @@ class Front:
         if not protection.authenticates:
             logger.warning("the web configuration requires no credentials file=%s", file)
         self._watch = Watch(
-            file, protection, apply=apply, outcome=self._outcome, every_s=self._look_every_s
+            file, protection, apply=apply, outcome=self._outcome, every_s=self._check_every_s
         )
         self._watch.start()
 

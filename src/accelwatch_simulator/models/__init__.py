@@ -16,9 +16,9 @@ from accelwatch_simulator.models.metax import c500
 from accelwatch_simulator.models.mthreads import s5000
 from accelwatch_simulator.models.neuron import trainium1
 from accelwatch_simulator.models.nvidia import h100
-from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.qualcomm import ai_100
 from accelwatch_simulator.models.rebellions import atom_max
+from accelwatch_simulator.models.rows import Model, Plan, plan
 from accelwatch_simulator.models.tenstorrent import p150a
 from accelwatch_simulator.models.thead import zw810e
 from accelwatch_simulator.models.tpu import v6e

@@ -5,7 +5,7 @@ Nothing here was read from a device.
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import GIB, Model, fixed, live
+from accelwatch_simulator.models.rows import GIB, Model, fixed, live
 
 
 @cache

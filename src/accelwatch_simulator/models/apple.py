@@ -5,7 +5,7 @@ Figures are the public ones of the product, rounded; nothing here was read from 
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import GIB, Model, clocks, fixed, heat, live, terse
+from accelwatch_simulator.models.rows import GIB, Model, clocks, fixed, heat, live, terse
 
 
 @cache

@@ -6,7 +6,7 @@ Figures are those that the vendor's tool tells of a card, rounded; nothing here 
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, terse
+from accelwatch_simulator.models.rows import GIB, Model, fixed, heat, terse
 
 
 @cache

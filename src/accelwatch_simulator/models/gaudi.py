@@ -6,7 +6,7 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, fixed, heat, terse
+from accelwatch_simulator.models.rows import GIB, Model, fixed, heat, terse
 
 
 @cache

@@ -5,7 +5,7 @@ Figures are those of recorded identities, rounded; nothing here was read from a 
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import GIB, Model, clocks, fixed, heat, terse
+from accelwatch_simulator.models.rows import GIB, Model, clocks, fixed, heat, terse
 
 
 @cache

@@ -6,7 +6,7 @@ Figures are those of the vendor's pages, rounded; nothing here was read from a d
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, fixed, live
+from accelwatch_simulator.models.rows import GIB, Model, fixed, live
 
 
 @cache

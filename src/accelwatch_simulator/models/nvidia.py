@@ -5,7 +5,7 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import (
+from accelwatch_simulator.models.rows import (
     MIB,
     Model,
     clocks,

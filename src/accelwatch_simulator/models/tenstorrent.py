@@ -6,7 +6,7 @@ Figures are those of the vendor's data sheet, rounded; nothing here was read fro
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import Model, fixed, heat, live
+from accelwatch_simulator.models.rows import Model, fixed, heat, live
 
 
 @cache

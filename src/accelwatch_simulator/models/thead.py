@@ -5,7 +5,7 @@ Figures are those that the vendor's tool tells of a card, rounded; nothing here 
 
 from functools import cache
 
-from accelwatch_simulator.models.parts import GIB, Model, clocks, each, fixed, heat, terse
+from accelwatch_simulator.models.rows import GIB, Model, clocks, each, fixed, heat, terse
 
 
 @cache

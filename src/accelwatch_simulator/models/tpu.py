@@ -6,7 +6,7 @@ Figures are the public ones of the generation, rounded; nothing here was read fr
 from functools import cache
 
 from accelwatch.schema.device import DeviceKind
-from accelwatch_simulator.models.parts import GIB, Model, terse
+from accelwatch_simulator.models.rows import GIB, Model, terse
 
 
 @cache

@@ -9,13 +9,13 @@ import pytest
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Committed,
     Recovery,
     Refusal,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
-    Told,
-    ToldStatus,
     Wait,
 )
 from accelwatch.plugins import entry_points as plugins
@@ -29,7 +29,9 @@ GUARD_S = 20.0
 
 def committed(step: Step, *, dry_run: bool = False, deadline: float = NOW + 600.0) -> Committed:
     mark = SUBJECTS[0].situations()[0][0].mark
-    return Committed(operation="op1", attempt=1, mark=mark, deadline=deadline, dry_run=dry_run)
+    return Committed(
+        operation="op1", attempt=1, annotation=mark, deadline=deadline, dry_run=dry_run
+    )
 
 
 @subjects
@@ -77,7 +79,7 @@ def test_what_became_of_a_step_is_judged_purely(subject: Subject) -> None:
     assert subject.steps()
     for step in subject.steps():
         for started in (None, NOW - 1.0, NOW - 3600.0):
-            begun = Begun(step=step, started=started)
+            begun = StartedStep(step=step, started=started)
             for observed in observations:
                 verdict = action.recover(begun, observed)
                 assert verdict == other.recover(begun, observed)
@@ -110,7 +112,7 @@ def test_no_look_hangs_or_concludes_anything(
 def test_no_step_is_done_whose_permission_was_withdrawn(subject: Subject, tmp_path: Path) -> None:
     action = breaks(tmp_path, subject, BREAKAGES["nothing"])
 
-    async def act() -> list[Told]:
+    async def act() -> list[Report]:
         permissions = (
             msgspec.structs.replace(committed(step), withdrawn=lambda: "stopped by ada")
             for step in subject.steps()
@@ -119,7 +121,7 @@ def test_no_step_is_done_whose_permission_was_withdrawn(subject: Subject, tmp_pa
         return await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
 
     tolds = asyncio.run(act())
-    not_done = {ToldStatus.NOT_BEGUN, ToldStatus.RETRY, ToldStatus.REFUSED}
+    not_done = {ReportStatus.NOT_STARTED, ReportStatus.RETRY, ReportStatus.REFUSED}
     assert tolds
     assert {told.status for told in tolds} <= not_done
 
@@ -134,9 +136,9 @@ def test_no_step_hangs_or_raises(subject: Subject, breakage: str, tmp_path: Path
         calls = [action.perform(step, committed(step)) for step in steps]
         tolds = await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
         for step, told in zip(steps, tolds, strict=True):
-            assert told.status is not ToldStatus.ACCEPTED, step.kind
+            assert told.status is not ReportStatus.ACCEPTED, step.kind
             if breakage not in ("nothing", "garbage"):
-                assert told.status is not ToldStatus.DONE, step.kind
+                assert told.status is not ReportStatus.DONE, step.kind
         await action.close()
 
     asyncio.run(act())
@@ -149,11 +151,11 @@ def test_a_dry_run_and_a_late_step_run_nothing(subject: Subject, tmp_path: Path)
     async def act() -> None:
         for step in subject.steps():
             dry = await action.perform(step, committed(step, dry_run=True))
-            assert dry.status is ToldStatus.DONE
+            assert dry.status is ReportStatus.DONE
             late = await action.perform(step, committed(step, deadline=NOW - 1.0))
-            assert late.status is ToldStatus.REFUSED
+            assert late.status is ReportStatus.REFUSED
         stranger = Step(kind="no such step")
-        assert (await action.perform(stranger, committed(stranger))).status is ToldStatus.REFUSED
+        assert (await action.perform(stranger, committed(stranger))).status is ReportStatus.REFUSED
         await action.close()
 
     asyncio.run(act())

@@ -12,17 +12,17 @@ import pytest
 
 from accelwatch.action.contract import Action, ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, JobKey
-from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Proposal,
     Recovery,
     Refusal,
     RefusalKind,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
-    Told,
-    ToldStatus,
     Wait,
 )
 from accelwatch.base.clock import ManualClock
@@ -42,7 +42,7 @@ async def proposed(made: Action, wanted: Intent) -> Proposal:
     return made.propose(wanted, await made.observe(wanted))
 
 
-async def performed(made: Action, wanted: Intent, **changes: Any) -> Told:
+async def performed(made: Action, wanted: Intent, **changes: Any) -> Report:
     step = await proposed(made, wanted)
     assert isinstance(step, Step), step
     return await made.perform(step, operation(**changes))
@@ -60,7 +60,7 @@ def test_a_node_is_quarantined_when_that_is_seen(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         made = script(**site(tmp_path, text, {"node": OPEN}, env={"REGION": "west"}))
-        assert (await performed(made, intent())).status is ToldStatus.DONE
+        assert (await performed(made, intent())).status is ReportStatus.DONE
         assert isinstance(await proposed(made, intent()), Achieved)
         await made.close()
 
@@ -88,20 +88,20 @@ def test_a_node_is_quarantined_when_that_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("trap '' TERM; sleep 3600 & while :; do sleep 0.05; done", ToldStatus.UNKNOWN),
-        ("sleep 3600 & exit 0", ToldStatus.DONE),
-        ("head -c 200000000 /dev/zero; exit 0", ToldStatus.DONE),
-        ("exit 75", ToldStatus.RETRY),
-        ("echo no >&2; exit 1", ToldStatus.REFUSED),
-        ("kill -KILL $$", ToldStatus.UNKNOWN),
+        ("trap '' TERM; sleep 3600 & while :; do sleep 0.05; done", ReportStatus.UNKNOWN),
+        ("sleep 3600 & exit 0", ReportStatus.DONE),
+        ("head -c 200000000 /dev/zero; exit 0", ReportStatus.DONE),
+        ("exit 75", ReportStatus.RETRY),
+        ("echo no >&2; exit 1", ReportStatus.REFUSED),
+        ("kill -KILL $$", ReportStatus.UNKNOWN),
     ],
     ids=["deaf", "child holds the pipe", "floods", "later", "fails", "killed"],
 )
 def test_nothing_that_a_hook_does_hangs_or_crashes_us(
-    tmp_path: Path, text: str, status: ToldStatus
+    tmp_path: Path, text: str, status: ReportStatus
 ) -> None:
     async def scenario() -> None:
-        timeout = "500ms" if status is ToldStatus.UNKNOWN else "60s"
+        timeout = "500ms" if status is ReportStatus.UNKNOWN else "60s"
         made: Any = script(**site(tmp_path, text, {"node": OPEN}, timeout=timeout))
         made.hooks[IntentKind.QUARANTINE].kill_after_s = 0.1
         assert (await performed(made, intent())).status is status
@@ -114,7 +114,7 @@ def test_ok_though_nothing_happened_is_not_achieved(tmp_path: Path) -> None:
     async def scenario() -> None:
         clock = ManualClock()
         made = script(clock, **site(tmp_path, "exit 0", {"node": OPEN}))
-        assert (await performed(made, intent())).status is ToldStatus.DONE
+        assert (await performed(made, intent())).status is ReportStatus.DONE
         clock.advance(59.0)
         assert isinstance(await proposed(made, intent()), Wait)
         clock.advance(1.0)
@@ -153,7 +153,7 @@ def test_what_is_accepted_is_asked_for_by_the_same_hook(tmp_path: Path) -> None:
         made = script(clock, **site(tmp_path, text, {"node": OPEN}))
         told = await performed(made, intent())
         assert (told.status, told.reference, told.again_after_s) == (
-            ToldStatus.ACCEPTED,
+            ReportStatus.ACCEPTED,
             "t 9",
             30.0,
         )
@@ -176,7 +176,7 @@ def test_a_dry_run_is_for_hooks_that_know_it(tmp_path: Path, declared: bool, cou
     async def scenario() -> None:
         made = script(**site(tmp_path, text, {"node": OPEN}, dry_run=declared))
         told = await performed(made, intent(), dry_run=True)
-        assert told.status is ToldStatus.DONE
+        assert told.status is ReportStatus.DONE
         assert told.text.startswith("dry run: ") is not declared
         # Nothing was done, so nothing is waited for.
         assert isinstance(await proposed(made, intent()), Step)
@@ -192,7 +192,7 @@ def test_a_program_that_others_can_change_is_not_run(tmp_path: Path) -> None:
         made = script(**options)
         Path(options["hooks"]["quarantine"]["argv"][0]).chmod(0o777)
         told = await performed(made, intent())
-        assert told.status is ToldStatus.REFUSED
+        assert told.status is ReportStatus.REFUSED
         assert "chmod go-w it" in told.text
         assert not (tmp_path / "ran").exists()
 
@@ -226,10 +226,10 @@ print('{{"status": "accepted", "message": "' + "z" * 492 + word + '", "external_
 """
 
 
-def spoken(tmp_path: Path, secret: str, text: str) -> Told:
+def spoken(tmp_path: Path, secret: str, text: str) -> Report:
     """What a hook with a secret tells of its step."""
     (tmp_path / "secret").write_text(secret)
-    told: list[Told] = []
+    told: list[Report] = []
 
     async def scenario() -> None:
         env = {"API_TOKEN": f"file:{tmp_path}/secret", "PATH": "/usr/bin:/bin"}
@@ -253,7 +253,7 @@ def test_a_secret_that_json_writes_otherwise_is_hidden(
     """Also where the text is cut in the middle of it; a reference with it is none."""
     caplog.set_level("INFO")
     told = spoken(tmp_path, ODD, ACCEPTED.format(quoted=quoted))
-    assert told.status is ToldStatus.ACCEPTED
+    assert told.status is ReportStatus.ACCEPTED
     assert told.text == "z" * 492 + "<hidden>"
     assert told.reference == ""
     assert "s3cr" not in caplog.text
@@ -314,7 +314,7 @@ print("x" * 70_000)
 print('{"status": "failed", "message": "no such rack"}')
 """
     told = spoken(tmp_path, "k" * 30_000, text)
-    assert (told.status, told.text) == (ToldStatus.REFUSED, "no such rack")
+    assert (told.status, told.text) == (ReportStatus.REFUSED, "no such rack")
 
 
 def test_who_looks_is_logged_when_it_fails_and_is_well_again(
@@ -370,7 +370,7 @@ def test_without_an_observer_nothing_is_seen(tmp_path: Path) -> None:
         hook = {"argv": [program(tmp_path, "echo opened T-1")], "trusted": True}
         made = script(hooks={"service": hook})
         wanted = intent(kind=IntentKind.SERVICE)
-        assert (await performed(made, wanted)).status is ToldStatus.DONE
+        assert (await performed(made, wanted)).status is ReportStatus.DONE
         done = await proposed(made, wanted)
         assert isinstance(done, Achieved)
         assert done.text == "said by the hook, which is trusted: opened T-1"
@@ -393,7 +393,7 @@ def test_a_move_knows_nodes_spare_and_checkpoint(tmp_path: Path) -> None:
         observed = await made.observe(wanted)
         assert observed.job is not None
         assert (observed.job.key, observed.job.state) == (JOB, JobState.RUNNING)
-        assert (await performed(made, wanted)).status is ToldStatus.DONE
+        assert (await performed(made, wanted)).status is ReportStatus.DONE
 
     run(scenario())
     given = msgspec.json.decode((tmp_path / "given").read_bytes())
@@ -414,12 +414,12 @@ def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -
         assert isinstance(step, Step)
         saying(tmp_path, **moving(tmp_path, restarts=1))
         told = await made.perform(step, operation())
-        assert told.status is ToldStatus.REFUSED
+        assert told.status is ReportStatus.REFUSED
         assert told.text == "restarts was '0' and is '1': not called"
         (tmp_path / "observe.json").write_text("none")
-        assert (await made.perform(step, operation())).status is ToldStatus.RETRY
+        assert (await made.perform(step, operation())).status is ReportStatus.RETRY
         assert not (tmp_path / "ran").exists()
-        begun = Begun(step=step, started=None)
+        begun = StartedStep(step=step, started=None)
         saying(tmp_path, **moving(tmp_path))
         observed = await made.observe(intent(**MOVE))
         assert made.recover(begun, observed) is Recovery.REDO
@@ -449,9 +449,9 @@ def test_all_nodes_at_once(tmp_path: Path) -> None:
         made = script(**options, survey={"argv": saying(tmp_path, "survey", nodes=nodes)})
         seen = await made.survey()
         assert len(seen) == 2000
-        assert {one.standing for one in seen} == {Standing.OPEN}
+        assert {one.hold_state for one in seen} == {HoldState.OPEN}
         assert seen[0].jobs == (JobKey("", "7", 0.0), JobKey("west", "8", 9.0))
-        assert seen[0].begin_again == {JobKey("west", "8", 9.0)}
+        assert seen[0].restartable == {JobKey("west", "8", 9.0)}
 
     run(scenario())
 
@@ -460,8 +460,8 @@ def test_a_step_of_somebody_else_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
         for step in (Step(kind="drain"), Step(kind="quarantine", arguments={"intent": "{}"})):
-            assert (await made.perform(step, operation())).status is ToldStatus.REFUSED
-            begun = Begun(step=step, started=1.0)
+            assert (await made.perform(step, operation())).status is ReportStatus.REFUSED
+            begun = StartedStep(step=step, started=1.0)
             assert made.recover(begun, await made.observe(intent())) is Recovery.UNKNOWN
 
     run(scenario())
@@ -482,8 +482,8 @@ def test_what_waits_for_a_turn_when_everything_is_stopped_is_not_called(tmp_path
         await asyncio.sleep(0)
         stopped[0] = "everything is stopped by ada"
         (tmp_path / "go").touch()
-        assert (await first).status is ToldStatus.DONE
-        assert await waits == Told(status=ToldStatus.NOT_BEGUN, text=stopped[0])
+        assert (await first).status is ReportStatus.DONE
+        assert await waits == Report(status=ReportStatus.NOT_STARTED, text=stopped[0])
         assert (tmp_path / "began").read_text() == "x\n"
 
     run(scenario())
@@ -500,9 +500,9 @@ def test_too_many_at_once_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         first = asyncio.create_task(made.perform(step, operation()))
         while not (tmp_path / "began").exists():
             await asyncio.sleep(0.01)
-        assert (await made.perform(step, operation())).status is ToldStatus.RETRY
+        assert (await made.perform(step, operation())).status is ReportStatus.RETRY
         (tmp_path / "go").touch()
-        assert (await first).status is ToldStatus.DONE
+        assert (await first).status is ReportStatus.DONE
 
     run(scenario())
 
@@ -518,7 +518,7 @@ def test_what_runs_is_ended_when_the_action_is_closed(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         await made.close()
         told = await first
-        assert (told.status, told.text) == (ToldStatus.UNKNOWN, "stopped before its end, killed")
+        assert (told.status, told.text) == (ReportStatus.UNKNOWN, "stopped before its end, killed")
 
     run(scenario())
 

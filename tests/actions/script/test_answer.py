@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from accelwatch.action.step import ToldStatus
+from accelwatch.action.step import ReportStatus
 from accelwatch.alerting.delivery.post import Answer
-from accelwatch_script.answer import Said, of_program, of_request
-from accelwatch_script.process import Ended
+from accelwatch_script.answer import HookReply, of_program, of_request
+from accelwatch_script.process import RunResult
 
-DONE, ACCEPTED, RETRY = ToldStatus.DONE, ToldStatus.ACCEPTED, ToldStatus.RETRY
-REFUSED, UNKNOWN = ToldStatus.REFUSED, ToldStatus.UNKNOWN
+DONE, ACCEPTED, RETRY = ReportStatus.DONE, ReportStatus.ACCEPTED, ReportStatus.RETRY
+REFUSED, UNKNOWN = ReportStatus.REFUSED, ReportStatus.UNKNOWN
 
 
 def program(
@@ -19,8 +19,8 @@ def program(
     errors: str = "",
     idempotent: bool = False,
     **how: Any,
-) -> Said:
-    ended = Ended(output=output.encode(), errors=errors.encode(), status=status, **how)
+) -> HookReply:
+    ended = RunResult(output=output.encode(), errors=errors.encode(), status=status, **how)
     return of_program(ended, timeout_s=60.0, idempotent=idempotent)
 
 
@@ -39,16 +39,16 @@ def program(
         ("\x1b[31mred\x1b[0m", DONE, r"\x1b[31mred\x1b[0m"),
     ],
 )
-def test_one_that_ends_well(output: str, status: ToldStatus, text: str) -> None:
-    told = program(0, output).told
+def test_one_that_ends_well(output: str, status: ReportStatus, text: str) -> None:
+    told = program(0, output).report
     assert told.status is status
     assert text in told.text
 
 
 def test_what_was_accepted_has_its_number_and_its_pause() -> None:
-    told = program(0, '{"status": "accepted", "external_id": "t-9", "poll_after": 30}').told
+    told = program(0, '{"status": "accepted", "external_id": "t-9", "poll_after": 30}').report
     assert (told.reference, told.again_after_s) == ("t-9", 30.0)
-    assert program(0, '{"status": "accepted", "poll_after": 1e9}').told.again_after_s == 3600.0
+    assert program(0, '{"status": "accepted", "poll_after": 1e9}').report.again_after_s == 3600.0
 
 
 @pytest.mark.parametrize(
@@ -67,40 +67,40 @@ def test_what_was_accepted_has_its_number_and_its_pause() -> None:
         (-11, True, RETRY),
     ],
 )
-def test_exit_codes(status: int, idempotent: bool, meaning: ToldStatus) -> None:
-    assert program(status, idempotent=idempotent).told.status is meaning
+def test_exit_codes(status: int, idempotent: bool, meaning: ReportStatus) -> None:
+    assert program(status, idempotent=idempotent).report.status is meaning
 
 
 def test_an_exit_code_counts_more_than_the_word() -> None:
-    told = program(1, '{"status": "ok", "message": "half done"}').told
+    told = program(1, '{"status": "ok", "message": "half done"}').report
     assert (told.status, told.text) == (REFUSED, "exit 1: half done")
 
 
 def test_the_last_line_of_errors_says_why() -> None:
-    assert program(2, errors="one\nno route to host\n").told.text == "exit 2: no route to host"
+    assert program(2, errors="one\nno route to host\n").report.text == "exit 2: no route to host"
 
 
 @pytest.mark.parametrize("how", ["timed_out", "stopped"])
 @pytest.mark.parametrize(("idempotent", "meaning"), [(False, UNKNOWN), (True, RETRY)])
-def test_one_that_was_ended(how: str, idempotent: bool, meaning: ToldStatus) -> None:
-    told = program(None, '{"status": "ok"}', "busy", idempotent, **{how: True}).told
+def test_one_that_was_ended(how: str, idempotent: bool, meaning: ReportStatus) -> None:
+    told = program(None, '{"status": "ok"}', "busy", idempotent, **{how: True}).report
     assert told.status is meaning
     assert told.text.endswith("killed: busy")
 
 
 def test_one_that_cannot_be_ended() -> None:
-    assert program(None).told.status is UNKNOWN
+    assert program(None).report.status is UNKNOWN
 
 
 def test_the_beginning_that_is_lost_makes_no_document_of_the_rest() -> None:
-    ended = Ended(output=b'{"status": "failed"}', status=0, whole=False)
+    ended = RunResult(output=b'{"status": "failed"}', status=0, is_complete=False)
     # The only line that is left whole is the last one.
-    assert of_program(ended, timeout_s=1.0, idempotent=False).told.status is REFUSED
+    assert of_program(ended, timeout_s=1.0, idempotent=False).report.status is REFUSED
 
 
 def request(
     code: int, body: bytes = b"", idempotent: bool = False, after: float | None = None
-) -> Said:
+) -> HookReply:
     answer = Answer(code=code, body=body, retry_after_s=after)
     return of_request(answer, "https://h/jobs/1", idempotent=idempotent)
 
@@ -124,22 +124,22 @@ def request(
         (504, True, RETRY),
     ],
 )
-def test_codes_of_requests(code: int, idempotent: bool, meaning: ToldStatus) -> None:
-    assert request(code, idempotent=idempotent).told.status is meaning
+def test_codes_of_requests(code: int, idempotent: bool, meaning: ReportStatus) -> None:
+    assert request(code, idempotent=idempotent).report.status is meaning
 
 
 def test_pauses_and_places_of_requests() -> None:
-    assert request(429, after=7.0).told.again_after_s == 7.0
-    told = request(202, after=5.0).told
+    assert request(429, after=7.0).report.again_after_s == 7.0
+    told = request(202, after=5.0).report
     assert (told.reference, told.again_after_s) == ("https://h/jobs/1", 5.0)
 
 
 def test_a_body_says_more_than_its_code() -> None:
-    assert request(200, b' {"status": "failed", "message": "no"} ').told.text == "no"
-    assert request(200, b' {"status": "failed"}').told.status is REFUSED
-    assert request(200, b"<html>").told.status is DONE
-    assert request(409, b'{"message": "held by x"}').told.text == "answered 409: held by x"
+    assert request(200, b' {"status": "failed", "message": "no"} ').report.text == "no"
+    assert request(200, b' {"status": "failed"}').report.status is REFUSED
+    assert request(200, b"<html>").report.status is DONE
+    assert request(409, b'{"message": "held by x"}').report.text == "answered 409: held by x"
 
 
 def test_redirects_are_named() -> None:
-    assert "redirects are not followed" in request(302).told.text
+    assert "redirects are not followed" in request(302).report.text

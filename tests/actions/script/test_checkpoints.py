@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.action import checkpoint_paths as checkpoints
 from accelwatch.action.checkpoint_options import CheckpointOptions
-from accelwatch.action.step import Step, ToldStatus
+from accelwatch.action.step import ReportStatus, Step
 from accelwatch.base.errors import ConfigError
 from accelwatch_script.checkpoint_search import CheckpointSearch
 from hook_samples import MOVE, intent, operation, program, saying, script
@@ -184,7 +184,7 @@ def test_a_hook_names_both_and_is_told_from_which_to_begin(tmp_path: Path) -> No
         assert (seen.job.checkpoint, seen.job.earlier) == ("/c/9", "/c/8")
         step = made.propose(wanted, seen)
         assert isinstance(step, Step)
-        assert (await made.perform(step, operation())).status is ToldStatus.DONE
+        assert (await made.perform(step, operation())).status is ReportStatus.DONE
 
     asyncio.run(scenario())
     assert told.read_text() == "/c/8\n"

@@ -5,38 +5,44 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Intent, IntentKind, Mark
-from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.observed import (
+    HoldState,
+    JobObservation,
+    JobState,
+    NodeObservation,
+    Observed,
+)
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Proposal,
     Recovery,
     Refusal,
     RefusalKind,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
-    Told,
-    ToldStatus,
     Wait,
 )
-from accelwatch_script.judging import proposal, recovery
+from accelwatch_script.evaluation import proposal, recovery
 from accelwatch_script.settings import HookOptions
 from hook_samples import JOB, MARK, MOVE, intent
 
 HOOK = HookOptions(argv=("/bin/true",))
 TRUSTED = HookOptions(argv=("/bin/true",), trusted=True)
 IDEMPOTENT = HookOptions(argv=("/bin/true",), idempotent=True)
-OTHER = Mark(incident="i8", token=3)
-NEWER = Mark(incident="i7", token=4)
+OTHER = OwnerAnnotation(incident="i8", token=3)
+NEWER = OwnerAnnotation(incident="i7", token=4)
 
 
-def node(standing: Standing = Standing.OPEN, **more: Any) -> NodeSeen:
-    return NodeSeen(name="n3", standing=standing, **more)
+def node(standing: HoldState = HoldState.OPEN, **more: Any) -> NodeObservation:
+    return NodeObservation(name="n3", hold_state=standing, **more)
 
 
-def job(state: JobState = JobState.RUNNING, **more: Any) -> JobSeen:
+def job(state: JobState = JobState.RUNNING, **more: Any) -> JobObservation:
     given = {"nodes": ("n2", "n3"), "requeueable": True, **more}
-    return JobSeen(key=JOB, state=state, **given)
+    return JobObservation(key=JOB, state=state, **given)
 
 
 def seen(own: dict[str, str] | None = None, **more: Any) -> Observed:
@@ -51,26 +57,26 @@ def of(kind: IntentKind, **more: Any) -> Intent:
     return intent(kind=kind, **more)
 
 
-OURS = node(Standing.OURS, mark=MARK, boot_id="boot-1", answering=True)
+OURS = node(HoldState.OURS, annotation=MARK, boot_id="boot-1", answering=True)
 REBOOT = of(IntentKind.REBOOT)
 MOVED = intent(**MOVE)
-ALIVE = node(Standing.OURS, answering=True)
+ALIVE = node(HoldState.OURS, answering=True)
 
 
 @pytest.mark.parametrize(
     ("wanted", "observed"),
     [
         (intent(), seen(node=OURS)),
-        (intent(), seen(node=node(Standing.OURS))),
-        (intent(), seen(node=node(Standing.OURS, mark=OTHER))),
+        (intent(), seen(node=node(HoldState.OURS))),
+        (intent(), seen(node=node(HoldState.OURS, annotation=OTHER))),
         (of(IntentKind.RELEASE), seen(node=node())),
-        (of(IntentKind.RELEASE), seen(node=node(Standing.FOREIGN))),
-        (REBOOT, seen(node=node(Standing.DOWN, boot_id="boot-2"))),
+        (of(IntentKind.RELEASE), seen(node=node(HoldState.FOREIGN))),
+        (REBOOT, seen(node=node(HoldState.DOWN, boot_id="boot-2"))),
         (of(IntentKind.POWER_CYCLE), seen(node=node(boot_id="boot-2"))),
         (of(IntentKind.FENCE), seen(proven_dead=True)),
         (MOVED, seen(job=job(nodes=("n2", "n9")))),
         (of(IntentKind.TEST), seen({"achieved": "yes"})),
-        (of(IntentKind.DRAW_SPARE), seen({"achieved": "yes"}, node=node(Standing.FOREIGN))),
+        (of(IntentKind.DRAW_SPARE), seen({"achieved": "yes"}, node=node(HoldState.FOREIGN))),
     ],
 )
 def test_achieved_is_what_is_seen(wanted: Intent, observed: Observed) -> None:
@@ -90,7 +96,7 @@ def test_where_a_job_runs_is_told() -> None:
         (intent(), seen({"achieved": "no"}, node=OURS)),
         (of(IntentKind.RELEASE), seen(node=OURS)),
         (REBOOT, seen(node=OURS)),
-        (REBOOT, seen(node=node(Standing.DOWN, mark=MARK, boot_id="boot-1"))),
+        (REBOOT, seen(node=node(HoldState.DOWN, annotation=MARK, boot_id="boot-1"))),
         (of(IntentKind.FENCE), seen()),
         (MOVED, seen(job=job(), node=ALIVE)),
         (MOVED, seen(job=job(JobState.WAITING), proven_dead=True)),
@@ -116,28 +122,33 @@ IMPOSSIBLE, NOT_ALLOWED = RefusalKind.IMPOSSIBLE, RefusalKind.NOT_ALLOWED
     ("wanted", "observed", "kind", "text"),
     [
         (intent(), seen(), UNSAFE, "not observed"),
-        (intent(), seen(node=node(Standing.FOREIGN, set_by="ann")), FOREIGN, "held by ann"),
+        (intent(), seen(node=node(HoldState.FOREIGN, set_by="ann")), FOREIGN, "held by ann"),
         (intent(), seen(node=node(maintenance=True)), FOREIGN, "held"),
-        (intent(), seen(node=node(Standing.DOWN)), FOREIGN, "given up"),
-        (intent(), seen(node=node(Standing.MISSING)), IMPOSSIBLE, "not known"),
-        (intent(), seen(node=node(mark=NEWER)), FOREIGN, "newer engine"),
-        (of(IntentKind.RELEASE), seen(node=node(Standing.OURS, mark=OTHER)), FOREIGN, "i8"),
-        (of(IntentKind.RELEASE), seen(node=node(Standing.OURS, mark=NEWER)), FOREIGN, "newer"),
+        (intent(), seen(node=node(HoldState.DOWN)), FOREIGN, "given up"),
+        (intent(), seen(node=node(HoldState.MISSING)), IMPOSSIBLE, "not known"),
+        (intent(), seen(node=node(annotation=NEWER)), FOREIGN, "newer engine"),
+        (of(IntentKind.RELEASE), seen(node=node(HoldState.OURS, annotation=OTHER)), FOREIGN, "i8"),
+        (
+            of(IntentKind.RELEASE),
+            seen(node=node(HoldState.OURS, annotation=NEWER)),
+            FOREIGN,
+            "newer",
+        ),
         (REBOOT, seen(node=node(boot_id="boot-1")), UNSAFE, "quarantined before"),
         (of(IntentKind.RESET_DEVICE), seen(node=node()), UNSAFE, "quarantined before"),
-        (REBOOT, seen(node=node(Standing.FOREIGN, boot_id="boot-1")), FOREIGN, "held"),
+        (REBOOT, seen(node=node(HoldState.FOREIGN, boot_id="boot-1")), FOREIGN, "held"),
         (
             REBOOT,
-            seen(node=node(Standing.OURS, boot_id="boot-1", jobs=(JOB,))),
+            seen(node=node(HoldState.OURS, boot_id="boot-1", jobs=(JOB,))),
             UNSAFE,
             "still has jobs: 42",
         ),
-        (REBOOT, seen(node=node(Standing.OURS)), UNSAFE, "not observed"),
+        (REBOOT, seen(node=node(HoldState.OURS)), UNSAFE, "not observed"),
         (of(IntentKind.REBOOT, boot_id=""), seen(node=OURS), UNSAFE, "which boot it is from"),
         (of(IntentKind.TEST), seen(), UNSAFE, "not observed"),
-        (of(IntentKind.SIGNAL_JOB, job=JOB), seen(job=job(JobState.ENDED)), IMPOSSIBLE, "ended"),
+        (of(IntentKind.SIGNAL_JOB, job=JOB), seen(job=job(JobState.FINISHED)), IMPOSSIBLE, "ended"),
         (MOVED, seen(node=ALIVE), UNSAFE, "nothing of the job"),
-        (MOVED, seen(job=job(JobState.ENDED)), IMPOSSIBLE, "ended"),
+        (MOVED, seen(job=job(JobState.FINISHED)), IMPOSSIBLE, "ended"),
         (MOVED, seen(job=job(JobState.MISSING)), IMPOSSIBLE, "missing"),
         (MOVED, seen(job=job(interactive=True)), IMPOSSIBLE, "only its user"),
         (MOVED, seen(job=job(JobState.HELD)), NOT_ALLOWED, "held"),
@@ -167,10 +178,10 @@ def test_what_has_no_hook_is_refused() -> None:
 
 
 def test_a_job_that_is_ending_is_waited_for() -> None:
-    assert isinstance(proposed(MOVED, seen(job=job(JobState.ENDING), node=ALIVE)), Wait)
+    assert isinstance(proposed(MOVED, seen(job=job(JobState.COMPLETING), node=ALIVE)), Wait)
 
 
-def told(status: ToldStatus, after_s: float = 1.0) -> dict[str, str]:
+def told(status: ReportStatus, after_s: float = 1.0) -> dict[str, str]:
     return {
         "told": status.value,
         "told_for_s": str(after_s),
@@ -180,9 +191,9 @@ def told(status: ToldStatus, after_s: float = 1.0) -> dict[str, str]:
 
 
 def test_a_word_is_no_proof() -> None:
-    own = told(ToldStatus.DONE)
+    own = told(ReportStatus.DONE)
     assert isinstance(proposed(intent(), seen(own, node=node())), Wait)
-    refusal = proposed(intent(), seen(told(ToldStatus.DONE, 61.0), node=node()))
+    refusal = proposed(intent(), seen(told(ReportStatus.DONE, 61.0), node=node()))
     assert isinstance(refusal, Refusal)
     assert (refusal.kind, refusal.text) == (UNSAFE, "not observed 61 s after the hook said ok: so")
 
@@ -190,38 +201,38 @@ def test_a_word_is_no_proof() -> None:
 def test_a_trusted_word_counts_where_nothing_is_seen() -> None:
     wanted = of(IntentKind.SERVICE)
     assert isinstance(proposed(wanted, seen(), TRUSTED), Step)
-    done = proposed(wanted, seen(told(ToldStatus.DONE)), TRUSTED)
+    done = proposed(wanted, seen(told(ReportStatus.DONE)), TRUSTED)
     assert isinstance(done, Achieved)
     assert done.text == "said by the hook, which is trusted: so"
 
 
 def test_what_is_seen_counts_more_than_a_trusted_word() -> None:
-    own = told(ToldStatus.DONE)
+    own = told(ReportStatus.DONE)
     assert isinstance(proposed(intent(), seen(own, node=node()), TRUSTED), Wait)
 
 
 @pytest.mark.parametrize(
     ("status", "hook", "shape"),
     [
-        (ToldStatus.ACCEPTED, HOOK, Wait),
-        (ToldStatus.REFUSED, HOOK, Refusal),
-        (ToldStatus.RETRY, HOOK, Step),
-        (ToldStatus.UNKNOWN, HOOK, Refusal),
-        (ToldStatus.UNKNOWN, IDEMPOTENT, Step),
+        (ReportStatus.ACCEPTED, HOOK, Wait),
+        (ReportStatus.REFUSED, HOOK, Refusal),
+        (ReportStatus.RETRY, HOOK, Step),
+        (ReportStatus.UNKNOWN, HOOK, Refusal),
+        (ReportStatus.UNKNOWN, IDEMPOTENT, Step),
     ],
 )
-def test_what_a_word_leaves_to_do(status: ToldStatus, hook: HookOptions, shape: type) -> None:
+def test_what_a_word_leaves_to_do(status: ReportStatus, hook: HookOptions, shape: type) -> None:
     assert isinstance(proposed(intent(), seen(told(status), node=node()), hook), shape)
 
 
 def test_what_was_accepted_is_looked_at_when_it_said() -> None:
-    wait = proposed(intent(), seen(told(ToldStatus.ACCEPTED), node=node()))
+    wait = proposed(intent(), seen(told(ReportStatus.ACCEPTED), node=node()))
     assert isinstance(wait, Wait)
     assert wait.seconds == 9.0
 
 
 STEP = Step(kind="quarantine")
-ACCEPTED, FAILED = told(ToldStatus.ACCEPTED), told(ToldStatus.REFUSED)
+ACCEPTED, FAILED = told(ReportStatus.ACCEPTED), told(ReportStatus.REFUSED)
 BEGUN = 1_800_000_000.0
 
 
@@ -233,43 +244,43 @@ BEGUN = 1_800_000_000.0
         (BEGUN, None, HOOK, seen(node=node()), Recovery.UNKNOWN),
         (BEGUN, None, IDEMPOTENT, seen(node=node()), Recovery.REDO),
         (BEGUN + 50.0, None, IDEMPOTENT, seen(node=node()), Recovery.UNKNOWN),
-        (BEGUN, ToldStatus.REFUSED, HOOK, seen(node=node()), Recovery.REDO),
-        (BEGUN, ToldStatus.RETRY, HOOK, seen(node=node()), Recovery.REDO),
-        (BEGUN, ToldStatus.DONE, HOOK, seen(node=node()), Recovery.UNKNOWN),
-        (BEGUN, ToldStatus.DONE, TRUSTED, seen(), Recovery.DONE),
-        (BEGUN, ToldStatus.ACCEPTED, HOOK, seen(), Recovery.UNKNOWN),
-        (BEGUN, ToldStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN + 50.0, ToldStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN, ToldStatus.ACCEPTED, IDEMPOTENT, seen(), Recovery.REDO),
-        (BEGUN, ToldStatus.ACCEPTED, IDEMPOTENT, seen(ACCEPTED), Recovery.UNKNOWN),
-        (BEGUN, ToldStatus.ACCEPTED, HOOK, seen(FAILED), Recovery.REDO),
+        (BEGUN, ReportStatus.REFUSED, HOOK, seen(node=node()), Recovery.REDO),
+        (BEGUN, ReportStatus.RETRY, HOOK, seen(node=node()), Recovery.REDO),
+        (BEGUN, ReportStatus.DONE, HOOK, seen(node=node()), Recovery.UNKNOWN),
+        (BEGUN, ReportStatus.DONE, TRUSTED, seen(), Recovery.DONE),
+        (BEGUN, ReportStatus.ACCEPTED, HOOK, seen(), Recovery.UNKNOWN),
+        (BEGUN, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN + 50.0, ReportStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN, ReportStatus.ACCEPTED, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN, ReportStatus.ACCEPTED, IDEMPOTENT, seen(ACCEPTED), Recovery.UNKNOWN),
+        (BEGUN, ReportStatus.ACCEPTED, HOOK, seen(FAILED), Recovery.REDO),
         (BEGUN, None, TRUSTED, seen(), Recovery.UNKNOWN),
     ],
 )
 def test_what_became_of_a_call_nobody_saw_the_end_of(
     started: float | None,
-    told_: ToldStatus | None,
+    told_: ReportStatus | None,
     hook: HookOptions,
     observed: Observed,
     expected: Recovery,
 ) -> None:
-    last = None if told_ is None else Told(status=told_)
-    begun = Begun(step=STEP, started=started, told=last)
+    last = None if told_ is None else Report(status=told_)
+    begun = StartedStep(step=STEP, started=started, report=last)
     assert recovery(begun, intent(), observed, hook, longest_s=80.0) is expected
 
 
 @pytest.mark.parametrize(
     ("revive", "dead", "comes"),
     [
-        (True, job(JobState.ENDED, failed=True), Step),
-        (True, job(JobState.ENDED), Refusal),
+        (True, job(JobState.FINISHED, failed=True), Step),
+        (True, job(JobState.FINISHED), Refusal),
         (True, job(JobState.WAITING), Step),
         (True, job(JobState.MISSING), Refusal),
-        (False, job(JobState.ENDED, failed=True), Refusal),
+        (False, job(JobState.FINISHED, failed=True), Refusal),
     ],
 )
 def test_only_a_job_that_has_died_is_begun_again_and_only_when_asked(
-    revive: bool, dead: JobSeen, comes: type
+    revive: bool, dead: JobObservation, comes: type
 ) -> None:
     wanted = intent(**{**MOVE, "revive": revive})
     assert isinstance(proposed(wanted, seen(job=dead, node=ALIVE)), comes)

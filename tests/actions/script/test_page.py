@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved, Refusal, Step
-from accelwatch_script.call import Call, JobTold, variables
+from accelwatch_script.call import Call, JobInfo, variables
 from accelwatch_script.settings import HookOptions, ScriptOptions
 from hook_samples import intent, operation, program, script
 
@@ -57,7 +57,7 @@ def test_it_names_every_option_key_and_variable() -> None:
     for shape in (HookOptions, ScriptOptions):
         assert {field.name for field in msgspec.structs.fields(shape)} <= words
     assert {field.name for field in msgspec.structs.fields(Call)} <= words
-    assert {field.name for field in msgspec.structs.fields(JobTold)} <= words | {"cluster", "id"}
+    assert {field.name for field in msgspec.structs.fields(JobInfo)} <= words | {"cluster", "id"}
     assert {kind.value for kind in IntentKind} <= words
     named = set(re.findall(r"`(?:ACCELWATCH)?(_[A-Z_]+)`", PAGE))
     given = {name.removeprefix("ACCELWATCH") for name in variables(Call(hook="x", deadline=0.0))}

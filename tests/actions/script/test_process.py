@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch_script.process import CALL, MOST_KEPT, Command, Ended, Stop, run
+from accelwatch_script.process import CALL, MOST_KEPT, Command, RunResult, Stop, run
 from hook_samples import program
 from waiting import wait_until
 
@@ -23,7 +23,7 @@ def ran(
     stop: Stop | None = None,
     kill_after_s: float = 0.3,
     **environ: str,
-) -> Ended:
+) -> RunResult:
     command = Command(
         argv=(program(path, text), "one argument", "$HOME"),
         environ={CALL: f"call-{path.name}", **environ},
@@ -105,12 +105,12 @@ def test_a_gigabyte_is_read_and_its_end_kept(tmp_path: Path) -> None:
     ended = ran(tmp_path, "head -c 1000000000 /dev/zero; echo; echo the end")
     assert ended.output.endswith(b"\nthe end\n")
     assert len(ended.output) == MOST_KEPT
-    assert not ended.whole
+    assert not ended.is_complete
 
 
 def test_a_gigabyte_of_errors(tmp_path: Path) -> None:
     ended = ran(tmp_path, "head -c 100000000 /dev/zero >&2; echo ok")
-    assert (ended.output, ended.whole) == (b"ok\n", True)
+    assert (ended.output, ended.is_complete) == (b"ok\n", True)
     assert len(ended.errors) == MOST_KEPT
 
 
@@ -241,7 +241,7 @@ def test_the_keeper_runs_in_our_environment_and_the_program_in_its_own(
 def test_no_secret_is_an_argument_of_the_keeper(tmp_path: Path) -> None:
     text = "read -r _ _ _ outer _ < /proc/$PPID/stat; cat /proc/$PPID/cmdline /proc/$outer/cmdline"
     ended = ran(tmp_path, text, TOKEN="hunter2")
-    assert b"keeper.py" in ended.output
+    assert b"subreaper.py" in ended.output
     assert b"hunter2" not in ended.output
 
 
@@ -266,7 +266,7 @@ def test_a_system_without_subreapers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     wait_until(lambda: not any(map(alive, pids(note))))
 
 
-def stopped(path: Path, text: str, note: Path, count: int, kill_after_s: float) -> Ended:
+def stopped(path: Path, text: str, note: Path, count: int, kill_after_s: float) -> RunResult:
     """How a program ends that is stopped as soon as so many numbers stand in a file."""
     stop = Stop()
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from accelwatch.action.step import Refusal, Step, Told, ToldStatus, Wait
+from accelwatch.action.step import Refusal, Report, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock, ManualClock, SystemClock
 from hook_samples import intent, operation, saying, script
 from receivers import Receiver, code, receiver
@@ -19,7 +19,7 @@ OPEN = {"name": "n3", "standing": "open"}
 
 async def told(
     there: Receiver, tmp_path: Any, clock: Clock | None = None, **hook: Any
-) -> tuple[Any, Told]:
+) -> tuple[Any, Report]:
     """The action after one step, and what it was told."""
     made = script(
         clock or SystemClock(),
@@ -32,8 +32,8 @@ async def told(
     return made, await made.perform(step, operation())
 
 
-def outcome(tmp_path: Any, *answers: Any, **hook: Any) -> tuple[Told, Receiver]:
-    async def scenario() -> tuple[Told, Receiver]:
+def outcome(tmp_path: Any, *answers: Any, **hook: Any) -> tuple[Report, Receiver]:
+    async def scenario() -> tuple[Report, Receiver]:
         async with receiver(*answers) as there:
             made, said = await told(there, tmp_path, **hook)
             await made.close()
@@ -44,7 +44,7 @@ def outcome(tmp_path: Any, *answers: Any, **hook: Any) -> tuple[Told, Receiver]:
 
 def test_the_receivers_library_verifies_it(tmp_path: Any) -> None:
     said, there = outcome(tmp_path, secret="env:SECRET", token="env:TOKEN")
-    assert said.status is ToldStatus.DONE
+    assert said.status is ReportStatus.DONE
     (request,) = there.requests
     body = Webhook(SECRET).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
@@ -61,19 +61,21 @@ def test_the_receivers_library_verifies_it(tmp_path: Any) -> None:
 
 def test_redirects_are_not_followed(tmp_path: Any) -> None:
     said, there = outcome(tmp_path, code(307, Location="/elsewhere"))
-    assert said.status is ToldStatus.REFUSED
+    assert said.status is ReportStatus.REFUSED
     assert len(there.requests) == 1
 
 
 def test_what_asks_for_a_pause_gets_it(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, code(503, Retry_After="17"))
-    assert (said.status, said.again_after_s) == (ToldStatus.RETRY, 17.0)
+    assert (said.status, said.again_after_s) == (ReportStatus.RETRY, 17.0)
 
 
 @pytest.mark.parametrize(
-    ("idempotent", "meaning"), [(False, ToldStatus.UNKNOWN), (True, ToldStatus.RETRY)]
+    ("idempotent", "meaning"), [(False, ReportStatus.UNKNOWN), (True, ReportStatus.RETRY)]
 )
-def test_no_answer_in_time_is_unknown(tmp_path: Any, idempotent: bool, meaning: ToldStatus) -> None:
+def test_no_answer_in_time_is_unknown(
+    tmp_path: Any, idempotent: bool, meaning: ReportStatus
+) -> None:
     said, _ = outcome(tmp_path, "hang", timeout="200ms", idempotent=idempotent)
     assert said.status is meaning
     said, _ = outcome(tmp_path, "drip", timeout="200ms", idempotent=idempotent)
@@ -81,19 +83,19 @@ def test_no_answer_in_time_is_unknown(tmp_path: Any, idempotent: bool, meaning: 
 
 
 def test_what_never_arrived_may_be_tried_again(tmp_path: Any) -> None:
-    async def scenario() -> Told:
+    async def scenario() -> Report:
         gone = Receiver()
         gone.base = "http://127.0.0.1:9"
         made, said = await told(gone, tmp_path)
         await made.close()
         return said
 
-    assert asyncio.run(scenario()).status is ToldStatus.RETRY
+    assert asyncio.run(scenario()).status is ReportStatus.RETRY
 
 
 def test_an_endless_answer_is_cut(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, lambda: web.Response(body=b"x" * (8 << 20)))
-    assert said.status is ToldStatus.DONE
+    assert said.status is ReportStatus.DONE
 
 
 def test_a_secret_in_an_answer_is_hidden(tmp_path: Any) -> None:
@@ -103,7 +105,7 @@ def test_a_secret_in_an_answer_is_hidden(tmp_path: Any) -> None:
 
 def test_a_place_that_has_a_secret_in_it_is_not_kept(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, code(202, Location="/jobs/1?key=t0ps3cret"), token="env:TOKEN")
-    assert (said.status, said.reference) == (ToldStatus.ACCEPTED, "")
+    assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")
 
 
 def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
@@ -117,7 +119,7 @@ def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
         async with receiver(*answers) as there:
             clock = ManualClock()
             made, said = await told(there, tmp_path, clock, secret="env:SECRET")
-            assert said.status is ToldStatus.ACCEPTED
+            assert said.status is ReportStatus.ACCEPTED
             assert isinstance(made.propose(intent(), await made.observe(intent())), Wait)
             assert len(there.requests) == 1
             for count in (2, 3, 4):
@@ -142,4 +144,4 @@ def test_what_was_accepted_is_asked_for_at_its_place(tmp_path: Any) -> None:
 
 def test_credentials_go_to_no_other_place(tmp_path: Any) -> None:
     said, _ = outcome(tmp_path, code(202, Location="http://127.0.0.2:1/jobs/1"))
-    assert (said.status, said.reference) == (ToldStatus.ACCEPTED, "")
+    assert (said.status, said.reference) == (ReportStatus.ACCEPTED, "")

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.intent import Intent, IntentKind, Mark
-from accelwatch.action.observed import Standing
-from accelwatch.action.step import Committed, Step, Told, ToldStatus, stands
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Committed, Report, ReportStatus, Step, stands
 from accelwatch.processes.command import CommandResult
 from accelwatch_slurm.commands.changing import ChangedError
-from accelwatch_slurm.commands.commands import Commands, NotBegunError, begun
+from accelwatch_slurm.commands.commands import Commands, NotStartedError, started_lines
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.effects.draining import Drains, line_of
@@ -24,14 +24,14 @@ from shell_scripts import script
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm
 
-MARK = Mark("inc-1", 1)
+MARK = OwnerAnnotation("inc-1", 1)
 
 
 def committed(number: int = 1, withdrawn: Callable[[], str] = stands) -> Committed:
     return Committed(
         operation=f"op-{number}",
         attempt=1,
-        mark=MARK,
+        annotation=MARK,
         deadline=time.time() + 60,
         withdrawn=withdrawn,
     )
@@ -56,7 +56,7 @@ class Controller:
 
     async def all_of(self, lines: Sequence[str], break_off: Callable[[], bool]) -> CommandResult:
         if break_off():
-            raise NotBegunError
+            raise NotStartedError
         self.lines.append(list(lines))
         answer = self.answers.pop(0) if self.answers else CommandResult(status=0)
         if isinstance(answer, Exception):
@@ -67,12 +67,12 @@ class Controller:
         return Drains(cast("Commands", self), cast("Reader", self), words)
 
 
-def words(node: SlurmNode | None, step: Step, operation: Committed) -> list[str] | Told:
+def words(node: SlurmNode | None, step: Step, operation: Committed) -> list[str] | Report:
     assert node is not None
     if node.name == "n7":
         raise ChangedError("held by somebody else")
     if node.name == "n8":
-        return Told(status=ToldStatus.DONE, text="it is drained already")
+        return Report(status=ReportStatus.DONE, text="it is drained already")
     reason = "it's gone" if node.name == "n9" else f"accelwatch:{operation.operation}:rule a title"
     return [f"nodename={node.name}", "state=drain", f"reason={reason}"]
 
@@ -118,8 +118,8 @@ def test_who_comes_meanwhile_is_part_of_the_next() -> None:
         rest = asyncio.create_task(all_drained(drains, "n2", "n3", "n4"))
         await asyncio.sleep(0)
         controller.hold.set()
-        assert await first == Told(status=ToldStatus.DONE)
-        assert [one.status for one in await rest] == [ToldStatus.DONE] * 3
+        assert await first == Report(status=ReportStatus.DONE)
+        assert [one.status for one in await rest] == [ReportStatus.DONE] * 3
         assert [len(lines) for lines in controller.lines] == [1, 3]
         assert controller.looks == 2, "each is decided upon by what was read after it had come"
 
@@ -131,7 +131,7 @@ def test_each_is_decided_upon_by_itself() -> None:
         controller = Controller()
         drains = controller.drains()
         one, changed, done, alone = await all_drained(drains, "n2", "n7", "n8", "n9")
-        assert one == Told(status=ToldStatus.DONE)
+        assert one == Report(status=ReportStatus.DONE)
         assert isinstance(changed, ChangedError)
         assert done.text == "it is drained already"
         assert alone is None, "its reason has a sign that means something in a line"
@@ -145,12 +145,12 @@ def test_each_is_decided_upon_by_itself() -> None:
     [
         (CommandResult(status=1, errors=b"slurm_update error: Invalid node name specified"), None),
         (CommandResult(status=1, errors=b"Unable to contact slurm controller"), None),
-        (CommandResult(status=1, errors=b"Socket timed out on send/recv"), ToldStatus.UNKNOWN),
-        (CommandResult(failure="timeout"), ToldStatus.UNKNOWN),
+        (CommandResult(status=1, errors=b"Socket timed out on send/recv"), ReportStatus.UNKNOWN),
+        (CommandResult(failure="timeout"), ReportStatus.UNKNOWN),
     ],
 )
 def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
-    answer: CommandResult, status: ToldStatus | None
+    answer: CommandResult, status: ReportStatus | None
 ) -> None:
     async def story() -> None:
         told = await all_drained(Controller(answer).drains(), "n1", "n2", "n3")
@@ -182,7 +182,7 @@ def test_who_gives_up_before_his_turn_is_not_drained() -> None:
         await asyncio.sleep(0)
         gives_up.cancel()
         controller.hold.set()
-        assert {*await asyncio.gather(leads, stays)} == {Told(status=ToldStatus.DONE)}
+        assert {*await asyncio.gather(leads, stays)} == {Report(status=ReportStatus.DONE)}
         assert [line.split()[1] for lines in controller.lines for line in lines] == [
             "nodename=n1",
             "nodename=n3",
@@ -203,13 +203,13 @@ def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -
         leads.cancel()
         told = await beside
         assert told is not None
-        assert told.status is ToldStatus.UNKNOWN
+        assert told.status is ReportStatus.UNKNOWN
 
     asyncio.run(story())
 
 
 STOPPED = "everything is stopped by ada"
-NOT_BEGUN = Told(status=ToldStatus.NOT_BEGUN, text=STOPPED)
+NOT_BEGUN = Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
 
 
 def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> None:
@@ -218,7 +218,7 @@ def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> Non
         controller.hold.clear()
         drains = controller.drains()
 
-        def drain(at: int) -> "asyncio.Task[Told | None]":
+        def drain(at: int) -> "asyncio.Task[Report | None]":
             operation = committed(at, lambda: stop[0])
             return asyncio.create_task(drains.together(step(f"n{at}"), operation))
 
@@ -243,7 +243,7 @@ def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
             drains.together(step("n1"), committed(1, lambda: STOPPED)),
             drains.together(step("n2"), committed(2)),
         )
-        assert [*await asyncio.gather(*both)] == [NOT_BEGUN, Told(status=ToldStatus.DONE)]
+        assert [*await asyncio.gather(*both)] == [NOT_BEGUN, Report(status=ReportStatus.DONE)]
         assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
 
     asyncio.run(story())
@@ -252,12 +252,14 @@ def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
 def test_a_command_that_is_broken_off_says_which_of_its_lines_it_had_read() -> None:
     lines = [f"update nodename=n{at} state=drain" for at in range(4)]
     killed = CommandResult(failure="broken off", output=b"scontrol: " + lines[0].encode() + b"\n")
-    assert begun(lines, killed) == 1
+    assert started_lines(lines, killed) == 1
     prompt = CommandResult(failure="broken off", output=killed.output + b"scontrol: ")
-    assert begun(lines, prompt) == 2, "the next one may have been read by then"
+    assert started_lines(lines, prompt) == 2, "the next one may have been read by then"
     for output in (b"", b"scontrol: ", b"scontrol: scontrol: "):
         mute = CommandResult(failure="broken off", output=output)
-        assert begun(lines, mute) == 4, "built without readline it prints nothing of what it reads"
+        assert started_lines(lines, mute) == 4, (
+            "built without readline it prints nothing of what it reads"
+        )
 
 
 SLOW = """
@@ -284,7 +286,7 @@ def test_a_batch_is_broken_off_in_the_middle(tmp_path: Path) -> None:
     def withdrawn() -> str:
         return STOPPED if second.exists() else ""
 
-    async def story() -> list[Told | None]:
+    async def story() -> list[Report | None]:
         drains = Drains(commands, Reader(commands), words)
         each = (drains.together(step(f"n{at}"), committed(at, withdrawn)) for at in range(1, 6))
         return await asyncio.gather(*each)
@@ -292,12 +294,12 @@ def test_a_batch_is_broken_off_in_the_middle(tmp_path: Path) -> None:
     told = asyncio.run(story())
     commands.close()
     statuses = [None if one is None else one.status for one in told]
-    assert statuses[0] is ToldStatus.UNKNOWN, "what may have happened is looked at"
+    assert statuses[0] is ReportStatus.UNKNOWN, "what may have happened is looked at"
     assert told[-1] == NOT_BEGUN
     drained = [line.split()[1] for line in log.read_text().splitlines()]
     assert drained == ["nodename=n1", "nodename=n2"]
-    assert statuses[: len(drained)] == [ToldStatus.UNKNOWN] * 2
-    assert set(statuses[3:]) == {ToldStatus.NOT_BEGUN}
+    assert statuses[: len(drained)] == [ReportStatus.UNKNOWN] * 2
+    assert set(statuses[3:]) == {ReportStatus.NOT_STARTED}
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
     one = hand()
     slurm.scontrol("update", "node=n2", 'extra={"rack":"row 7"}')
 
-    async def story() -> list[Told]:
+    async def story() -> list[Report]:
         action = one.action
         wanted = [one.intent(IntentKind.QUARANTINE, f"n{at}", f"inc-{at}") for at in (1, 2, 3, 4)]
         steps = [action.propose(each, await action.observe(each)) for each in wanted]
@@ -339,25 +341,27 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
             *(done(each, step) for each, step in zip(wanted, steps, strict=True))
         )
 
-    async def done(wanted: Intent, step: object) -> Told:
+    async def done(wanted: Intent, step: object) -> Report:
         assert isinstance(step, Step)
-        operation = Committed(operation="op", attempt=1, mark=wanted.mark, deadline=wanted.deadline)
+        operation = Committed(
+            operation="op", attempt=1, annotation=wanted.mark, deadline=wanted.deadline
+        )
         return await one.action.perform(step, operation)
 
     told = asyncio.run(story())
     assert [each.status for each in told] == [
-        ToldStatus.DONE,
-        ToldStatus.DONE,
-        ToldStatus.RETRY,
-        ToldStatus.DONE,
+        ReportStatus.DONE,
+        ReportStatus.DONE,
+        ReportStatus.RETRY,
+        ReportStatus.DONE,
     ]
     assert "fan broken" in told[2].text
     seen = {each.name: each for each in asyncio.run(one.action.survey())}
     for at in (1, 2, 4):
-        assert seen[f"n{at}"].standing is Standing.OURS
-        assert seen[f"n{at}"].mark == Mark(f"inc-{at}", 1)
+        assert seen[f"n{at}"].hold_state is HoldState.OURS
+        assert seen[f"n{at}"].annotation == OwnerAnnotation(f"inc-{at}", 1)
         assert seen[f"n{at}"].reason == one_alone(one, at)
-    assert seen["n3"].standing is Standing.FOREIGN
+    assert seen["n3"].hold_state is HoldState.FOREIGN
     assert '"rack":"row 7"' in slurm.node("n2")
 
 
@@ -370,7 +374,9 @@ def test_a_real_scontrol_prints_each_line_as_it_reads_it(
     prompts = [match.start() for match in re.finditer(rb"^scontrol: ", result.output, re.MULTILINE)]
     assert len(prompts) == 3, "the third is for quit"
     killed = CommandResult(failure="broken off", output=result.output[: prompts[1]])
-    assert begun(lines, killed) == 1, "a build without readline prints nothing of what it reads"
+    assert started_lines(lines, killed) == 1, (
+        "a build without readline prints nothing of what it reads"
+    )
     assert "DRAIN" in slurm.node("n2")
 
 

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import JobState, Standing
-from accelwatch.action.step import Committed, RefusalKind, Step, Told
+from accelwatch.action.observed import HoldState, JobState
+from accelwatch.action.step import Committed, RefusalKind, Report, Step
 from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.effect import Site
 from accelwatch.remediation.execution.lanes import Lanes
 from accelwatch.remediation.execution.ledger import Ledger
 from accelwatch.remediation.execution.operations import OperationState
 from accelwatch.remediation.execution.pursuit import Pursuit
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm.texts.job_text import names_of
 from remedy.memory_journal import MemoryJournal
 from slurm_hand import Hand
@@ -66,22 +66,22 @@ def test_a_node_is_drained_its_job_moved_and_all_is_given_back(
     until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
     key = one.key(number)
     drained = engine.pursue(one.intent(IntentKind.QUARANTINE, "n1"))
-    assert drained.ending is Ending.ACHIEVED
+    assert drained.result is PursuitResult.ACHIEVED
     assert drained.observed is not None
     moved = engine.pursue(one.intent(IntentKind.MOVE_JOB, "n1", job=key, spare="n3"))
-    assert (moved.ending, moved.moved_to) == (Ending.ACHIEVED, ("n2", "n3"))
+    assert (moved.result, moved.moved_to) == (PursuitResult.ACHIEVED, ("n2", "n3"))
     slurm.run("scancel", number)
     wanted = one.intent(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
-    assert engine.pursue(wanted).ending is Ending.ACHIEVED
+    assert engine.pursue(wanted).result is PursuitResult.ACHIEVED
     released = engine.pursue(one.intent(IntentKind.RELEASE, "n1"))
-    assert released.ending is Ending.ACHIEVED
+    assert released.result is PursuitResult.ACHIEVED
     assert [kind for kind in engine.lives if kind != "unsteer"] == [
         *("drain", "reserve", "requeue", "steer", "start"),
         *("delete_reservation", "undrain"),
     ]
     slurm.scontrol("update", "node=n1", "state=drain", "reason=mine")
     refused = engine.pursue(one.intent(IntentKind.QUARANTINE, "n1"))
-    assert refused.ending is Ending.REFUSED
+    assert refused.result is PursuitResult.REFUSED
 
 
 def test_the_list_of_a_job_that_waits_follows_what_is_bad(slurm: WorkingSlurm, hand: Hands) -> None:
@@ -91,7 +91,7 @@ def test_the_list_of_a_job_that_waits_follows_what_is_bad(slurm: WorkingSlurm, h
     slurm.scontrol("update", "node=n3,n4,n5", "state=drain", "reason=full")
     number = slurm.submit("-N2", "-w", "n1,n2", "--exclude=n5")
     until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
-    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).ending is Ending.ACHIEVED
+    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).result is PursuitResult.ACHIEVED
     wanted = one.intent(IntentKind.MOVE_JOB, "n1", job=one.key(number), bad_nodes=tuple(bad))
 
     def kept_off() -> set[str]:
@@ -105,7 +105,7 @@ def test_the_list_of_a_job_that_waits_follows_what_is_bad(slurm: WorkingSlurm, h
         until(lambda: kept_off() == {"n1", "n4", "n5"}, "the list follows")
         slurm.scontrol("update", "node=n3", "state=resume")
         moved = moving.result(60)
-    assert (moved.ending, moved.moved_to) == (Ending.ACHIEVED, ("n2", "n3"))
+    assert (moved.result, moved.moved_to) == (PursuitResult.ACHIEVED, ("n2", "n3"))
     assert moved.original["exclude"] == "n5"
     assert {"added n1", "added n3", "added n4"} <= set(moved.original)
     slurm.run("scancel", number)
@@ -115,10 +115,10 @@ def test_one_that_somebody_took_back_meanwhile_is_theirs(slurm: WorkingSlurm, ha
     one = hand(mark="none")
     engine = Engine(one)
     wanted = one.intent(IntentKind.QUARANTINE, "n1")
-    assert engine.pursue(wanted).ending is Ending.ACHIEVED
+    assert engine.pursue(wanted).result is PursuitResult.ACHIEVED
     slurm.scontrol("update", "node=n1", "state=resume")
     again = engine.pursue(wanted)
-    assert again.ending is Ending.REFUSED
+    assert again.result is PursuitResult.REFUSED
     assert "DRAIN" not in slurm.node("n1")
 
 
@@ -128,7 +128,7 @@ def meddled(
     """One beside whom somebody does something right before and after each step."""
     perform = hand.action.perform
 
-    async def and_then(step: Step, operation: Committed) -> Told:
+    async def and_then(step: Step, operation: Committed) -> Report:
         before()
         told = await perform(step, operation)
         after()
@@ -146,8 +146,8 @@ def test_an_admin_who_drains_in_the_same_moment_has_the_node_and_our_drain_has_h
     one = meddled(hand(mark=mark), after=lambda: slurm.scontrol(*swaps))
     engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
     ended = engine.pursue(wanted)
-    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
-    assert ended.took_effect
+    assert (ended.result, ended.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
+    assert ended.was_applied
     (operation,) = engine.ledger.of("slurm", wanted)
     assert operation.state is OperationState.OBSERVED
     assert "Reason=swap the riser [" in slurm.node("n1")
@@ -162,12 +162,12 @@ def test_an_admin_who_writes_behind_our_reason_in_the_same_moment_has_the_node(
 
     one = meddled(hand(), after=write_behind)
     ended = Engine(one).pursue(one.intent(IntentKind.QUARANTINE, "n1"))
-    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
+    assert (ended.result, ended.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
     assert "keep it, the part is ordered" in ended.text
-    assert ended.took_effect
+    assert ended.was_applied
     assert ended.observed is not None
     assert ended.observed.node is not None
-    assert ended.observed.node.standing is Standing.OURS, "by its looks alone it is ours"
+    assert ended.observed.node.hold_state is HoldState.OURS, "by its looks alone it is ours"
 
 
 def test_an_admin_who_was_there_before_our_drain_has_it_and_nothing_has_happened(
@@ -177,8 +177,8 @@ def test_an_admin_who_was_there_before_our_drain_has_it_and_nothing_has_happened
     one = meddled(hand(), before=lambda: slurm.scontrol(*swaps))
     engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
     ended = engine.pursue(wanted)
-    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.FOREIGN)
-    assert not ended.took_effect
+    assert (ended.result, ended.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
+    assert not ended.was_applied
     (operation,) = engine.ledger.of("slurm", wanted)
     assert operation.state is OperationState.FAILED
 
@@ -189,7 +189,7 @@ def test_one_who_resumes_it_in_the_same_moment_has_said_so_and_our_drain_has_hap
     one = meddled(hand(), after=lambda: slurm.scontrol("update", "node=n1", "state=resume"))
     engine, wanted = Engine(one), one.intent(IntentKind.QUARANTINE, "n1")
     ended = engine.pursue(wanted)
-    assert (ended.ending, ended.refusal) == (Ending.REFUSED, RefusalKind.OVERRIDDEN)
+    assert (ended.result, ended.refusal) == (PursuitResult.REFUSED, RefusalKind.OVERRIDDEN)
     (operation,) = engine.ledger.of("slurm", wanted)
     assert operation.state is OperationState.OBSERVED
 
@@ -205,18 +205,18 @@ def test_a_spare_that_is_drawn_late_is_kept_for_the_job_that_waits(
     number = slurm.submit("-N1", "-w", "n1")
     until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
     key = one.key(number)
-    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).ending is Ending.ACHIEVED
+    assert engine.pursue(one.intent(IntentKind.QUARANTINE, "n1")).result is PursuitResult.ACHIEVED
     without = one.intent(IntentKind.MOVE_JOB, "n1", job=key)
     without = msgspec.structs.replace(without, deadline=SystemClock().wall() + 4.0)
     waits = engine.pursue(without)
-    assert waits.ending is Ending.FAILED
+    assert waits.result is PursuitResult.FAILED
     assert waits.observed is not None
     assert waits.observed.job is not None
     assert waits.observed.job.state is JobState.WAITING
     drawn = engine.pursue(one.intent(IntentKind.DRAW_SPARE, "n1", job=key, spare="n4"))
-    assert drawn.ending is Ending.ACHIEVED
+    assert drawn.result is PursuitResult.ACHIEVED
     moved = engine.pursue(
         one.intent(IntentKind.MOVE_JOB, "n1", job=key, spare="n4", original=waits.original)
     )
-    assert (moved.ending, moved.moved_to) == (Ending.ACHIEVED, ("n4",))
+    assert (moved.result, moved.moved_to) == (PursuitResult.ACHIEVED, ("n4",))
     slurm.run("scancel", number)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.action.step import Achieved, Step, ToldStatus, Wait
+from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.action.step import Achieved, ReportStatus, Step, Wait
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership
 from pursuits import committed
 from slurm_hand import Hand, imprint_of
@@ -54,7 +54,7 @@ def one(given_up: WorkingSlurm) -> Iterator[Hand]:
     asyncio.run(hand.action.close())
 
 
-def shown(hand: Hand, node: str) -> NodeSeen:
+def shown(hand: Hand, node: str) -> NodeObservation:
     return {seen.name: seen for seen in asyncio.run(hand.action.survey())}[node]
 
 
@@ -70,7 +70,11 @@ def test_a_node_of_ours_that_slurm_gave_up_takes_work_again_when_its_slurmd_answ
     with given_up.stopped(f"slurmd.{HELD}"):
         until(lambda: " State=DOWN" in given_up.node(HELD), "Slurm gives it up once more")
         again = shown(one, HELD)
-    assert (again.standing, again.mark, again.reason) == (Standing.DOWN, None, "Not responding")
+    assert (again.hold_state, again.annotation, again.reason) == (
+        HoldState.DOWN,
+        None,
+        "Not responding",
+    )
 
 
 def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends_it(
@@ -84,8 +88,8 @@ def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends
     waits = one.action.propose(wanted, asyncio.run(one.action.observe(wanted)))
     assert isinstance(waits, Wait)
     assert "systemctl restart slurmd" in waits.text
-    assert shown(one, SILENT).standing is Standing.OURS
-    assert shown(one, SILENT).mark is not None
+    assert shown(one, SILENT).hold_state is HoldState.OURS
+    assert shown(one, SILENT).annotation is not None
     # It had answered when that was decided.
     late = Step(
         kind="resume",
@@ -93,7 +97,7 @@ def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends
         precondition={"incident": "inc-1", "reason": shown(one, SILENT).reason},
     )
     told = asyncio.run(one.action.perform(late, committed(wanted)))
-    assert (told.status, "does not answer" in told.text) == (ToldStatus.RETRY, True)
+    assert (told.status, "does not answer" in told.text) == (ReportStatus.RETRY, True)
     assert " State=DOWN" in given_up.node(SILENT)
     os.kill(given_up.pid(f"slurmd.{SILENT}"), signal.SIGKILL)
     given_up.start_node(SILENT)
@@ -105,7 +109,7 @@ def test_a_node_of_ours_whose_slurmd_stays_silent_stays_down_and_says_what_mends
 def test_a_node_that_slurm_had_given_up_before_us_stays_down_with_slurms_own_reason(
     given_up: WorkingSlurm, one: Hand
 ) -> None:
-    assert shown(one, NEVER_HELD).standing is Standing.DOWN
+    assert shown(one, NEVER_HELD).hold_state is HoldState.DOWN
     fenced = one.pursue(IntentKind.FENCE, NEVER_HELD, fenced_by_job=True)
     assert fenced.kinds == ["set_down"]
     assert "Reason=accelwatch:inc-1:" in given_up.node(NEVER_HELD)
@@ -117,4 +121,4 @@ def test_a_node_that_slurm_had_given_up_before_us_stays_down_with_slurms_own_rea
     assert " State=DOWN" in line
     assert "Reason=Not responding [" in line
     assert "accelwatch" not in line
-    assert shown(one, NEVER_HELD).standing is Standing.DOWN
+    assert shown(one, NEVER_HELD).hold_state is HoldState.DOWN

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.action.step import Achieved
 from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, ownership
 from slurm_hand import Hand, imprint_of
@@ -13,7 +13,7 @@ from working_slurm import WorkingSlurm
 Hands = Callable[..., Hand]
 
 
-def shown(hand: Hand) -> NodeSeen:
+def shown(hand: Hand) -> NodeObservation:
     """n1 as it is surveyed."""
     return next(one for one in asyncio.run(hand.action.survey()) if one.name == "n1")
 

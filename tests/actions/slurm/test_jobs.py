@@ -13,12 +13,12 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Recovery,
     Refusal,
     RefusalKind,
+    ReportStatus,
+    StartedStep,
     Step,
-    ToldStatus,
     Wait,
 )
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of, names_of
@@ -39,7 +39,7 @@ def job(slurm: WorkingSlurm, number: str) -> SlurmJob:
 
 def running(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> str:
     number = slurm.submit(*options, script=script)
-    until(lambda: job(slurm, number).word == "RUNNING", f"job {number} runs")
+    until(lambda: job(slurm, number).slurm_state == "RUNNING", f"job {number} runs")
     return number
 
 
@@ -56,14 +56,14 @@ def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: H
     now = job(slurm, number)
     assert (now.restarts, set(now.exclude.split(","))) == (1, {"n1", "n5"})
     assert now.require == ""
-    assert job(slurm, rival).word == "PENDING"
+    assert job(slurm, rival).slurm_state == "PENDING"
     assert moved.original["exclude"] == "n5"
     (kept,) = asyncio.run(one.action.reservations())
     assert (kept.name, str(kept.job)) == (f"accelwatch-job-{number}", number)
     left = one.pursue(IntentKind.RESTORE_JOB, kept.node, job=kept.job, twice=True)
     assert left.kinds == ["leave_reservation", "delete_reservation"]
     assert asyncio.run(one.action.reservations()) == []
-    assert (job(slurm, number).word, job(slurm, rival).word) == ("RUNNING", "PENDING")
+    assert (job(slurm, number).slurm_state, job(slurm, rival).slurm_state) == ("RUNNING", "PENDING")
     assert job(slurm, number).reservation == ""
     waits = one.intent(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
     assert isinstance(one.action.propose(waits, asyncio.run(one.action.observe(waits))), Wait)
@@ -82,8 +82,8 @@ def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
     forged = f"\n99|2026-01-01T00:00:00|n2|accelwatch:retry\n{wants}|N/A|n2|"
     running(slurm, "-w", "n2", f"--comment={forged}")
     seen = {one.name: one for one in asyncio.run(hand().action.survey())}
-    assert {str(key) for key in seen["n1"].begin_again} == {wants}
-    assert (len(seen["n2"].jobs), seen["n2"].begin_again) == (1, frozenset())
+    assert {str(key) for key in seen["n1"].restartable} == {wants}
+    assert (len(seen["n2"].jobs), seen["n2"].restartable) == (1, frozenset())
     owner = job(slurm, wants).user
     assert owner != ""
     assert seen["n1"].owners == {wants: owner}
@@ -93,7 +93,7 @@ def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
 def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, hand: Hands) -> None:
     one = hand()
     array = slurm.submit("--array=7", "-w", "n1")
-    until(lambda: job(slurm, f"{array}_7").word == "RUNNING", "the task runs")
+    until(lambda: job(slurm, f"{array}_7").slurm_state == "RUNNING", "the task runs")
     one.pursue(IntentKind.QUARANTINE, "n1")
     key = one.key(f"{array}_7")
     assert str(key) == f"{array}_7"
@@ -118,7 +118,7 @@ def test_a_reservation_ends_by_itself_and_one_that_a_suspended_job_needs_is_rene
     name = f"accelwatch-job-{number}"
 
     def hours_left() -> float:
-        ends = reservations_of(slurm.scontrol("-o", "show", "reservations"))[name].ends
+        ends = reservations_of(slurm.scontrol("-o", "show", "reservations"))[name].end_time
         assert ends is not None
         return (ends - time.time()) / 3600
 
@@ -130,10 +130,10 @@ def test_a_reservation_ends_by_itself_and_one_that_a_suspended_job_needs_is_rene
     assert isinstance(step, Step)
     assert step.kind == "renew_reservation"
     told = asyncio.run(one.action.perform(step, committed(restore)))
-    assert told.status is ToldStatus.DONE
+    assert told.status is ReportStatus.DONE
     assert 11.9 < hours_left() < 12.1
     observed = asyncio.run(one.action.observe(restore))
-    assert one.action.recover(Begun(step=step, started=1.0), observed) is Recovery.DONE
+    assert one.action.recover(StartedStep(step=step, started=1.0), observed) is Recovery.DONE
     assert isinstance(one.action.propose(restore, observed), Wait)
     slurm.scontrol("resume", number)
     left = one.pursue(IntentKind.RESTORE_JOB, "n2", job=key)
@@ -175,7 +175,7 @@ def test_no_rival_takes_a_spare_between_two_steps(slurm: WorkingSlurm, hand: Han
 
     async def look(_: Step) -> None:
         await asyncio.sleep(1.2)  # a round of the scheduler
-        assert job(slurm, rival).word == "PENDING"
+        assert job(slurm, rival).slurm_state == "PENDING"
 
     for bad, spare in (("n1", "n4"), ("n2", "n5")):
         one.pursue(IntentKind.QUARANTINE, bad)
@@ -185,7 +185,7 @@ def test_no_rival_takes_a_spare_between_two_steps(slurm: WorkingSlurm, hand: Han
         moved = one.pursue(IntentKind.MOVE_JOB, bad, job=key, spare=spare, before=look)
         assert isinstance(moved.ending, Achieved)
         assert spare in moved.ending.moved_to
-    assert job(slurm, rival).word == "PENDING"
+    assert job(slurm, rival).slurm_state == "PENDING"
 
 
 def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:
@@ -201,7 +201,7 @@ def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, h
     assert isinstance(by_hand, Refusal)
     assert by_hand.kind is RefusalKind.IMPOSSIBLE
     assert isinstance(gone.ending, Refusal)
-    assert job(slurm, firm).word == job(slurm, typed).word == "RUNNING"
+    assert job(slurm, firm).slurm_state == job(slurm, typed).slurm_state == "RUNNING"
     forced = one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(firm), force_requeue=True)
     assert forced.kinds == ["allow_requeue", "requeue", "steer", "start"]
 
@@ -255,14 +255,14 @@ def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
                 asyncio.run(_of(look))
         # Its first look is in vain, so nothing was done.
         told = asyncio.run(one.action.perform(step, committed(intent)))
-        assert told.status is ToldStatus.RETRY
+        assert told.status is ReportStatus.RETRY
         # One that was sent is not known: the controller does it when it wakes.
         words = ("update", "nodename=n1", "state=drain", f"reason={step.arguments['reason']}")
         sent = asyncio.run(one.action._commands.run("scontrol", *words))
         assert sent.failure == "timeout"
     until(lambda: "DRAIN" in slurm.node("n1"), "it did so")
     observed = asyncio.run(slow.action.observe(intent))
-    assert slow.action.recover(Begun(step=step, started=1.0), observed) is Recovery.DONE
+    assert slow.action.recover(StartedStep(step=step, started=1.0), observed) is Recovery.DONE
     assert slow.pursue(IntentKind.QUARANTINE, "n1").kinds == []
 
 
@@ -325,7 +325,7 @@ def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
         assert isinstance(down, Step)
         assert down.kind == "set_down"
         asyncio.run(one.action.perform(down, committed(fence)))
-        until(lambda: job(slurm, number).word == "PENDING", "it has left the node")
+        until(lambda: job(slurm, number).slurm_state == "PENDING", "it has left the node")
         assert job(slurm, number).priority == 0
         before = len(checkpoint.read_text().splitlines())
         until(lambda: len(checkpoint.read_text().splitlines()) > before, "the old copy writes on")
@@ -380,7 +380,7 @@ def test_a_job_that_hangs_on_another_silent_node_too_is_held_on(
         until(lambda: "NOT_RESPONDING" in slurm.node("n2"), "n2 is known to be silent")
         assert one.pursue(IntentKind.FENCE, "n1").kinds == ["power_off", "set_down"]
         assert job(slurm, number).priority == 0
-        assert job(slurm, number).word == "COMPLETING"
+        assert job(slurm, number).slurm_state == "COMPLETING"
         slurm.run("scancel", number)
         slurm.scontrol("update", "node=n2", "state=down", "reason=the job leaves it")
         slurm.start_node("n1")
@@ -490,11 +490,11 @@ def test_a_job_that_is_cancelled_is_over_and_another_of_its_number_is_not(
     key = one.key(number)
     other = JobKey(key.cluster, key.id, key.submitted + 100.0)
     assert isinstance(one.pursue(IntentKind.CANCEL_JOB, "n1", job=other).ending, Achieved)
-    assert job(slurm, number).word == "RUNNING"
+    assert job(slurm, number).slurm_state == "RUNNING"
     ended = one.pursue(IntentKind.CANCEL_JOB, "n1", job=key, twice=True)
     assert ended.kinds == ["cancel"]
     assert isinstance(ended.ending, Achieved)
-    assert job(slurm, number).word == "CANCELLED"
+    assert job(slurm, number).slurm_state == "CANCELLED"
 
 
 def heterogeneous(slurm: WorkingSlurm, folder: Path) -> str:
@@ -549,7 +549,7 @@ def test_a_heterogeneous_job_is_cancelled_as_a_whole(
     number = heterogeneous(slurm, tmp_path)
     ended = one.pursue(IntentKind.CANCEL_JOB, "n3", job=one.key(f"{number}+1"))
     assert isinstance(ended.ending, Achieved)
-    assert {part.word for part in components(slurm, number)} == {"CANCELLED"}
+    assert {part.slurm_state for part in components(slurm, number)} == {"CANCELLED"}
 
 
 def test_a_power_switch_is_asked_only_after_nodes_that_were_set_down_and_not_at_every_look(
@@ -579,7 +579,7 @@ def test_a_requeue_sets_the_submission_anew_under_the_key_of_before(
     slurm.scontrol("requeue", number)
     until(lambda: job(slurm, number).restarts == 1, "it is requeued")
     # Slurm counts the restart first, and sets the submission when the job has left its node.
-    until(lambda: job(slurm, number).word != "COMPLETING", "it has left its node")
+    until(lambda: job(slurm, number).slurm_state != "COMPLETING", "it has left its node")
     looks = one.intent(IntentKind.FOLLOW_JOB, "n1", job=key)
     seen = asyncio.run(one.action.observe(looks)).job
     assert seen is not None

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from accelwatch.action.intent import IntentKind, Mark
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.intent import IntentKind, OwnerAnnotation
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership
 from pursuits import pursue
@@ -19,12 +19,12 @@ from working_slurm import WorkingSlurm, until
 Hands = Callable[..., Hand]
 
 
-def shown(hand: Hand, node: str) -> NodeSeen:
+def shown(hand: Hand, node: str) -> NodeObservation:
     return {one.name: one for one in asyncio.run(hand.action.survey())}[node]
 
 
-def seen(hand: Hand, node: str) -> Standing:
-    return shown(hand, node).standing
+def seen(hand: Hand, node: str) -> HoldState:
+    return shown(hand, node).hold_state
 
 
 def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
@@ -40,7 +40,7 @@ def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
     assert "Reason=accelwatch:inc-1:nvidia.gpu.lost GPU 3 has fallen off the bus [" in line
     assert '"rack":"r7"' in line
     (node,) = (node for node in asyncio.run(one.action.survey()) if node.name == "n1")
-    assert (node.standing, node.mark) == (Standing.OURS, Mark("inc-1", 1))
+    assert (node.hold_state, node.annotation) == (HoldState.OURS, OwnerAnnotation("inc-1", 1))
     again = one.pursue(IntentKind.QUARANTINE, "n1", incident="inc-2")
     assert (again.kinds, isinstance(again.ending, Achieved)) == ([], True)
     wrong = one.pursue(IntentKind.RELEASE, "n1", incident="inc-2")
@@ -82,7 +82,7 @@ def test_an_administrator_who_takes_the_reason_over_has_the_node(
     ending = one.pursue(IntentKind.RELEASE, "n1").ending
     assert isinstance(ending, Refusal)
     assert ending.kind is RefusalKind.FOREIGN
-    assert seen(one, "n1") is Standing.FOREIGN
+    assert seen(one, "n1") is HoldState.FOREIGN
     assert "DRAIN" in slurm.node("n1")
 
 
@@ -108,12 +108,12 @@ def test_a_reason_of_ours_on_a_node_that_takes_work_is_no_hold_and_is_taken_away
     one.pursue(IntentKind.QUARANTINE, "n1", incident="inc-0")
     slurm.scontrol("update", "node=n1", "state=resume", "extra={}")
     kept = "accelwatch" in slurm.node("n1")  # 24.11 does
-    assert (seen(one, "n1"), shown(one, "n1").mark) == (Standing.OPEN, None)
+    assert (seen(one, "n1"), shown(one, "n1").annotation) == (HoldState.OPEN, None)
     cleaned = one.pursue(IntentKind.RELEASE, "n1")
     assert (cleaned.kinds, isinstance(cleaned.ending, Achieved)) == (["unmark"] * kept, True)
     assert "accelwatch" not in slurm.node("n1")
     assert one.pursue(IntentKind.QUARANTINE, "n1").kinds == ["drain"]
-    assert shown(one, "n1").mark == Mark("inc-1", 1)
+    assert shown(one, "n1").annotation == OwnerAnnotation("inc-1", 1)
 
 
 def test_a_reason_that_was_set_anew_is_not_ours_to_take_away(
@@ -135,7 +135,7 @@ def test_what_is_reserved_for_maintenance_is_somebody_elses(
     made = ("create", "reservation", "users=root", "duration=60", "starttime=now")
     slurm.scontrol(*made, "ReservationName=bios", "nodes=n2", "flags=maint,ignore_jobs")
     one = hand()
-    assert seen(one, "n2") is Standing.FOREIGN
+    assert seen(one, "n2") is HoldState.FOREIGN
     assert isinstance(one.pursue(IntentKind.QUARANTINE, "n2").ending, Refusal)
     assert "DRAIN" not in slurm.node("n2")
 
@@ -201,7 +201,7 @@ def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
     assert rebooted.kinds == ["reboot"]
     assert isinstance(rebooted.ending, Achieved)
     assert " State=DOWN " in slurm.node("n1")
-    assert seen(one, "n1") is Standing.OURS
+    assert seen(one, "n1") is HoldState.OURS
     assert ownership(shown(one, "n1"), imprint) is Ownership.OURS
     assert one.pursue(IntentKind.REBOOT, "n1").kinds == []
     assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["resume"]
@@ -243,4 +243,4 @@ def test_a_quarantine_by_hand_shows_who_and_why(slurm: WorkingSlurm, hand: Hands
     wanted = msgspec.structs.replace(wanted, rule="", reason="by ana: swap the riser")
     assert isinstance(asyncio.run(pursue(one.action, wanted)).ending, Achieved)
     assert "Reason=accelwatch:by-hand: by ana: swap the riser [" in slurm.node("n1")
-    assert seen(one, "n1") is Standing.OURS
+    assert seen(one, "n1") is HoldState.OURS

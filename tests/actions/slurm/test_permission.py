@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.contract import ActionContext
-from accelwatch.action.intent import Mark
-from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch_slurm import SlurmAction
-from accelwatch_slurm.commands.commands import Commands, NotBegunError, permitted
+from accelwatch_slurm.commands.commands import Commands, NotStartedError, permitted
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.texts.steps import STEPS
 from shell_scripts import script
 
 STOPPED = "everything is stopped by ada"
-MARK = Mark("inc-1", 1)
+MARK = OwnerAnnotation("inc-1", 1)
 REASON = "accelwatch:inc-1:low too little power"
 OURS = (
     f"NodeName=n1 State=IDLE+DRAIN BootTime=1000 SlurmdStartTime=1001 Reason={REASON} [root@1500]"
@@ -104,17 +104,17 @@ def step(kind: str, arguments: dict[str, str]) -> Step:
     return Step(kind=kind, arguments=arguments, precondition=precondition)
 
 
-def performed(cluster: Cluster, wanted: Step, stopped: str) -> Told:
+def performed(cluster: Cluster, wanted: Step, stopped: str) -> Report:
     action = SlurmAction(ActionContext(name="lab", options={"commands": str(cluster.bin)}))
     operation = Committed(
         operation="op",
         attempt=1,
-        mark=MARK,
+        annotation=MARK,
         deadline=time.time() + 60,
         withdrawn=lambda: stopped,
     )
 
-    async def story() -> Told:
+    async def story() -> Report:
         told = await action.perform(wanted, operation)
         await action.close()
         return told
@@ -134,7 +134,7 @@ def test_a_step_whose_permission_is_withdrawn_sends_nothing(
     nodes = "" if kind in WAITING_STEPS else "n1"
     cluster.shows(node, JOB.format(state=state, nodes=nodes, more=more))
     told = performed(cluster, step(kind, arguments), STOPPED)
-    assert told == Told(status=ToldStatus.NOT_BEGUN, text=STOPPED)
+    assert told == Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
     assert cluster.sent == []
     performed(cluster, step(kind, arguments), "")
     assert cluster.sent != [], "without a STOP it is sent"
@@ -164,7 +164,7 @@ def test_what_waits_for_a_thread_asks_when_it_has_one(tmp_path: Path) -> None:
 
     error = asyncio.run(story())
     commands.close()
-    assert isinstance(error, NotBegunError)
+    assert isinstance(error, NotStartedError)
     assert str(error) == STOPPED
     assert not log.exists()
 
@@ -178,16 +178,16 @@ def test_a_step_of_several_commands_that_is_stopped_between_them_is_looked_at(
     operation = Committed(
         operation="op",
         attempt=1,
-        mark=MARK,
+        annotation=MARK,
         deadline=time.time() + 60,
         withdrawn=lambda: STOPPED if cluster.sent else "",
     )
 
-    async def story() -> Told:
+    async def story() -> Report:
         told = await action.perform(step("let_go", {"job": "17", "word": "held"}), operation)
         await action.close()
         return told
 
     told = asyncio.run(story())
-    assert (told.status, told.text) == (ToldStatus.UNKNOWN, STOPPED)
+    assert (told.status, told.text) == (ReportStatus.UNKNOWN, STOPPED)
     assert [line.partition(" ")[2] for line in cluster.sent] == ["release 17"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, ToldStatus, Wait
+from accelwatch.action.step import Achieved, Refusal, RefusalKind, ReportStatus, Step, Wait
 from pursuits import committed
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until, working_slurm
@@ -48,7 +48,7 @@ def test_a_probe_shows_that_a_slurmd_is_silent_and_leaves_the_job_alone(
     assert isinstance(step, Step)
     assert (step.kind, step.arguments["job"]) == ("probe", number)
     told = asyncio.run(one.action.perform(step, committed(alive)))
-    assert told.status is ToldStatus.DONE
+    assert told.status is ReportStatus.DONE
     waits = one.action.propose(alive, asyncio.run(one.action.observe(alive)))
     assert isinstance(waits, Wait)
     answered = time.time()
@@ -67,7 +67,7 @@ def test_a_probe_shows_that_a_slurmd_is_silent_and_leaves_the_job_alone(
         arguments={"node": "n3", "job": number, "asked": "3.0"},
         precondition={"restarts": "0"},
     )
-    assert asyncio.run(one.action.perform(left, committed(alive))).status is ToldStatus.RETRY
+    assert asyncio.run(one.action.perform(left, committed(alive))).status is ReportStatus.RETRY
 
 
 def test_nothing_is_sent_where_no_job_runs_or_the_options_do_not_say_so(

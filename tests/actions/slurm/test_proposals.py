@@ -5,23 +5,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.action.intent import IntentKind, JobKey, Mark
+from accelwatch.action.intent import IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
     Achieved,
-    Begun,
     Proposal,
     Recovery,
     Refusal,
     RefusalKind,
+    Report,
+    ReportStatus,
+    StartedStep,
     Step,
-    Told,
-    ToldStatus,
     Wait,
 )
 from accelwatch.base.errors import ConfigError
 from accelwatch_slurm.proposals.fencing import Answered, proof_of
-from accelwatch_slurm.texts.marks import mark_in, merged, reason_of
+from accelwatch_slurm.texts.annotations import annotation_in, merged, reason_of
 from accelwatch_slurm.texts.scene import Scene, scene_of
 from slurm_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
@@ -121,7 +121,7 @@ def test_a_node_of_ours_is_opened_for_its_test_also_where_slurm_gave_it_up_meanw
 def test_slurms_reason_is_back_when_ours_is_gone(reason: str, recovery: Recovery) -> None:
     step = Step(kind="leave_down", arguments={"node": "n1", "reason": "Not responding"})
     observed = Observed(time=NOW, own={"node": node("DOWN*", reason)})
-    assert action().recover(Begun(step=step, started=NOW), observed) is recovery
+    assert action().recover(StartedStep(step=step, started=NOW), observed) is recovery
 
 
 def scene(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> Scene:
@@ -315,16 +315,16 @@ def test_a_requeue_whose_end_nobody_saw() -> None:
         kind="requeue", arguments={"job": "1"}, precondition={"restarts": "0", "nodes": "n1,n2"}
     )
 
-    def verdict(line: str, started: float | None, told: Told | None = None) -> Recovery:
+    def verdict(line: str, started: float | None, told: Report | None = None) -> Recovery:
         observed = Observed(time=NOW, own={"job": line})
-        return action().recover(Begun(step=step, started=started, told=told), observed)
+        return action().recover(StartedStep(step=step, started=started, report=told), observed)
 
     assert verdict(job("RUNNING", Restarts="1"), NOW - 1) is Recovery.DONE
     assert verdict(job("PENDING"), NOW - 1) is Recovery.DONE
     assert verdict(job("RUNNING"), NOW - 1) is Recovery.UNKNOWN
     assert verdict(job("RUNNING"), NOW - 60) is Recovery.REDO
     assert verdict(job("RUNNING"), None) is Recovery.REDO
-    refused = Told(status=ToldStatus.REFUSED)
+    refused = Report(status=ReportStatus.REFUSED)
     assert verdict(job("RUNNING"), NOW - 1, refused) is Recovery.REDO
 
 
@@ -333,7 +333,7 @@ def test_a_reboot_whose_end_nobody_saw_is_not_done_again() -> None:
 
     def verdict(line: str, started: float | None = NOW - 3600) -> Recovery:
         return action().recover(
-            Begun(step=step, started=started), Observed(time=NOW, own={"node": line})
+            StartedStep(step=step, started=started), Observed(time=NOW, own={"node": line})
         )
 
     assert verdict(node("IDLE+DRAIN")) is Recovery.UNKNOWN
@@ -345,16 +345,17 @@ def test_a_reboot_whose_end_nobody_saw_is_not_done_again() -> None:
 
 def test_the_reason_is_short_ascii_and_the_key_of_others_is_kept() -> None:
     wanted = msgspec.structs.replace(
-        intent(IntentKind.QUARANTINE, mark=Mark("inc 1:x", 1)), reason="Lüfter\n" + "x" * 400
+        intent(IntentKind.QUARANTINE, mark=OwnerAnnotation("inc 1:x", 1)),
+        reason="Lüfter\n" + "x" * 400,
     )
     reason = reason_of(wanted)
     assert reason.startswith("accelwatch:inc_1_x:r L?fter?x")
     assert len(reason) == 200
-    mark = mark_in('{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}')
+    mark = annotation_in('{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}')
     assert merged('{"rack":7}', mark) == ('{"rack":7,"accelwatch":{"i":"inc-1","t":2,"since":1.0}}')
     assert merged("somebody's own text", mark) is None
     assert merged('{"rack":7,"accelwatch":{}}', None) == '{"rack":7}'
-    assert mark_in('{"accelwatch":{"i":7}}') is None
+    assert annotation_in('{"accelwatch":{"i":7}}') is None
 
 
 @pytest.mark.parametrize(
@@ -518,7 +519,7 @@ def test_whether_a_dead_job_was_requeued_is_seen_by_its_restarts(
     assert isinstance(step, Step)
     now = job("FAILED", Restarts=restarts, SubmitTime="1795355700")
     scene = Observed(time=NOW, own={"job": now})
-    assert action().recover(Begun(step=step, started=NOW - 1), scene) is began
+    assert action().recover(StartedStep(step=step, started=NOW - 1), scene) is began
 
 
 def test_a_component_is_moved_only_when_all_of_its_job_is_shown() -> None:
@@ -566,19 +567,19 @@ def test_a_probe_is_sent_once_to_a_job_that_runs(
     [
         (None, None, Recovery.REDO),
         (NOW, None, Recovery.DONE),
-        (NOW, ToldStatus.DONE, Recovery.DONE),
-        (NOW, ToldStatus.UNKNOWN, Recovery.DONE),
-        (NOW, ToldStatus.REFUSED, Recovery.REDO),
-        (NOW, ToldStatus.RETRY, Recovery.REDO),
+        (NOW, ReportStatus.DONE, Recovery.DONE),
+        (NOW, ReportStatus.UNKNOWN, Recovery.DONE),
+        (NOW, ReportStatus.REFUSED, Recovery.REDO),
+        (NOW, ReportStatus.RETRY, Recovery.REDO),
     ],
 )
 def test_a_probe_that_may_have_been_sent_is_not_sent_again(
-    started: float | None, told: ToldStatus | None, recovery: Recovery
+    started: float | None, told: ReportStatus | None, recovery: Recovery
 ) -> None:
     step = Step(kind="probe", arguments={"node": "n1", "job": "1", "asked": "1.0"})
-    answer = None if told is None else Told(status=told)
+    answer = None if told is None else Report(status=told)
     observed = Observed(time=NOW, own={"node": node("ALLOCATED")})
-    begun = Begun(step=step, started=started, told=answer)
+    begun = StartedStep(step=step, started=started, report=answer)
     assert action(probe_silent=True).recover(begun, observed) is recovery
 
 

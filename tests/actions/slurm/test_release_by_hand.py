@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
@@ -24,7 +24,7 @@ def released(hand: Hand, node: str) -> str:
         verb=Verb.FORCE_RELEASE, by="kim", at=time.time(), node=node, reason="needed now"
     )
 
-    def prove(_: Sequence[NodeSeen]) -> Proof:
+    def prove(_: Sequence[NodeObservation]) -> Proof:
         return Proof(node=node, name=node, kind=ProofKind.BOOT_ID)
 
     return asyncio.run(release({"lab": hand.action}, command, prove, SystemClock(), "10.0.0.7"))

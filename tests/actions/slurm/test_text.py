@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import JobKey
-from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch_slurm.texts.annotations import annotation_of
+from accelwatch_slurm.texts.hold_state import hold_state_of, observed_node
 from accelwatch_slurm.texts.job_text import SlurmJob, job_lines_of, job_of, job_table
-from accelwatch_slurm.texts.marks import mark_of
 from accelwatch_slurm.texts.node_text import SlurmNode, node_of
 from accelwatch_slurm.texts.reservation_text import reservations_of
-from accelwatch_slurm.texts.standing import seen_node, standing_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 
@@ -51,7 +51,7 @@ def test_a_reason_may_hold_what_looks_like_other_fields() -> None:
     assert node.reason == "accelwatch:inc-1:gpu.lost text Extra=foo here"
     assert (node.set_by, node.set_at) == ("root", 1795355571.0)
     assert node.comment == "Reason=hello"
-    mark = mark_of(node, "extra")
+    mark = annotation_of(node, "extra")
     assert mark is not None
     assert (mark.incident, mark.token) == ("inc-1", 3)
     assert node.partitions == ("main", "all")
@@ -65,21 +65,21 @@ def test_nodes_of_22_05() -> None:
         (False, True, False),
         (False, False, False),
     ]
-    standings = [standing_of(one, {}, "extra") for one in found.values()]
-    assert standings == [Standing.OPEN, Standing.OURS, Standing.OURS, Standing.OPEN]
+    standings = [hold_state_of(one, {}, "extra") for one in found.values()]
+    assert standings == [HoldState.OPEN, HoldState.OURS, HoldState.OURS, HoldState.OPEN]
 
 
 def test_nodes_of_newer_versions() -> None:
     found = nodes("newer-nodes.txt")
-    shown = {name: standing_of(node, {}, "extra") for name, node in found.items()}
+    shown = {name: hold_state_of(node, {}, "extra") for name, node in found.items()}
     assert shown == {
-        "g1": Standing.FOREIGN,
-        "g2": Standing.OURS,
-        "g3": Standing.OURS,
-        "g4": Standing.OPEN,
-        "g5": Standing.DOWN,
-        "g6": Standing.OPEN,
-        "g7": Standing.OPEN,
+        "g1": HoldState.FOREIGN,
+        "g2": HoldState.OURS,
+        "g3": HoldState.OURS,
+        "g4": HoldState.OPEN,
+        "g5": HoldState.DOWN,
+        "g6": HoldState.OPEN,
+        "g7": HoldState.OPEN,
     }
     assert found["g1"].extra == '{"rack":7}'
     assert found["g2"].set_by == "slurm"
@@ -91,19 +91,19 @@ def test_nodes_of_newer_versions() -> None:
 def test_maintenance_is_told_by_its_reservation_unless_it_is_ours() -> None:
     reservations = reservations_of((FIXTURES / "22.05-reservations.txt").read_text())
     found = nodes("22.05-nodes.txt")
-    assert standing_of(found["n4"], reservations, "extra") is Standing.FOREIGN
-    assert seen_node(found["n4"], reservations, "extra").maintenance
+    assert hold_state_of(found["n4"], reservations, "extra") is HoldState.FOREIGN
+    assert observed_node(found["n4"], reservations, "extra").maintenance
     three = node_of((FIXTURES / "22.05-nodes.txt").read_text().splitlines()[0].replace("n1", "n3"))
     assert three is not None
-    assert standing_of(three, reservations, "extra") is Standing.OPEN
+    assert hold_state_of(three, reservations, "extra") is HoldState.OPEN
 
 
 def test_a_reason_of_somebody_else_beside_our_key_is_not_ours() -> None:
     line = (FIXTURES / "22.05-nodes.txt").read_text().splitlines()[1]
     node = node_of(line.replace("accelwatch:inc-1:gpu.lost", "taken over,"))
     assert node is not None
-    assert standing_of(node, {}, "extra") is Standing.FOREIGN
-    assert seen_node(node, {}, "extra").mark is None
+    assert hold_state_of(node, {}, "extra") is HoldState.FOREIGN
+    assert observed_node(node, {}, "extra").annotation is None
 
 
 OURS = "accelwatch:inc-1:gpu.lost GPU 3"
@@ -120,13 +120,13 @@ def shown(state: str, reason: str, extra: str = "") -> SlurmNode:
 @pytest.mark.parametrize(("state", "held"), [("IDLE", False), ("IDLE+DRAIN", True), ("DOWN", True)])
 def test_a_reason_of_ours_counts_only_while_the_node_takes_no_work(state: str, held: bool) -> None:
     node = shown(state, OURS)
-    assert (mark_of(node, "extra") is not None) is held
-    assert (seen_node(node, {}, "extra").mark is not None) is held
-    assert standing_of(node, {}, "extra") is (Standing.OURS if held else Standing.OPEN)
+    assert (annotation_of(node, "extra") is not None) is held
+    assert (observed_node(node, {}, "extra").annotation is not None) is held
+    assert hold_state_of(node, {}, "extra") is (HoldState.OURS if held else HoldState.OPEN)
 
 
 def test_a_key_counts_beside_an_old_reason_of_another_incident() -> None:
-    mark = mark_of(shown("IDLE", "accelwatch:inc-0:gpu.lost GPU 1", KEY), "extra")
+    mark = annotation_of(shown("IDLE", "accelwatch:inc-0:gpu.lost GPU 1", KEY), "extra")
     assert mark is not None
     assert mark.incident == "inc-1"
 
@@ -134,19 +134,19 @@ def test_a_key_counts_beside_an_old_reason_of_another_incident() -> None:
 @pytest.mark.parametrize(
     ("node", "field", "standing"),
     [
-        (shown("DOWN+NOT_RESPONDING", SILENT), "extra", Standing.DOWN),
-        (shown("DOWN", f"{OURS} : Node unexpectedly rebooted"), "extra", Standing.DOWN),
-        (shown("DOWN+DRAIN+NOT_RESPONDING", SILENT), "extra", Standing.OURS),
-        (shown("DOWN+NOT_RESPONDING", SILENT, KEY), "extra", Standing.OURS),
-        (shown("DOWN+NOT_RESPONDING", SILENT, " Extra=rack 7"), "extra", Standing.OURS),
-        (shown("DOWN+NOT_RESPONDING", SILENT), "none", Standing.OURS),
-        (shown("DOWN", OURS), "extra", Standing.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT), "extra", HoldState.DOWN),
+        (shown("DOWN", f"{OURS} : Node unexpectedly rebooted"), "extra", HoldState.DOWN),
+        (shown("DOWN+DRAIN+NOT_RESPONDING", SILENT), "extra", HoldState.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT, KEY), "extra", HoldState.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT, " Extra=rack 7"), "extra", HoldState.OURS),
+        (shown("DOWN+NOT_RESPONDING", SILENT), "none", HoldState.OURS),
+        (shown("DOWN", OURS), "extra", HoldState.OURS),
     ],
 )
 def test_what_slurm_sets_down_under_an_old_reason_of_ours_is_not_ours(
-    node: SlurmNode, field: str, standing: Standing
+    node: SlurmNode, field: str, standing: HoldState
 ) -> None:
-    assert standing_of(node, {}, field) is standing
+    assert hold_state_of(node, {}, field) is standing
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_jobs_of_22_05() -> None:
         ("2_0", JobState.RUNNING),
         ("4+1", JobState.WAITING),
         ("9", JobState.RUNNING),
-        ("11", JobState.ENDING),
+        ("11", JobState.COMPLETING),
     ]
     running, requeued, _, parts, held, _ = found
     assert (running.nodes, running.exclude, running.user) == (("n2", "n3"), "n5", "alice")
@@ -201,7 +201,7 @@ def test_jobs_of_nodes() -> None:
     )
     table = job_table("".join(f"x9|{line}\n" for line in lines), "lab", "x9|")
     found = table.by_node
-    assert [str(key) for key in table.begin_again] == ["4+1"]
+    assert [str(key) for key in table.restartable] == ["4+1"]
     assert found["n2"] == [
         JobKey("lab", "2", 1795355574.0, "0"),
         JobKey("lab", "4", 1795355576.0, "+1"),
@@ -215,7 +215,7 @@ def test_what_somebody_writes_into_a_comment_is_no_line() -> None:
         "x9|2|1795355574|n2|ada|a\n5|1795355576|n1|eve|accelwatch:retry\nx8|6|1795355576|n1|eve|\n"
     )
     table = job_table(text, "lab", "x9|")
-    assert (list(table.by_node), table.begin_again) == (["n2"], frozenset())
+    assert (list(table.by_node), table.restartable) == (["n2"], frozenset())
 
 
 @pytest.mark.parametrize("line", ["", "JobId=1", "NodeName=n1", "garbage \x00 = =", "State=IDLE"])
@@ -235,4 +235,4 @@ def test_what_a_user_submitted_hides_nothing_of_what_we_know_a_job_by() -> None:
     assert first is not None
     assert first.admin_comment == "accelwatch:inc-1:held"
     assert second is not None
-    assert (second.id, second.word) == ("8", "RUNNING")
+    assert (second.id, second.slurm_state) == ("8", "RUNNING")

@@ -11,7 +11,7 @@ from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState, MemoryKind
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_apple.backend import AppleBackend, System, this_system
 from backends.apple.machines import (
@@ -159,7 +159,7 @@ def test_a_hot_machine_is_throttled_and_degraded(tmp_path: Path) -> None:
     assert gpu.values["reported_status_info", "thermal pressure heavy"] == 1
     assert gpu.values["throttle_active", "thermal_software"] == 1
     assert gpu.values["resets_total",] == 3
-    assert judge(DeviceState.OK, gpu, (), 0.0).health is Health.DEGRADED
+    assert evaluate_health(DeviceState.OK, gpu, (), 0.0).health is Health.DEGRADED
 
 
 def test_energy_of_the_neural_engine_is_power_over_the_time_of_the_sample(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from accelwatch_apple.mapping import ane_reading, gpu_device, gpu_reading, proce
 from accelwatch_apple.owners import Owner, owners
 from accelwatch_apple.registry import Accelerator, parse_accelerators, parse_platform
 from accelwatch_apple.sample import Sample
-from accelwatch_apple.sources import Moment
+from accelwatch_apple.sources import PollResult
 from accelwatch_apple.thermal_pressure import pressure_of_state
 from accelwatch_apple.unified_memory import used_bytes
 from backends.apple.machines import DOCUMENTS
@@ -51,7 +51,9 @@ def known(told: Sample) -> dict[str, object]:
 def believed(told: Sample, accelerator: Accelerator = EMPTY, word: str | None = None) -> None:
     """Whatever was told, its reading is one."""
     device = gpu_device(MACHINE, accelerator)
-    moment = Moment(accelerators=(accelerator,), sample=told, sampler="powermetrics", pressure=word)
+    moment = PollResult(
+        accelerators=(accelerator,), sample=told, sampler="powermetrics", pressure=word
+    )
     for reading in (gpu_reading(device, MACHINE, moment), ane_reading(device, moment)):
         assert sound_readings((reading,), (device,), frozenset())
     processes(device, moment)
@@ -319,7 +321,7 @@ def test_levels_of_thermal_pressure(level: int, word: str | None) -> None:
 def test_what_words_of_thermal_pressure_mean(
     word: str, throttled: int | None, health: str | None
 ) -> None:
-    moment = Moment(accelerators=(EMPTY,), pressure=word, pressure_from="notifyutil")
+    moment = PollResult(accelerators=(EMPTY,), pressure=word, pressure_from="notifyutil")
     values = gpu_reading(gpu_device(MACHINE, None), MACHINE, moment).values
     assert values["reported_status_info", f"thermal pressure {word}"] == 1
     assert values.get(("throttle_active", "thermal_software")) == throttled
@@ -330,7 +332,7 @@ def test_what_words_of_thermal_pressure_mean(
 def test_memory_that_macmon_tells_is_used_where_no_other_command_does() -> None:
     told = Sample(memory_bytes=float(1 << 34), used_bytes=float(1 << 33))
     nobody = machine_of({}, {}, {})
-    moment = Moment(accelerators=(EMPTY,), sample=told, sampler="macmon")
+    moment = PollResult(accelerators=(EMPTY,), sample=told, sampler="macmon")
     reading = gpu_reading(gpu_device(nobody, None), nobody, moment)
     assert reading.values["memory_size_bytes",] == 1 << 34
     assert reading.values["memory_used_bytes",] == 1 << 33
@@ -338,7 +340,7 @@ def test_memory_that_macmon_tells_is_used_where_no_other_command_does() -> None:
 
 
 def test_more_memory_in_use_than_there_is_is_an_error() -> None:
-    moment = Moment(accelerators=(EMPTY,), used_bytes=float(1 << 37))
+    moment = PollResult(accelerators=(EMPTY,), used_bytes=float(1 << 37))
     reading = gpu_reading(gpu_device(MACHINE, None), MACHINE, moment)
     assert reading.absent["memory_used_bytes",] is Absence.ERROR
 
@@ -356,7 +358,7 @@ def test_who_a_machine_is_from_any_of_three_commands() -> None:
     assert (whole.firmware, whole.system, whole.memory_bytes) == ("11881.81.4", "14.7", 1 << 36)
     assert machine_of({}, {}, profile).serial == machine_of(platform, {}, {}).serial == whole.serial
     assert machine_of(parse_platform(composed("m4-platform.plist")), {}, {}).model == "Mac16,10"
-    assert machine_of({}, values, {}).place == "macbookpro18-2"
+    assert machine_of({}, values, {}).identifier == "macbookpro18-2"
     assert machine_of({}, {"hw.memsize": "much"}, {}).memory_bytes is Absence.UNSUPPORTED
     assert machine_of({}, {"hw.memsize": "0"}, {}).memory_bytes is Absence.UNSUPPORTED
 

@@ -15,7 +15,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_ascend import AscendBackend
 from accelwatch_ascend.document import (
@@ -265,14 +265,14 @@ def test_the_table_of_the_950(tmp_path: Path) -> None:
 def test_words_of_health(at: int, word: str, health: Health) -> None:
     sick = reading("910b3-bad-day", at)
     assert sick.values["reported_status_info", word] == 1
-    assert judge(DeviceState.OK, sick, [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, sick, [], 0.0).health is health
 
 
 def test_a_word_of_health_that_nobody_knows_means_nothing() -> None:
     odd = reading("910b3-bad-day", 4)
     assert odd.values["reported_status_info", "Bewildered"] == 1
     assert odd.absent["reported_health_info",] is Absence.ERROR
-    assert judge(DeviceState.OK, odd, [], 0.0).health is Health.OK
+    assert evaluate_health(DeviceState.OK, odd, [], 0.0).health is Health.OK
 
 
 def test_what_cannot_be_read_hides_nothing_else() -> None:
@@ -305,7 +305,7 @@ def test_counters_of_ecc() -> None:
 def test_pages_that_wait_to_be_isolated_make_a_chip_degraded() -> None:
     for waiting, health in ((0, Health.OK), (1, Health.DEGRADED)):
         detail = Detail(ecc=parse_pairs(ecc(waiting=waiting).encode()))
-        assert judge(DeviceState.OK, reading("a3", 0, detail), [], 0.0).health is health
+        assert evaluate_health(DeviceState.OK, reading("a3", 0, detail), [], 0.0).health is health
 
 
 def test_a_counter_that_is_no_number_leaves_the_others(tmp_path: Path) -> None:
@@ -367,7 +367,7 @@ def test_links_that_are_not_well() -> None:
     assert sick.values["interconnect_links", "hccs", "down"] == 1
     assert sick.values["link_up", "hccs", "1"] == 0
     assert sick.notes == ("npu-smi calls the HCCS links NOK, first in lane 2",)
-    assert judge(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
+    assert evaluate_health(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
 
 
 def without_places(text: str, word: str) -> Document:
@@ -456,7 +456,7 @@ def test_a_word_for_links_that_nobody_knows_means_nothing() -> None:
     odd = reading("910b4-x2", 0, Detail(links={"hccs health status": "Dozing"}))
     assert odd.absent["fabric_state_info",] is Absence.ERROR
     assert odd.notes == ("npu-smi calls the HCCS links Dozing",)
-    assert judge(DeviceState.OK, odd, [], 0.0).health is Health.OK
+    assert evaluate_health(DeviceState.OK, odd, [], 0.0).health is Health.OK
 
 
 def test_the_950_is_asked_by_npu_alone(tmp_path: Path) -> None:
@@ -690,7 +690,7 @@ def test_recorded_tables(
 ) -> None:
     table = parse_table(sample(f"ascend/cli/npu_smi_info_{file}.txt").read_bytes())
     chip = next(chip for chip in table.chips if chip.key == key)
-    assert (table.driver_version, table.told_jobs) == (driver, None)
+    assert (table.driver_version, table.npus_reporting_jobs) == (driver, None)
     assert (chip.name, chip.pci_bus_id) == (name, f"0000:{bus}:00.0")
     values = read("d", chip, Detail()).values
     assert values.get(("power_watts",)) == (None if watts is None else pytest.approx(watts))

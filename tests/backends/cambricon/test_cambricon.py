@@ -12,7 +12,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_cambricon import CambriconBackend
 from accelwatch_cambricon.document import Card, parse_info
@@ -135,7 +135,7 @@ def test_cards_without_addresses_among_others_on_the_bus_are_not_guessed(tmp_pat
 def test_words_of_health(at: int, status: str, health: Health) -> None:
     sick = bad_day(at)
     assert sick.values["reported_status_info", status] == 1
-    assert judge(DeviceState.OK, sick, [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, sick, [], 0.0).health is health
 
 
 def test_a_word_that_nobody_knows_means_nothing() -> None:

@@ -14,7 +14,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DevicePermission, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import Card, cards_of, jobs_of
@@ -121,7 +121,7 @@ def test_without_status_what_info_says_stands_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "health"), [(0, Health.FAILED), (1, Health.OK), (2, Health.OK)])
 def test_health(at: int, health: Health) -> None:
-    assert judge(DeviceState.OK, reading("rngd-bad-day", at), [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, reading("rngd-bad-day", at), [], 0.0).health is health
 
 
 @pytest.mark.parametrize(("told", "health"), [(True, "ok"), (False, "failed")])

@@ -13,7 +13,7 @@ from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_furiosa import FuriosaBackend, management, perf_regs
 from accelwatch_furiosa.document import Card
@@ -46,7 +46,7 @@ def begun(staged: Stage) -> FuriosaBackend:
 def reading_of(root: Path, number: int = 0) -> Reading:
     card = next(card for card in management.cards(root) if card.number == number)
     out = collected("d", card)
-    management.put_all(out, root, management.folders(root, management.WARBOY)[number])
+    management.collect_all(out, root, management.folders(root, management.WARBOY)[number])
     return out.reading()
 
 
@@ -111,7 +111,7 @@ def test_whether_it_lives_and_what_its_bridge_counted(
     if health is None:
         assert not reported, "nobody vouches for it"
     else:
-        assert judge(DeviceState.OK, told, [], 0.0).health is health
+        assert evaluate_health(DeviceState.OK, told, [], 0.0).health is health
 
 
 def test_an_emulated_platform_is_no_card(tmp_path: Path) -> None:
@@ -543,7 +543,7 @@ def test_damaged_files_raise_nothing(tmp_path: Path, damage: dict[str, bytes]) -
         (tmp_path / CLASS / "npu0_mgmt" / file).write_bytes(damage.get(file, FILES[file].encode()))
     for card in management.cards(tmp_path):
         out: Collected = collected("d", card)
-        management.put_all(
+        management.collect_all(
             out, tmp_path, management.folders(tmp_path, management.WARBOY)[card.number]
         )
 

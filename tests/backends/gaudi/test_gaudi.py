@@ -11,7 +11,7 @@ from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_gaudi import GaudiBackend
 from backends.gaudi.machines import FOLDER, drop, lay_out, stage, tree, write_program
@@ -143,7 +143,7 @@ def test_health(tmp_path: Path, index: int, status: str, state: str, health: Hea
     assert told.values["reported_status_info", status] == 1
     assert told.values["reported_health_info", state] == 1
     assert told.values["reset_required",] == int(status == "needs reset")
-    assert judge(DeviceState.OK, told, [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, told, [], 0.0).health is health
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_gaudi.document import Card, Document, together
-from accelwatch_gaudi.mapping import put_card
+from accelwatch_gaudi.mapping import collect_card
 from accelwatch_gaudi.processes import processes_in, processes_of
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
@@ -27,7 +27,7 @@ SPLIT_ROW = b"|   0       4711     C   python3\n                                
 
 def values(card: Card) -> dict[tuple[str, ...], float]:
     out = Collected("d")
-    put_card(out, card)
+    collect_card(out, card)
     return dict(out.values)
 
 

@@ -15,7 +15,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_amd import AmdBackend
 from accelwatch_hygon import HygonBackend, rounds
@@ -163,7 +163,7 @@ def test_the_drivers_files_tell_memory_where_the_command_does_not(tmp_path: Path
 def test_a_bad_day(tmp_path: Path) -> None:
     critical, odd, unlisted = polled(tmp_path, "bw-bad-day")
     first = critical.readings[0]
-    assert judge(DeviceState.OK, first, [], 0.0).health is Health.FAILED
+    assert evaluate_health(DeviceState.OK, first, [], 0.0).health is Health.FAILED
     assert first.values["reported_status_info", "critical"] == 1
     assert first.values["power_watts",] == 80.0, "commas are missing there"
     assert first.values["pcie_errors_total", "replay"] == 147
@@ -396,7 +396,7 @@ def _checked(*lines: tuple[int, str, str]) -> bytes:
 
 def _cards(*places: str | None, by_order: bool = False) -> list[Card]:
     return [
-        Card(number=at, pci_bus_id=bus, fields={}, placed_by_order=by_order)
+        Card(number=at, pci_bus_id=bus, fields={}, addressed_by_order=by_order)
         for at, bus in enumerate(places)
     ]
 
@@ -438,7 +438,7 @@ def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyP
         raise DeviceTimeout(f"did not end within {timeout_s:g} s", code="timeout")
 
     monkeypatch.setattr(rounds, "output_of", output_of)
-    document = rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).ask()
+    document = rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).query()
     assert [card.number for card in document.cards] == [0, 1]
     assert document.jobs is None
     assert len(asked) == 2
@@ -450,7 +450,7 @@ def test_fields_that_hang_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rounds, "output_of", output_of)
     with pytest.raises(DeviceTimeout):
-        rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).ask()
+        rounds.Rounds(Path("/none"), Path("hy-smi"), list, 0x1D94).query()
 
 
 def test_a_table_without_cards_says_that_they_are_lost(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_metax import MetaxBackend, rounds
 from accelwatch_metax.document import Document, Gpu, document_of
@@ -136,7 +136,7 @@ def test_a_bad_day(tmp_path: Path) -> None:
     assert worn.values["ecc_errors_total", "corrected"] == 0
     assert worn.values["memory_retired_pages", "double_bit"] == 1
     assert worn.absent["processes",] is Absence.ERROR
-    assert judge(DeviceState.OK, gone, [], 0.0).health is Health.FAILED
+    assert evaluate_health(DeviceState.OK, gone, [], 0.0).health is Health.FAILED
     assert gone.values["reported_status_info", "not available"] == 1
     assert gone.notes == ("mx-smi: MetaX Sysfs File Unaccessible",)
     assert gone.absent["power_watts",] is Absence.UNSUPPORTED
@@ -186,8 +186,8 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
     )
     with stage(tmp_path, "c500-x2"):
         asked = rounds.Rounds(write_program(tmp_path, text))
-        asked.ask()
-        assert asked.ask().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
+        asked.query()
+        assert asked.query().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
     lines = (tmp_path / "asked").read_text().splitlines()
     assert len([line for line in lines if "--show-usage" in line]) == 1
 
@@ -202,7 +202,7 @@ def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyP
         raise DeviceTimeout(f"did not end within {timeout_s:g} s", code="timeout")
 
     monkeypatch.setattr(rounds, "output_of", output_of)
-    told = rounds.Rounds(Path("mx-smi")).ask()
+    told = rounds.Rounds(Path("mx-smi")).query()
     assert [gpu.number for gpu in told.gpus] == [0, 1]
     assert asked == [(), ("-L",)]
 
@@ -213,7 +213,7 @@ def test_a_table_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(rounds, "output_of", output_of)
     with pytest.raises(DeviceTimeout):
-        rounds.Rounds(Path("mx-smi")).ask()
+        rounds.Rounds(Path("mx-smi")).query()
 
 
 def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from accelwatch.backend_kit.smi.processes import processes_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_mthreads import MthreadsBackend
 from accelwatch_mthreads.document import parse_json, parse_text
@@ -222,7 +222,7 @@ def test_nobody_asked_for_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "health"), [(0, Health.DEGRADED), (1, Health.OK), (2, Health.OK)])
 def test_health(at: int, health: Health) -> None:
-    assert judge(DeviceState.OK, reading("s4000-bad-day", at), [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, reading("s4000-bad-day", at), [], 0.0).health is health
 
 
 def test_pages_that_wait_to_be_retired() -> None:

@@ -48,7 +48,7 @@ def told(line: bytes, index: int = 0, cores: tuple[int, ...] | None = None) -> R
     parsed = load.parse(line)
     assert parsed is not None
     out = Collected("neuron:x")
-    load.put_load(out, index, parsed, cores)
+    load.collect_load(out, index, parsed, cores)
     return out.reading()
 
 
@@ -133,7 +133,7 @@ _KEYS = ("neuron_runtime_data", "report", "neuroncore_counters", "neuroncores_in
 def test_no_damaged_record_escapes(document: Any) -> None:
     parsed = load.parse(json.dumps(document).encode())
     if parsed is not None:
-        load.put_load(Collected("neuron:x"), 0, parsed, None)
+        load.collect_load(Collected("neuron:x"), 0, parsed, None)
 
 
 def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:

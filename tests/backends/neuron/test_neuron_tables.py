@@ -227,7 +227,7 @@ def test_the_record_of_the_guide() -> None:
     parsed = load.parse(json.dumps(record).encode())
     assert parsed is not None
     out = Collected("d")
-    load.put_load(out, 0, parsed, (0, 1, 2, 3))
+    load.collect_load(out, 0, parsed, (0, 1, 2, 3))
     assert out.values == {
         ("core_utilization_ratio", "0"): pytest.approx(0.4201),
         ("core_utilization_ratio", "1"): pytest.approx(0.4202),

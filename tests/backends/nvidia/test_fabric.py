@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import fabric
 
@@ -17,7 +17,7 @@ def state_of(reading: Reading) -> str:
 
 
 def health_of(reading: Reading) -> Health:
-    return judge(DeviceState.OK, reading, (), 0.0).health
+    return evaluate_health(DeviceState.OK, reading, (), 0.0).health
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from ctypes import string_at
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch_nvidia.field_values import ask
+from accelwatch_nvidia.field_values import query
 
 
 class Driver:
@@ -43,27 +43,27 @@ class Driver:
 )
 def test_a_value_is_read_by_its_type(kind: int, packed: bytes, number: object) -> None:
     driver = Driver(kind, packed)
-    code, answers = ask(driver, None, ((82, 0), (186, 2)))
+    code, answers = query(driver, None, ((82, 0), (186, 2)))
     assert (code, list(answers)) == (0, [(0, number)] * 2)
     assert driver.asked == [(82, 0), (186, 2)]
 
 
 def test_a_field_that_has_failed_has_a_code_and_no_value() -> None:
-    code, answers = ask(Driver(1, struct.pack("@I", 7), own=3), None, ((82, 0),))
+    code, answers = query(Driver(1, struct.pack("@I", 7), own=3), None, ((82, 0),))
     assert (code, list(answers)) == (0, [(3, Absence.ERROR)])
 
 
 def test_the_code_of_the_whole_call_is_given() -> None:
-    assert ask(Driver(1, b"", code=15), None, ((82, 0),))[0] == 15
+    assert query(Driver(1, b"", code=15), None, ((82, 0),))[0] == 15
 
 
 def test_an_answer_does_not_stand_in_the_next_question() -> None:
-    ask(Driver(1, struct.pack("@I", 7)), None, ((82, 0),))
+    query(Driver(1, struct.pack("@I", 7)), None, ((82, 0),))
     seen: list[bytes] = []
 
     def call(handle: object, count: object, rows: object) -> int:
         seen.append(string_at(rows, 40))  # type: ignore[arg-type]
         return 0
 
-    ask(call, None, ((82, 0),))
+    query(call, None, ((82, 0),))
     assert seen == [struct.pack("@II", 82, 0) + bytes(32)]

@@ -10,7 +10,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import smi_document, smi_mapping
 from accelwatch_nvidia.inforom import PACE_S, RETRY_S
@@ -27,7 +27,7 @@ IMAGE = "<inforom_version><img_version>G520.0200.00.05</img_version></inforom_ve
 
 
 def health_of(reading: Reading) -> tuple[Health, tuple[str, ...]]:
-    found = judge(DeviceState.OK, reading, (), 0.0)
+    found = evaluate_health(DeviceState.OK, reading, (), 0.0)
     return found.health, tuple(found.reasons)
 
 

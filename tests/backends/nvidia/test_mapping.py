@@ -83,12 +83,12 @@ def test_performance_state(raw: int, value: int | Absence) -> None:
 def test_the_first_source_wins_and_the_most_telling_absence_stays() -> None:
     collected = Collected("x")
     key = ("power_watts",)
-    mapping.put_first(collected, key, Absence.PERMISSION)
-    mapping.put_first(collected, key, Absence.UNSUPPORTED)
+    mapping.record_first(collected, key, Absence.PERMISSION)
+    mapping.record_first(collected, key, Absence.UNSUPPORTED)
     assert collected.absent[key] is Absence.PERMISSION
-    mapping.put_first(collected, key, 5)
-    mapping.put_first(collected, key, 7)
-    mapping.put_first(collected, key, Absence.ERROR)
+    mapping.record_first(collected, key, 5)
+    mapping.record_first(collected, key, 7)
+    mapping.record_first(collected, key, Absence.ERROR)
     assert collected.values == {key: 5}
     assert key not in collected.absent
 

@@ -12,7 +12,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
-from accelwatch_nvidia.processes import holds_gpu, stat_ticks
+from accelwatch_nvidia.processes import has_gpu_open, stat_ticks
 
 from .conftest import Machine, Rig
 
@@ -173,7 +173,7 @@ def test_a_broken_stat_file_is_no_process(tmp_path: Path, content: str) -> None:
     (tmp_path / "proc/1").mkdir(parents=True)
     (tmp_path / "proc/1/stat").write_text(content)
     assert stat_ticks(tmp_path, 1) is None
-    assert not holds_gpu(tmp_path, 1)
+    assert not has_gpu_open(tmp_path, 1)
 
 
 def test_of_a_crowd_those_with_the_most_memory_are_listed_and_the_note_says_so(rig: Rig) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import calls
 from accelwatch_nvidia.nvml import import_library
@@ -35,7 +35,7 @@ def raised(reading: Reading) -> set[str]:
 
 
 def health_of(reading: Reading) -> Health:
-    return judge(DeviceState.OK, reading, (), 0.0).health
+    return evaluate_health(DeviceState.OK, reading, (), 0.0).health
 
 
 @pytest.mark.parametrize(("name", "key", "health"), CASES)

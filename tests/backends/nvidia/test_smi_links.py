@@ -170,7 +170,7 @@ def test_links_of_recordings() -> None:
     session = sample("nvidia/captures/linux-x86_64__nvidia-h100-80gb-hbm3__590.48.01.txt")
     (gpu,) = smi_links.parse_states(session.read_text()).values()
     collected = Collected("x")
-    assert smi_links.put(gpu, collected, frozenset()) == ()
+    assert smi_links.record_links(gpu, collected, frozenset()) == ()
     assert collected.values["interconnect_links", "nvlink", "up"] == 18
     for name in ("nvidia-h100-mig__590.48.01", "nvidia-l40s__595.80"):
         text = sample(f"nvidia/captures/linux-x86_64__{name}.txt").read_text()

@@ -113,7 +113,7 @@ def test_npus_without_a_command(tmp_path: Path, served: Daemon) -> None:
 
 def read(served: Daemon, root: Path, *messages: bytes) -> dict[str, object]:
     served.messages = messages
-    document = daemon.told(root, served.port, timeout_s=5.0, clock=SystemClock())
+    document = daemon.read_document(root, served.port, timeout_s=5.0, clock=SystemClock())
     return dict(document.npus[0].fields)
 
 
@@ -144,7 +144,7 @@ def test_without_a_daemon_it_says_what_to_install(tmp_path: Path, served: Daemon
 def test_what_is_no_answer_is_an_error(served: Daemon, tmp_path: Path) -> None:
     served.messages = (b"\xff\xff",)
     with pytest.raises(ReadError, match="the daemon of Rebellions"):
-        daemon.told(tmp_path, served.port, timeout_s=5.0, clock=SystemClock())
+        daemon.read_document(tmp_path, served.port, timeout_s=5.0, clock=SystemClock())
 
 
 @given(st.binary(max_size=60))

@@ -14,7 +14,7 @@ from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_rebellions import RebellionsBackend
 from accelwatch_rebellions.document import Document, parse
@@ -224,7 +224,7 @@ def test_nobody_asked_for_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "health"), [(0, Health.OK), (1, Health.FAILED), (2, Health.OK)])
 def test_health(at: int, health: Health) -> None:
-    assert judge(DeviceState.OK, reading("rebel-bad-day", at), [], 0.0).health is health
+    assert evaluate_health(DeviceState.OK, reading("rebel-bad-day", at), [], 0.0).health is health
 
 
 def test_heat_slows_a_card_down() -> None:

@@ -19,7 +19,13 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, python_library
-from accelwatch_tenstorrent.python_library import Place, chip_of, parse, registers_of, snapshot
+from accelwatch_tenstorrent.python_library import (
+    ChipAddress,
+    chip_of,
+    parse,
+    registers_of,
+    snapshot,
+)
 from accelwatch_tenstorrent.snapshot import parse as of_tool
 from backends.tenstorrent.machines import lay_out, stage, write_program
 from pci_nodes import bind, give
@@ -187,7 +193,7 @@ def test_chips_are_read_where_the_driver_tells_nothing_and_there_is_no_tt_smi(
 
 def signs(**told: int) -> mapping.Signs:
     registers = parse(json.dumps({"registers": {**BLACKHOLE, **told}}).encode(), 0)
-    return mapping.signs_of(chip_of(0, Place(0, BUSES[1], "blackhole"), registers), None)
+    return mapping.signs_of(chip_of(0, ChipAddress(0, BUSES[1], "blackhole"), registers), None)
 
 
 def test_health_is_told_as_through_tt_smi() -> None:
@@ -230,7 +236,7 @@ def test_a_chip_that_hangs_costs_itself() -> None:
             raise DeviceTimeout("hangs", code="timeout")
         return {"vcore": number}
 
-    places = [Place(number, f"0000:{number:02x}:00.0", None) for number in range(20)]
+    places = [ChipAddress(number, f"0000:{number:02x}:00.0", None) for number in range(20)]
     told = snapshot(places, ask)
     assert len(told.chips) == 19
     assert {bus: error.absence for bus, error in told.failures.items()} == {
@@ -323,7 +329,7 @@ junk = st.one_of(
 def test_nothing_that_is_told_is_raised_or_believed(told: dict[str, Any]) -> None:
     registers = parse(json.dumps({"registers": told}).encode(), 0)
     for architecture in ("wormhole", "blackhole", None):
-        chip = chip_of(0, Place(0, BUSES[0], architecture), registers)
+        chip = chip_of(0, ChipAddress(0, BUSES[0], architecture), registers)
         mapping.of_tool("d", chip).reading()
         mapping.signs_of(chip, None)
 
@@ -341,7 +347,7 @@ def test_recorded_registers_are_what_tt_smi_makes_of_them(file: str) -> None:
     for theirs in recorded:
         telemetry = {name.lower(): theirs.register(name) or 0 for name in theirs.registers}
         telemetry["board_id"] = int(str(theirs.serial), 16)
-        place = Place(0, str(theirs.pci_bus_id), mapping.architecture_of(theirs))
+        place = ChipAddress(0, str(theirs.pci_bus_id), mapping.architecture_of(theirs))
         ours = chip_of(0, place, parse(json.dumps({"registers": telemetry}).encode(), 0))
         assert str(theirs.board_type).partition(" ")[0] == ours.board_type
         values = mapping.of_tool("d", ours).values

@@ -21,7 +21,7 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import NO_DRIVER, Health, judge
+from accelwatch.schema.health import NO_DRIVER, Health, evaluate_health
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, registers
 from accelwatch_tenstorrent.heartbeat import STUCK_S, Heartbeats
@@ -53,7 +53,7 @@ def told(chip: Chip) -> Collected:
 
 
 def health(reading: Reading) -> Health:
-    return judge(DeviceState.OK, reading, [], 0.0).health
+    return evaluate_health(DeviceState.OK, reading, [], 0.0).health
 
 
 def test_who_a_chip_of_the_driver_is(tmp_path: Path) -> None:
@@ -447,7 +447,7 @@ _PARTS = ("board_info", "telemetry", "firmwares", "limits", "smbus_telem")
 def look_at_all(snapshot: Snapshot) -> None:
     for chip in snapshot.chips:
         out = told(chip)
-        mapping.put_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
+        mapping.record_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
         assert registers.heartbeat(chip) is None or chip.registers
         assert chip.serial is None or len(chip.serial) == 16
 
@@ -510,7 +510,7 @@ def test_numbers_that_tt_smi_puts_for_registers_without_one_are_none() -> None:
     assert out.values == {}
     assert out.absent["power_watts",] is Absence.UNSUPPORTED
     assert out.absent["power_limit_watts", "enforced"] is Absence.UNSUPPORTED
-    mapping.put_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
+    mapping.record_health(out, mapping.signs_of(chip, None), Absence.UNSUPPORTED)
     assert {series for series in out.values if out.values[series]} == {
         ("reported_status_info", "firmware not running"),
         ("reported_health_info", "failed"),

@@ -14,7 +14,7 @@ from accelwatch.backend_kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_thead import TheadBackend
 from accelwatch_thead.document import parse_table, parse_text
@@ -131,7 +131,10 @@ def test_processes_with_the_columns_of_instances(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "health"), [(0, Health.FAILED), (1, Health.FAILED), (2, Health.OK)])
 def test_health(at: int, health: Health) -> None:
-    assert judge(DeviceState.OK, reading("zw810e-bad-day.query", at), [], 0.0).health is health
+    assert (
+        evaluate_health(DeviceState.OK, reading("zw810e-bad-day.query", at), [], 0.0).health
+        is health
+    )
 
 
 def test_memory_that_could_not_be_repaired() -> None:
@@ -269,7 +272,7 @@ def test_the_table_of_instances_as_the_manual_has_it() -> None:
 |  1   1   4    4  |     6MiB / 16809MiB |  32    0 |   2     0   0   0   0   |
 """
     first, second = parse_instances(table)
-    assert (first.place, first.name) == ((1, 3), "gi1/ci2")
+    assert (first.key, first.name) == ((1, 3), "gi1/ci2")
     assert read_instance("d", first).values["ecc_errors_total", "uncorrected"] == 9
     odd = read_instance("d", second)
     assert odd.values == {}

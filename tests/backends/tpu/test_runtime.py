@@ -16,7 +16,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Reading
 from accelwatch_tpu import TpuBackend
 from accelwatch_tpu.mapping import NO_WORKLOAD
-from accelwatch_tpu.runtime import BANDWIDTH, DUTY, TOTAL, USED, gauges, told
+from accelwatch_tpu.runtime import BANDWIDTH, DUTY, TOTAL, USED, fetch_report, gauges
 from backends.tpu.libtpu import Libtpu, point, response
 from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, write_program
 
@@ -136,7 +136,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 def test_what_is_no_message_is_an_error() -> None:
     with libtpu({TOTAL: b"\x0a\xff"}) as server, pytest.raises(ReadError, match="cut off"):
-        told(server.port, timeout_s=5, clock=SystemClock())
+        fetch_report(server.port, timeout_s=5, clock=SystemClock())
 
 
 def test_values_that_cannot_be_true() -> None:

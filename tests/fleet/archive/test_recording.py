@@ -58,7 +58,7 @@ async def recorded(folder: Path, nodes: int = 3, **more: Any) -> None:
         async with served_hub(settings, interval_s=0.5) as running:
             recorder = running.hub._recording._recorder
             assert recorder is not None
-            taken = recorder._taken
+            taken = recorder._newest_sample
             await running.until(lambda: len(taken) == nodes)
             first = dict(taken)
             await running.until(lambda: all(taken[name] > first[name] for name in first))
@@ -205,9 +205,9 @@ def owner(job: str) -> Owner:
 
 def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
     book = JobBook([JobRow(job="1", user="ada", node="a", device="x", start=5)])
-    book.look(10, "a", [("x", owner("1")), ("y", owner("2"))])
-    book.look(20, "a", [("x", owner("3")), ("y", owner("2"))])
-    book.look(20, "b", [])
+    book.observe(10, "a", [("x", owner("1")), ("y", owner("2"))])
+    book.observe(20, "a", [("x", owner("3")), ("y", owner("2"))])
+    book.observe(20, "b", [])
     rows = book.pop_rows()
     assert rows is not None
     assert {(row.job, row.device, row.start, row.end) for row in rows} == {
@@ -217,7 +217,7 @@ def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
     }
     assert book.pop_rows() is None
     book.forget(11)
-    book.look(30, "a", [])
+    book.observe(30, "a", [])
     assert {row.job for row in book.pop_rows() or []} == {"2", "3"}
 
 
@@ -232,46 +232,46 @@ def row(node: str | None, start: int, end: int) -> MaintenanceRow:
 def test_maintenance_is_known_from_its_announcement_to_its_true_end() -> None:
     book = MaintenanceBook([row("old", 0, 5_000)])
     announced = window(20.0, 40.0, "n[1-2]")
-    book.look(10_000, [announced])
+    book.observe(10_000, [announced])
     assert book.pop_rows() == [
         row("old", 0, 5_000),
         row("n1", 20_000, 40_000),
         row("n2", 20_000, 40_000),
     ]
-    book.look(11_000, [announced])
+    book.observe(11_000, [announced])
     assert book.pop_rows() is None
-    book.look(30_000, [])
+    book.observe(30_000, [])
     assert book.pop_rows() == [
         row("old", 0, 5_000),
         row("n1", 20_000, 30_000),
         row("n2", 20_000, 30_000),
     ]
     book.forget(30_000)
-    book.look(31_000, [window(31.0, 60.0, id_="m2")])
+    book.observe(31_000, [window(31.0, 60.0, id_="m2")])
     assert (book.pop_rows() or [])[2:] == [row(None, 31_000, 60_000)]
 
 
 def test_maintenance_that_is_over_by_itself_ends_as_it_was_announced() -> None:
     book = MaintenanceBook()
-    book.look(10_000, [window(5.0, 20.0, "n1")])
+    book.observe(10_000, [window(5.0, 20.0, "n1")])
     book.pop_rows()
-    book.look(25_000, [])
+    book.observe(25_000, [])
     assert book.pop_rows() is None
 
 
 def test_maintenance_that_is_taken_back_was_none() -> None:
     book = MaintenanceBook()
-    book.look(10_000, [window(20.0, 40.0, "n1")])
+    book.observe(10_000, [window(20.0, 40.0, "n1")])
     assert book.pop_rows() == [row("n1", 20_000, 40_000)]
-    book.look(15_000, [])
+    book.observe(15_000, [])
     assert book.pop_rows() == []
 
 
 def test_a_window_that_goes_on_over_a_restart_is_one() -> None:
     book = MaintenanceBook([row("n1", 5_000, 40_000)])
-    book.look(20_000, [window(5.0, 40.0, "n1")])
+    book.observe(20_000, [window(5.0, 40.0, "n1")])
     assert book.pop_rows() is None
-    book.look(30_000, [])
+    book.observe(30_000, [])
     assert book.pop_rows() == [row("n1", 5_000, 30_000)]
 
 

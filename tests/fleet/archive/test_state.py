@@ -5,7 +5,7 @@ import pytest
 import machines
 from accelwatch.archive.history.names import column_of, series_of
 from accelwatch.fleet.archive.observed import observed
-from accelwatch.fleet.replay.standing import unread_state
+from accelwatch.fleet.replay.status import unread_state
 from accelwatch.schema.device import DeviceState
 
 

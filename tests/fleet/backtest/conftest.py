@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from synthetic_fleet import Fault, Plan, SyntheticFleet, archive
 
 Rules = Mapping[str, Rule]
@@ -52,6 +52,6 @@ def play(tmp_path: Path, packs: Rules) -> Play:
         }  # fmt: skip
         fleet = archive(tmp_path / "archive", Plan(faults=faults, **{**made, **plan}))  # type: ignore[arg-type]
         found = Archive(tmp_path / "archive")
-        return Played(fleet, list(told(found, Backtest(found, packs))))
+        return Played(fleet, list(final_lines(found, Backtest(found, packs))))
 
     return played

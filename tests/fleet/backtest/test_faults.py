@@ -7,7 +7,7 @@ import pytest
 from accelwatch.alerting.rules.loading import load
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Play
@@ -76,5 +76,5 @@ def test_a_sample_is_true_for_two_steps(tmp_path: Path, for_s: int, nodes: int) 
     plan = Plan(nodes=3, devices=1, spare=0, seconds=500, sessions=False, faults=(gap,))
     archive(tmp_path / "archive", plan)
     found = Archive(tmp_path / "archive")
-    lines = list(told(found, Backtest(found, dict(load([file]).rules))))
+    lines = list(final_lines(found, Backtest(found, dict(load([file]).rules))))
     assert len({line.node for line in lines}) == nodes

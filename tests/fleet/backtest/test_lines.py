@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from synthetic_fleet import Fault, Plan, archive
 
 from .conftest import AT, Rules
@@ -29,7 +29,7 @@ PLAN = Plan(
 
 def lines(folder: Path, packs: Rules, end: float | None = None) -> list[Line]:
     found = Archive(folder)
-    return list(told(found, Backtest(found, packs, end=end)))
+    return list(final_lines(found, Backtest(found, packs, end=end)))
 
 
 def test_it_keeps_the_contract(tmp_path: Path, packs: Rules) -> None:

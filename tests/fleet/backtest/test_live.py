@@ -41,21 +41,21 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
     async def story() -> None:
         incident_store = IncidentStore(
             test.rules,
-            test.ground.facts,
+            test.context.facts,
             lambda some: live.update((one.id, one) for one in some),
             lambda: test.time,
             test.suspects,
         )
-        await incident_store.begin(None, RuleSet(rules=packs, digest="d"), test.started)
+        await incident_store.start(None, RuleSet(rules=packs, digest="d"), test.started)
         for step in test.steps():
             played.update((one.id, one) for one in step.changed)
             told.extend(one.incident.id for one in causes.step(step.changed, step.time))
-            for id_, leader in causes.take_moves().items():
+            for id_, leader in causes.drain_moves().items():
                 after = test.manager.follow(id_, leader, step.time)
                 if after is not None:
                     played[id_] = after
             await incident_store.step(verdicts, step.time)
-        await incident_store.end()
+        await incident_store.stop()
 
     asyncio.run(story())
     assert live == played

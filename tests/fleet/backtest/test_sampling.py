@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.loading import load
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from synthetic_fleet import Fault, Plan, archive
 
 AT = 7200.0
@@ -37,7 +37,7 @@ def backtest(
 
 
 def lines(folder: Path, played: Backtest) -> list[Line]:
-    return list(told(Archive(folder / "archive"), played))
+    return list(final_lines(Archive(folder / "archive"), played))
 
 
 @pytest.mark.parametrize("step_s", [30, 60, 300])

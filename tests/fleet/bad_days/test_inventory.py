@@ -91,7 +91,7 @@ def _known(folder: Path, address: str) -> Path:
     file = InventoryFile(state)
     seen = Expected(first_seen=START, last_seen=START)
     added = [(address, machines.device(index), START) for index in range(8)]
-    file.write(Changes(seen={address: seen}, added=added))
+    file.write(Changes(updated={address: seen}, added=added))
     file.close()
     return state
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
-from accelwatch.alerting.incidents.journal.opening import LOCK, MARK
+from accelwatch.alerting.incidents.journal.opening import LOCK, MARKER_FILE
 from fleet.bad_days.processes import hub_process
 from receivers import Receiver, receiver
 
@@ -55,7 +55,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
     else:
         JournalFile(state / FILE).close()
         (state / LOCK).touch(mode=0o600)
-        (state / MARK).touch(mode=0o600)
+        (state / MARKER_FILE).touch(mode=0o600)
         _protect(state, what)
     before = {one.name: one.read_bytes() for one in state.iterdir()}
     (tmp_path / "rules.yaml").write_text(RULE)

@@ -9,7 +9,7 @@ import pytest
 from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.agent import AgentIncidents
-from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 from canned_answers import Answers, answering
 from seen_incidents import explanation, lost, low_power, muted, over
 from waiting import GUARD_S
@@ -26,7 +26,7 @@ PAGE = IncidentsPage(
 @contextlib.asynccontextmanager
 async def told(base: str) -> AsyncIterator[AgentIncidents]:
     """The source while it asks."""
-    source = AgentIncidents(hub_place(base, flag="--agent"))
+    source = AgentIncidents(hub_endpoint(base, flag="--agent"))
     task = asyncio.create_task(source.run(lambda: None))
     try:
         yield source
@@ -105,12 +105,12 @@ def test_where_no_agent_listens_that_is_said() -> None:
 def test_a_rule_is_explained_by_the_agent() -> None:
     async def main() -> None:
         async with answering() as (answers, base):
-            source = AgentIncidents(hub_place(base, flag="--agent"))
+            source = AgentIncidents(hub_endpoint(base, flag="--agent"))
             answers.of(explanation())
             assert await source.explain("jobs.straggler", "n002/nvidia3") == explanation()
             answers.refuse(404, "no rule 'x'")
             with pytest.raises(AccelwatchError, match="it is not explained: no rule 'x'"):
                 await source.explain("x", "n002")
-            await source.end()
+            await source.close_session()
 
     asyncio.run(main())

@@ -43,7 +43,7 @@ def answered(data: bytes, piece: int = 1 << 20, limit: int = LIMIT) -> Answer:
         if answer.feed(data[at : at + piece]):
             assert at + piece >= len(data)
             return answer
-    answer.end()
+    answer.finish()
     return answer
 
 
@@ -131,9 +131,9 @@ REFUSAL = b"HTTP/1.1 404 None\r\nContent-Type: text/plain\r\n"
 def test_of_a_refusal_as_much_is_waited_for_as_is_told(
     rest: bytes, told: bytes, keeps: bool, piece: int
 ) -> None:
-    answer, data = Answer(page(LIMIT), told_bytes=8), REFUSAL + rest
+    answer, data = Answer(page(LIMIT), refusal_bytes=8), REFUSAL + rest
     if not any(answer.feed(data[at : at + piece]) for at in range(0, len(data), piece)):
-        answer.end()
+        answer.finish()
     assert (answer.status, answer.keeps, answer.body()) == (404, keeps, told)
 
 
@@ -147,7 +147,7 @@ def test_of_a_refusal_as_much_is_waited_for_as_is_told(
     ],
 )
 def test_a_refusal_without_words_is_not_waited_for(head: bytes) -> None:
-    answer = Answer(page(LIMIT), told_bytes=8)
+    answer = Answer(page(LIMIT), refusal_bytes=8)
     assert answer.feed(head + b"Content-Length: 4\r\n\r\n")
     assert answer.body() == b""
 
@@ -255,5 +255,5 @@ def test_a_body_in_many_pieces_is_whole_and_few_objects(count: int) -> None:
     body = Body(None, 1 << 20)
     for at in range(count):
         body.feed(b"%04d" % at)
-    assert len(body._parts) <= 1024
-    assert body.whole() == b"".join(b"%04d" % at for at in range(count))
+    assert len(body._chunks) <= 1024
+    assert body.read_all() == b"".join(b"%04d" % at for at in range(count))

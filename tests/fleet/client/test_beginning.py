@@ -25,7 +25,7 @@ class Begun:
     def __init__(self) -> None:
         self.at: dict[str, float] = {}
 
-    def began(self, target: Target, mode: str) -> None:
+    def started(self, target: Target, mode: str) -> None:
         assert mode == "poll"
         self.at.setdefault(target.node, asyncio.get_running_loop().time())
 
@@ -76,7 +76,7 @@ def test_nobody_begins_while_many_pages_wait_to_be_read() -> None:
         await asyncio.sleep(0.3)
         assert len(sink.at) == 100
         await asyncio.gather(*pages)
-        assert turn.wanted == 0
+        assert turn.pending == 0
 
     begun(play)
 
@@ -113,9 +113,9 @@ def test_who_gives_up_waiting_for_a_turn_does_not_want_it_any_more() -> None:
         async with turn:
             waiting = asyncio.create_task(turn.__aenter__())
             await asyncio.sleep(0)
-            assert turn.wanted == 2
+            assert turn.pending == 2
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            assert turn.wanted == 1
+            assert turn.pending == 1
 
     asyncio.run(main())

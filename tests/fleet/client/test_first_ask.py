@@ -8,7 +8,7 @@ import pytest
 from accelwatch.fleet.dialects import ForeignReader
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.follow.first_ask import FirstAsk
+from accelwatch.fleet.follow.first_request import FirstRequest
 from accelwatch.fleet.follow.follow import Follower, Rounds
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.poll import Exposed
@@ -42,7 +42,7 @@ class Noted:
         self.modes: list[str] = []
         self.pages = self.messages = self.faults = 0
 
-    def began(self, _target: Target, mode: str) -> None:
+    def started(self, _target: Target, mode: str) -> None:
         self.modes.append(mode)
 
     def message(self, _target: Target, _message: Received, _size: int) -> None:
@@ -80,7 +80,7 @@ def followed(
         scrape = Scrape(mode=mode, interval_s=0.1, max_backoff_s=0.05)  # type: ignore[arg-type]
         client = Client(scrape, BoundAccess(scrape))
         for _ in range(10):
-            client.first_ask.told(streams=others_stream)
+            client.first_request.record_outcome(streams=others_stream)
         listening = await asyncio.start_server(serve, "127.0.0.1", 0)
         (target,) = targets_of([f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"])
         follower = Follower(client, target, noted, foreign_reader, Rounds())
@@ -141,7 +141,7 @@ def test_an_agent_that_is_only_to_be_polled_is_polled() -> None:
     answers = {PAGE: page(OURS), STREAM: TICKS}
     noted, asked, client = followed(answers, lambda noted: noted.pages > 2, mode="poll")
     assert (noted.modes, set(asked)) == (["poll"], {PAGE})
-    assert client.first_ask.page
+    assert client.first_request.page
 
 
 def test_an_agent_that_is_only_to_be_streamed_is_streamed() -> None:
@@ -165,8 +165,8 @@ def test_an_exporter_whose_page_fails_later_is_not_asked_for_a_stream() -> None:
 def test_a_stream_counts_as_one() -> None:
     answers = {PAGE: page(OURS), STREAM: TICKS}
     _, _, client = followed(answers, lambda noted: noted.messages > 2)
-    client.first_ask.told(streams=True)
-    assert not client.first_ask.page  # two streams beside ten pages
+    client.first_request.record_outcome(streams=True)
+    assert not client.first_request.page  # two streams beside ten pages
 
 
 def test_what_a_new_target_turned_out_to_be_counts_once() -> None:
@@ -174,10 +174,10 @@ def test_what_a_new_target_turned_out_to_be_counts_once() -> None:
     _, _, client = followed(answers, lambda noted: noted.pages > 20, others_stream=True)
     # One page beside ten streams: twenty of its pages would be more than enough otherwise.
     for _ in range(88):
-        client.first_ask.told(streams=False)
-    assert not client.first_ask.page
-    client.first_ask.told(streams=False)
-    assert client.first_ask.page
+        client.first_request.record_outcome(streams=False)
+    assert not client.first_request.page
+    client.first_request.record_outcome(streams=False)
+    assert client.first_request.page
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_what_a_new_target_turned_out_to_be_counts_once() -> None:
 def test_a_page_comes_first_beside_ten_pages_and_nine_a_stream(
     streams: int, pages: int, page_first: bool
 ) -> None:
-    first = FirstAsk()
+    first = FirstRequest()
     for at in range(streams + pages):
-        first.told(streams=at < streams)
+        first.record_outcome(streams=at < streams)
     assert first.page == page_first
 
 

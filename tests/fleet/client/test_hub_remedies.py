@@ -8,22 +8,22 @@ from collections.abc import AsyncIterator
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
-from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.fleet.picture.remedies import Word
+from accelwatch.fleet.picture.remedies import Command
 from accelwatch.fleet.remedies.documents import PlanPage
 from canned_answers import Answers, answering
 from seen_remedies import answered, asking, page, plan
 from waiting import GUARD_S
 
-QUARANTINE = Word(verb="quarantine", node="n 1/a", reason="dead", lasts="")
+QUARANTINE = Command(verb="quarantine", node="n 1/a", reason="dead", lasts="")
 
 
 @contextlib.asynccontextmanager
 async def served(timeout_s: float = GUARD_S) -> AsyncIterator[tuple[Answers, Remedies]]:
     async with answering() as (answers, base):
-        session = HubSession(hub_place(base), timeout_s)
+        session = HubSession(hub_endpoint(base), timeout_s)
         try:
             yield answers, Remedies(session, lambda: True)
         finally:
@@ -39,7 +39,7 @@ def test_pages_come_and_what_stops_them_is_told() -> None:
 
             async def again() -> None:
                 heard.clear()
-                remedies.ask_soon()
+                remedies.poll_soon()
                 async with asyncio.timeout(GUARD_S):
                     await heard.wait()
 
@@ -69,7 +69,7 @@ def test_nobody_is_asked_who_does_not_judge() -> None:
             quiet = Remedies(remedies.session, lambda: False)
             task = asyncio.create_task(quiet.run(lambda: None))
             for _ in range(5):
-                quiet.ask_soon()
+                quiet.poll_soon()
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -84,11 +84,13 @@ def test_a_plan_and_words_go_where_they_belong() -> None:
             answers.of(PlanPage(plan=plan()))
             assert await remedies.plan("n 1/a") == plan()
             answers.of(answered("kim stopped everything"))
-            said = await remedies.say(Word(verb="stop", reason="smoke"))
+            said = await remedies.send_command(Command(verb="stop", reason="smoke"))
             assert said == answered("kim stopped everything")
             answers.of(answered("deny by kim: no", asking()))
-            await remedies.say(Word(verb="deny", node="n 1/a", reason="no", lasts="4h"))
-            await remedies.say(Word(verb="approve", node="n1", reason="yes", plan="5f3a"))
+            await remedies.send_command(Command(verb="deny", node="n 1/a", reason="no", lasts="4h"))
+            await remedies.send_command(
+                Command(verb="approve", node="n1", reason="yes", plan="5f3a")
+            )
             paths = [(method, path) for method, path, _ in answers.asked]
             assert paths == [
                 ("GET", "/v1/plan?node=n+1%2Fa"),
@@ -124,7 +126,7 @@ def test_a_refusal_is_told_apart_from_doubt(code: int, text: str, doubt: bool) -
         async with served() as (answers, remedies):
             answers.refuse(code, text.removeprefix("answered 403: "))
             with pytest.raises(AccelwatchError) as caught:
-                await remedies.say(QUARANTINE)
+                await remedies.send_command(QUARANTINE)
             assert isinstance(caught.value, UncertainError) is doubt
             assert text in str(caught.value)
             head = "unknown whether it was accepted" if doubt else "it does not count"
@@ -138,7 +140,7 @@ def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -
         async with served(timeout_s=0.2) as (answers, remedies):
             answers.hangs = True
             with pytest.raises(UncertainError, match="no complete answer in time"):
-                await remedies.say(QUARANTINE)
+                await remedies.send_command(QUARANTINE)
             with pytest.raises(AccelwatchError, match="shows no plan: no complete answer in time"):
                 await remedies.plan("n1")
 
@@ -147,9 +149,9 @@ def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -
 
 def test_a_hub_that_is_not_there_was_told_nothing() -> None:
     async def main() -> None:
-        session = HubSession(hub_place("http://127.0.0.1:1"))
+        session = HubSession(hub_endpoint("http://127.0.0.1:1"))
         with pytest.raises(AccelwatchError, match="it does not count: ") as caught:
-            await Remedies(session, lambda: True).say(QUARANTINE)
+            await Remedies(session, lambda: True).send_command(QUARANTINE)
         assert not isinstance(caught.value, UncertainError)
         await session.close()
 

@@ -11,8 +11,8 @@ import pytest
 from accelwatch.fleet.follow import kept
 from accelwatch.fleet.follow.body import Body
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client import way as ways
-from accelwatch.fleet.hub_client.place import HubPlace, socket_place
+from accelwatch.fleet.hub_client import transport as ways
+from accelwatch.fleet.hub_client.endpoint import HubEndpoint, socket_endpoint
 from accelwatch.fleet.hub_client.session import HubSession, Prolong
 from fleet.client.one_server import KEPT, Server
 from hub_viewers import until
@@ -22,21 +22,21 @@ Play = Callable[[HubSession], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def over_tcp(server: Server, _folder: Path) -> AsyncIterator[HubPlace]:
+async def over_tcp(server: Server, _folder: Path) -> AsyncIterator[HubEndpoint]:
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, family=socket.AF_INET)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        yield HubPlace(name="hub", base=f"http://127.0.0.1:{port}/base dir")
+        yield HubEndpoint(name="hub", base=f"http://127.0.0.1:{port}/base dir")
 
 
 @contextlib.asynccontextmanager
-async def over_a_socket(server: Server, folder: Path) -> AsyncIterator[HubPlace]:
+async def over_a_socket(server: Server, folder: Path) -> AsyncIterator[HubEndpoint]:
     path = folder / "hub.sock"
     async with await asyncio.start_unix_server(server.serve, path):
-        yield socket_place(path, "hub")
+        yield socket_endpoint(path, "hub")
 
 
-Way = Callable[[Server, Path], contextlib.AbstractAsyncContextManager[HubPlace]]
+Way = Callable[[Server, Path], contextlib.AbstractAsyncContextManager[HubEndpoint]]
 both = pytest.mark.parametrize("way", [over_tcp, over_a_socket])
 
 
@@ -174,7 +174,7 @@ def test_nobody_there_is_told(tmp_path: Path) -> None:
         with pytest.raises(
             TargetFault, match="cannot connect: No such file or directory"
         ) as caught:
-            await HubSession(socket_place(tmp_path / "none", "hub")).document("/v1/fleet")
+            await HubSession(socket_endpoint(tmp_path / "none", "hub")).document("/v1/fleet")
         assert caught.value.reason is Reason.CONNECT
 
     asyncio.run(main())
@@ -211,7 +211,7 @@ def test_a_stream_is_taken_until_it_ends(tmp_path: Path) -> None:
         await session.stream("/v1/stream", {}, {"Accept": "x"}, take)
 
     played(server, tmp_path, ask)
-    assert taken[0].whole() == b"abc"
+    assert taken[0].read_all() == b"abc"
     assert b"\r\nAccept: x\r\n" in server.heads[0]
 
 
@@ -240,7 +240,7 @@ def test_a_hub_is_asked_by_its_name_as_servers_know_it(
         listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
         async with listening:
             port = listening.sockets[0].getsockname()[1]
-            session = HubSession(HubPlace(name="hub", base=f"http://{host}:{port}"))
+            session = HubSession(HubEndpoint(name="hub", base=f"http://{host}:{port}"))
             assert await session.document("/v1/fleet") == b"up 1\n"
             await session.close()
             for writer in server.writers:

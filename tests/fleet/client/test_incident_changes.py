@@ -8,8 +8,8 @@ import pytest
 import machines
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
-from accelwatch.fleet.hub_client.place import hub_place
 from accelwatch.fleet.hub_client.session import HubSession
 from hub_peers import agent, hub
 
@@ -34,7 +34,7 @@ def test_incidents_are_silenced_and_closed_through_a_hub(tmp_path: Path) -> None
             judging = running.hub.rules
             assert judging is not None
             await running.until(lambda: bool(judging.open))
-            session = HubSession(hub_place(running.base))
+            session = HubSession(hub_endpoint(running.base))
             changes = IncidentChanges(session)
 
             said = await changes.silence(("id=i1", "rule=gpu.lost"), "2h", "a new board")
@@ -43,10 +43,10 @@ def test_incidents_are_silenced_and_closed_through_a_hub(tmp_path: Path) -> None
             shown = await running.get("/v1/incidents/i1")
             assert shown["muted_by"]["reason"] == "a new board"
             assert shown["muted_by"]["by"].endswith("(unverified)")
-            assert await changes.end_silence(id_) == f"silence {id_} is over"
+            assert await changes.expire_silence(id_) == f"silence {id_} is over"
             assert (await running.get("/v1/incidents/i1"))["muted_by"] is None
             with pytest.raises(AccelwatchError, match=f"not ended: no silence '{id_}'"):
-                await changes.end_silence(id_)
+                await changes.expire_silence(id_)
 
             assert await changes.close("i1", "done") == "i1 closed"
             over = await running.get("/v1/incidents/i1")
@@ -67,7 +67,7 @@ def test_a_hub_without_a_journal_says_that_nothing_is_written_down(tmp_path: Pat
 
     async def main() -> None:
         async with hub(rules=rules) as running:
-            session = HubSession(hub_place(running.base))
+            session = HubSession(hub_endpoint(running.base))
             with pytest.raises(
                 AccelwatchError, match="silenced, but not written down: no state_dir"
             ):

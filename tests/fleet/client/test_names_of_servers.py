@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
-from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
@@ -22,7 +22,7 @@ async def of_a_store() -> None:
 
 
 async def of_a_hub() -> None:
-    session = HubSession(hub_place("http://hub.invalid"))
+    session = HubSession(hub_endpoint("http://hub.invalid"))
     try:
         await session.document("/v1/fleet")
     finally:

@@ -20,7 +20,7 @@ from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.pages import Prefetched
 from accelwatch.fleet.follow.poll import Exposed
-from accelwatch.fleet.follow.prefetch import BEGUN_TOGETHER, LEAST, Outcome, Prefetch
+from accelwatch.fleet.follow.prefetch import LEAST, STARTED_TOGETHER, Outcome, Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.scrape_settings import BasicAuth, Credentials, Scrape
@@ -102,7 +102,7 @@ def _begun(patience_s: float) -> Iterator[Prefetch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefetch, "_PATIENCE_S", patience_s)
         patch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-        begun = prefetch.begin()
+        begun = prefetch.fork_prefetch()
     assert begun is not None
     yield begun
     begun.close()
@@ -137,7 +137,7 @@ def test_the_pages_of_all_come_each_with_its_target(process: Prefetch) -> None:
             page = pages[target.key]
             assert page is not None
             assert page.body == _page(target.base)
-            assert 0.0 < page.took_s < 50.0
+            assert 0.0 < page.duration_s < 50.0
 
     play(main)
 
@@ -289,7 +289,7 @@ def _waits(pid: int) -> bool:
 def test_one_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(prefetch, "_IDLE_S", 0.1)
-    begun = prefetch.begin()
+    begun = prefetch.fork_prefetch()
     assert begun is not None
     pid = begun._pid
     assert pid is not None
@@ -321,7 +321,7 @@ def test_it_is_killed_once(process: Prefetch, monkeypatch: pytest.MonkeyPatch) -
 
 def test_on_one_processor_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
-    assert prefetch.begin() is None
+    assert prefetch.fork_prefetch() is None
 
 
 def test_where_no_process_can_be_begun_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +330,7 @@ def test_where_no_process_can_be_begun_there_is_none(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(os, "fork", refused)
-    assert prefetch.begin() is None
+    assert prefetch.fork_prefetch() is None
 
 
 class Played:
@@ -364,7 +364,7 @@ class Heard:
         self.streamed: set[str] = set()
         self.failures: set[str] = set()
 
-    def began(self, target: Target, mode: str) -> None:
+    def started(self, target: Target, mode: str) -> None:
         if mode == "stream":
             self.streamed.add(target.key)
 
@@ -422,7 +422,7 @@ def test_a_page_that_is_there_is_read_whatever_others_have() -> None:
     async def main(exporters: Exporters) -> None:
         (target,) = exporters.targets(1)
         client, heard = Client(Scrape(), BoundAccess(Scrape())), Heard()
-        assert not client.first_ask.page
+        assert not client.first_request.page
         page = Prefetched(_page(target.base), 7.0)
         follower = Follower(client, target, heard, foreign_reader, Rounds(), prefetched=page)
         following = asyncio.ensure_future(follower.run())
@@ -449,7 +449,7 @@ def test_few_targets_are_asked_by_the_hub() -> None:
 
 
 async def _until_pages_are_asked_for(client: Client) -> None:
-    while not client.asks_for_pages:
+    while not client.requests_pages:
         await asyncio.sleep(0.001)
 
 
@@ -460,8 +460,8 @@ def test_only_once_pages_are_what_there_is_are_they_asked_for() -> None:
         scrape = Scrape(interval_s=600.0)
         heard = await _followed(played, targets, scrape, _until_pages_are_asked_for)
         # The first few were asked for a stream; of them ten had none.
-        assert played.asked == targets[BEGUN_TOGETHER:]
-        assert heard.streamed == {target.key for target in targets[:BEGUN_TOGETHER]}
+        assert played.asked == targets[STARTED_TOGETHER:]
+        assert heard.streamed == {target.key for target in targets[:STARTED_TOGETHER]}
 
     play(main)
 
@@ -472,9 +472,9 @@ def test_where_streams_are_wanted_no_page_is_asked_for() -> None:
         scrape = Scrape(mode="stream")
         client = Client(scrape, BoundAccess(scrape))
         for _ in range(10):
-            client.first_ask.told(streams=False)
-        assert client.first_ask.page
-        assert not client.asks_for_pages
+            client.first_request.record_outcome(streams=False)
+        assert client.first_request.page
+        assert not client.requests_pages
         followers = Followers(client, Heard(), foreign_reader, prefetch=played)  # type: ignore[arg-type]
         await followers.close()
         await client.close()

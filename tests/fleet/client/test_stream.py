@@ -134,7 +134,7 @@ class Ticking:
         self, _url: str, _headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         until = asyncio.get_running_loop().time() + timeout_s
-        return (await self.connection.ask(b"GET", open_body, until)).body()
+        return (await self.connection.fetch(b"GET", open_body, until)).body()
 
     def prolong(self, timeout_s: float) -> None:
         self.connection.prolong(asyncio.get_running_loop().time() + timeout_s)

@@ -11,11 +11,11 @@ from accelwatch.exposition import reader
 from accelwatch.fleet.dialects import Foreign, ForeignReader, alike
 from accelwatch.fleet.dialects.alike import heeded_labels
 from accelwatch.fleet.dialects.base.table import Dialect, Row
-from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import PageOutline
 from accelwatch.fleet.dialects.plans import arrangement
 from accelwatch.fleet.dialects.plans.arrangement import consulted_labels
+from accelwatch.fleet.dialects.registry import DIALECTS
 from samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))
@@ -189,7 +189,7 @@ def test_what_places_a_sample_is_heeded(dialect: Dialect) -> None:
     told = (*labels.index, *labels.name, *labels.model, *labels.driver, *labels.kind, *labels.pci)
     assert heeded_labels(dialect) >= {*told, *dialect.required}
     for row in dialect.host:
-        assert heeded_labels(dialect) >= {*row.where, *row.without, row.over, *row.words}
+        assert heeded_labels(dialect) >= {*row.where, *row.without, row.over, *row.value_names}
 
 
 def _ids(dialect: Dialect, node: str, device: int) -> dict[str, str]:

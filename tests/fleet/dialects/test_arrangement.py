@@ -10,10 +10,10 @@ import pytest
 from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.fleet.dialects.base.table import Dialect, Labels, Partition, Processes, Row
 from accelwatch.fleet.dialects.foreign import TextSample
-from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.plans import arrangement
 from accelwatch.fleet.dialects.plans.arrangement import consulted_labels
+from accelwatch.fleet.dialects.registry import DIALECTS
 from samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))
@@ -114,7 +114,7 @@ EVERY = Dialect(
     name="every",
     vendor="",
     fingerprints=("a",),
-    labels=Labels(part="tile", job=("job",), job_user=("who",), job_queue=("queue",)),
+    labels=Labels(tile="tile", job=("job",), job_user=("who",), job_queue=("queue",)),
     where={"scope": ("",)},
     partitions=(Partition(label="gi", within="ci", profile=("profile",), uuid=("mig",)),),
     processes=USED,

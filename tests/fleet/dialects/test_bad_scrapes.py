@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import ForeignReader, TextSample, read_devices, recognise
-from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.device import DeviceState
 
 NOW = 1_700_000_000.0

@@ -5,7 +5,7 @@ import pytest
 import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.dialects.base.doubles import marked
+from accelwatch.fleet.dialects.base.doubles import with_doubts
 from accelwatch.schema.health import Health
 
 NOW = 1_700_000_000.0
@@ -55,5 +55,5 @@ def test_instances_of_one_gpu_are_no_twins() -> None:
 )
 def test_such_a_device_is_no_better_than_degraded(before: Health, after: Health) -> None:
     view = machines.view(health=before)
-    (told,) = marked([view], {view.device.id: TOLD})
+    (told,) = with_doubts([view], {view.device.id: TOLD})
     assert (told.health, told.health_reasons) == (after, (*view.health_reasons, TOLD))

@@ -17,8 +17,8 @@ from accelwatch.fleet.dialects.base.table import (
     MICRO,
     MILLI,
     NANO,
-    ONE,
     PERCENT,
+    UNSCALED,
     Combine,
     Processes,
     ProcessRow,
@@ -27,15 +27,15 @@ from accelwatch.fleet.dialects.base.table import (
 )
 from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.plans import family_names
-from accelwatch.fleet.dialects.plans.family_names import kept_names
-from accelwatch.fleet.dialects.plans.identity import known
+from accelwatch.fleet.dialects.plans.family_names import cached_names
+from accelwatch.fleet.dialects.plans.identity import first_value
 from accelwatch.fleet.dialects.plans.plan import Formula, Term, evaluate, fits, left_out, scaled
 from accelwatch.schema.reading import Number
 
 BLANKS = {7.0: Absence.PERMISSION}
 
 
-def term(slot: int, scale: Scale = ONE, *, optional: bool = False) -> Term:
+def term(slot: int, scale: Scale = UNSCALED, *, optional: bool = False) -> Term:
     """A sample that may be between 0 and 100 in the exporter's unit."""
     return Term(slot, *scale, 0.0, 100.0, optional)
 
@@ -58,7 +58,7 @@ def value(source: Formula, *numbers: Number) -> object:
 @pytest.mark.parametrize(
     ("scale", "raw", "base"),
     [
-        (ONE, 8, 8),
+        (UNSCALED, 8, 8),
         (PERCENT, 29, 0.29),
         (MILLI, 5, 0.005),
         (MICRO, 250_000, 0.25),
@@ -220,10 +220,10 @@ def test_a_sample_is_left_out_by_the_whole_value_of_any_label() -> None:
 )
 def test_a_label_that_says_nothing_is_passed_over(text: str) -> None:
     key = Key("family", ("first", "second"), (text, " x "))
-    assert known(key, ("first", "second")) == "x"
-    assert known(key, ("second", "first")) == "x"
-    assert known(key, ("first", "third")) == ""
-    assert known(key, ()) == ""
+    assert first_value(key, ("first", "second")) == "x"
+    assert first_value(key, ("second", "first")) == "x"
+    assert first_value(key, ("first", "third")) == ""
+    assert first_value(key, ()) == ""
 
 
 def test_the_families_about_processes_are_named_once() -> None:
@@ -235,9 +235,9 @@ def test_the_families_about_processes_are_named_once() -> None:
 def test_what_names_mean_is_worked_out_once_for_a_dialect_and_each_time_for_a_targets_prefix() -> (
     None
 ):
-    assert kept_names(ALL_SMI, "") is kept_names(ALL_SMI, "")
-    assert kept_names(ALL_SMI, "a_") is not kept_names(ALL_SMI, "a_")
-    named = kept_names(ALL_SMI, "a_")
+    assert cached_names(ALL_SMI, "") is cached_names(ALL_SMI, "")
+    assert cached_names(ALL_SMI, "a_") is not cached_names(ALL_SMI, "a_")
+    named = cached_names(ALL_SMI, "a_")
     assert "a_all_smi_gpu_utilization" in named.rows
     assert "a_all_smi_gpu_info" in named.identity
     assert "a_all_smi_npu_status" in named.remarks

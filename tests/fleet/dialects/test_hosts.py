@@ -4,12 +4,12 @@ import pytest
 
 from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.fleet.dialects.base.table import Dialect
-from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.plans.host import MAX_OF_EACH
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.target import targets_of
-from accelwatch.fleet.tsdb.wanted import wanted
+from accelwatch.fleet.tsdb.families import readable_families
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Scope, by_key
 from accelwatch.schema.series import series_of
@@ -180,7 +180,7 @@ def test_a_page_of_nobody_is_still_garbage() -> None:
 def test_hosts_are_not_asked_of_a_store() -> None:
     """A store has node_exporter for every machine of a company, with or without accelerators."""
     names = {"node_cpu_seconds_total", "node_load1", "node_exporter_build_info"}
-    assert wanted(names, "default") == []
+    assert readable_families(names, "default") == []
 
 
 def test_what_tells_of_identity_and_failure_is_asked_of_a_store() -> None:
@@ -190,7 +190,7 @@ def test_what_tells_of_identity_and_failure_is_asked_of_a_store() -> None:
         "nvidia_smi_nvml_return_code",
         "nvidia_smi_last_collect_success",
     }
-    assert set(wanted(names, "default")) == names
+    assert set(readable_families(names, "default")) == names
 
 
 @pytest.mark.parametrize("dialect", [one for one in DIALECTS if one.host], ids=lambda one: one.name)

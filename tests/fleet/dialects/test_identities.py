@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.fleet.dialects.base.models import vendor_of
-from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 from samples import FIXTURES, sample
 

@@ -7,8 +7,8 @@ import machines
 from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Dialect, Labels, Partition, Processes
-from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES, Roster
-from accelwatch.fleet.dialects.plans.partitions import name_of, part_of
+from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES, DeviceIndex
+from accelwatch.fleet.dialects.plans.partitions import name_of, partition_of
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 
 LABELS = Labels(
@@ -36,7 +36,7 @@ def key(**labels: str) -> Key:
 
 
 def devices(*keys: Key, dialect: Dialect = DIALECT, **changes: object) -> list[Device]:
-    return Roster(msgspec.structs.replace(dialect, **changes), keys).devices()
+    return DeviceIndex(msgspec.structs.replace(dialect, **changes), keys).devices()
 
 
 def test_every_label_says_its_part_of_a_device() -> None:
@@ -119,7 +119,7 @@ def test_samples_without_a_uuid_are_of_the_device_that_says_the_same_of_itself()
         key(uuid="GPU-A", pci="0000:01:00.0", index="0"),
         key(pci="0000:02:00.0", model="late"),
     )
-    roster = Roster(DIALECT, keys)
+    roster = DeviceIndex(DIALECT, keys)
     first, second = roster.devices()
     assert (first.uuid, first.model, first.serial) == ("GPU-B", "late", None)
     assert (second.uuid, second.model, second.serial) == ("GPU-A", None, "s0")
@@ -131,16 +131,16 @@ def test_samples_without_a_uuid_are_of_the_device_that_says_the_same_of_itself()
 
 def test_an_id_that_two_devices_claim_is_nobody_s() -> None:
     keys = (key(uuid="GPU-A", name="same"), key(uuid="GPU-B", name="same"))
-    roster = Roster(DIALECT, keys)
+    roster = DeviceIndex(DIALECT, keys)
     assert roster.number(key(name="same")) is None
     assert [roster.number(one) for one in keys] == [0, 1]
-    third = Roster(DIALECT, (*keys, key(uuid="GPU-C", name="same")))
+    third = DeviceIndex(DIALECT, (*keys, key(uuid="GPU-C", name="same")))
     assert third.number(key(name="same")) is None
 
 
 def test_devices_are_bounded() -> None:
     keys = [key(serial=f"s{number}") for number in range(MAX_DEVICES + 1)]
-    roster = Roster(DIALECT, keys)
+    roster = DeviceIndex(DIALECT, keys)
     assert len(roster.devices()) == MAX_DEVICES
     assert roster.number(keys[-2]) == MAX_DEVICES - 1
     assert roster.number(keys[-1]) is None
@@ -160,7 +160,7 @@ def test_a_uuid_that_names_a_place_is_none() -> None:
 def test_all_samples_are_about_the_only_device_of_an_exporter() -> None:
     only = msgspec.structs.replace(DIALECT, labels=msgspec.structs.replace(LABELS, only="tpu"))
     keys = (key(index="3"), key(index="4", model="v5e"), key())
-    roster = Roster(only, keys)
+    roster = DeviceIndex(only, keys)
     assert [(device.index, device.model) for device in roster.devices()] == [(3, "v5e")]
     assert [roster.number(one) for one in keys] == [0, 0, 0]
 
@@ -192,16 +192,16 @@ def test_the_kind_is_the_dialect_s_or_what_labels_say() -> None:
 
 def test_a_text_in_place_of_a_model_is_told_apart() -> None:
     broken = msgspec.structs.replace(DIALECT, broken="ERR!")
-    roster = Roster(broken, (key(index="0", model="ERR! lost"), key(index="1", model="H100")))
+    roster = DeviceIndex(broken, (key(index="0", model="ERR! lost"), key(index="1", model="H100")))
     assert [facts.get("broken") for facts in roster.facts] == ["ERR! lost", None]
     assert [device.model for device in roster.devices()] == [None, "H100"]
-    whole = Roster(DIALECT, (key(index="0", model="ERR! lost"),))
+    whole = DeviceIndex(DIALECT, (key(index="0", model="ERR! lost"),))
     assert whole.devices()[0].model == "ERR! lost"
 
 
 def test_a_uuid_of_several_places_is_no_name() -> None:
     keys = [key(uuid="GPU-1", pci=f"0000:0{n}:00.0", index=str(n)) for n in (1, 2, 3)]
-    roster = Roster(DIALECT, (*keys, key(uuid="GPU-9", pci="0000:09:00.0", index="9")))
+    roster = DeviceIndex(DIALECT, (*keys, key(uuid="GPU-9", pci="0000:09:00.0", index="9")))
     other, *twins = roster.devices()
     assert [device.id for device in twins] == [f"amd:0000:0{n}:00.0" for n in (1, 2, 3)]
     assert {device.uuid for device in twins} == {None}
@@ -209,17 +209,19 @@ def test_a_uuid_of_several_places_is_no_name() -> None:
     assert (other.uuid, other.absent) == ("GPU-9", {})
     told = "duplicate uuid GPU-1: 3 devices tell it"
     assert roster.doubts() == {device.id: told for device in twins}
-    assert Roster(DIALECT, keys[:1]).doubts() == {}
+    assert DeviceIndex(DIALECT, keys[:1]).doubts() == {}
 
 
 def test_a_process_uses_the_device_of_its_uuid() -> None:
     asked = msgspec.structs.replace(DIALECT, processes=Processes(uuid=("of",)))
-    roster = Roster(asked, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1")))
+    roster = DeviceIndex(asked, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1")))
     assert roster.used_by(key(of="GPU-2", index="0")) == 1
     assert roster.used_by(key(of="", index="0")) is None
     assert roster.used_by(key(of="GPU-3", index="0")) is None
     for dialect in (DIALECT, msgspec.structs.replace(DIALECT, processes=Processes())):
-        by_labels = Roster(dialect, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1")))
+        by_labels = DeviceIndex(
+            dialect, (key(uuid="GPU-1", index="0"), key(uuid="GPU-2", index="1"))
+        )
         assert by_labels.used_by(key(of="GPU-2", index="0")) == 0
 
 
@@ -243,15 +245,15 @@ TILE = Partition(label="tile", technology="tile", name="tile{}")
 def test_labels_name_a_part_of_a_device(labels: dict[str, str], name: str) -> None:
     cut = msgspec.structs.replace(DIALECT, partitions=(MIG, TILE))
     assert name_of(cut, key(**labels)) == name
-    part = part_of(cut, key(**labels))
+    part = partition_of(cut, key(**labels))
     assert (part.name if part is not None else "") == name
     assert name_of(DIALECT, key(**labels)) == ""
-    assert part_of(DIALECT, key(**labels)) is None
+    assert partition_of(DIALECT, key(**labels)) is None
 
 
 def test_a_part_is_a_device_below_the_whole_one() -> None:
     cut = msgspec.structs.replace(DIALECT, partitions=(MIG,))
-    part = part_of(cut, key(gi="7"))
+    part = partition_of(cut, key(gi="7"))
     assert part is not None
     parent = machines.device(0)
     bare = part.device(parent)

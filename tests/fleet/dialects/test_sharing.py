@@ -13,9 +13,9 @@ def layout(first: int, count: int) -> tuple[Series, ...]:
 
 
 MAKERS: dict[str, Callable[[int, int], object]] = {
-    "placed": lambda first, count: sharing.placed(layout(first, count)),
+    "placed": lambda first, count: sharing.series_positions(layout(first, count)),
     "picker": lambda first, count: sharing.picker(tuple(range(first, first + count))),
-    "not_told": lambda first, count: sharing.not_told(frozenset(layout(first, count)), True),
+    "not_told": lambda first, count: sharing.absence_reasons(frozenset(layout(first, count)), True),
 }
 
 

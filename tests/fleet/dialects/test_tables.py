@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import Foreign, read_devices
-from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import by_key

@@ -1,10 +1,10 @@
 """The numbers of a device as a page told them are a mapping like any other."""
 
-from accelwatch.fleet.dialects.base.sharing import placed
-from accelwatch.fleet.dialects.base.told import Told
+from accelwatch.fleet.dialects.base.reported_values import ReportedValues
+from accelwatch.fleet.dialects.base.sharing import series_positions
 
 POWER, CLOCK = ("power_watts",), ("clock_hertz", "sm")
-TOLD = Told(placed((POWER, CLOCK)), (300.5, 7))
+TOLD = ReportedValues(series_positions((POWER, CLOCK)), (300.5, 7))
 
 
 def test_it_is_what_a_dictionary_is() -> None:
@@ -29,5 +29,5 @@ def test_what_was_not_told_is_not_there() -> None:
 
 
 def test_of_a_series_that_is_told_twice_the_last_number_counts() -> None:
-    twice = Told(placed((POWER, CLOCK, POWER)), (1, 2, 3))
+    twice = ReportedValues(series_positions((POWER, CLOCK, POWER)), (1, 2, 3))
     assert twice == dict(twice.items()) == {POWER: 3, CLOCK: 2}

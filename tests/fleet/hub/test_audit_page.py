@@ -64,7 +64,7 @@ def test_about_a_node_or_an_incident(pages: AuditPages) -> None:
 def test_page_by_page_everything_comes_once(
     pages: AuditPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MOST_LOOKED_AT", 4)
+    monkeypatch.setattr(listing, "MOST_SCANNED", 4)
     found: list[int] = []
     query = {"node": "n1", "limit": "3"}
     while True:

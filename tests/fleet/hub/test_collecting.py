@@ -24,7 +24,7 @@ async def _tended(
     done: list[str] = []
     counts = iter(set_aside)
     monkeypatch.setattr(collecting, "_EVERY_S", 0.0)
-    monkeypatch.setattr(collecting, "_LOOK_EVERY", 3)
+    monkeypatch.setattr(collecting, "_FULL_EVERY", 3)
     monkeypatch.setattr(gc, "collect", lambda generation: done.append(f"collect {generation}"))
     monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
     monkeypatch.setattr(gc, "unfreeze", lambda: done.append("unfreeze"))
@@ -81,7 +81,7 @@ def test_a_cycle_that_a_gone_target_left_is_found_in_the_end(
 
     async def hour() -> weakref.ref[Left]:
         monkeypatch.setattr(collecting, "_EVERY_S", 0.0)
-        monkeypatch.setattr(collecting, "_LOOK_EVERY", 3)
+        monkeypatch.setattr(collecting, "_FULL_EVERY", 3)
         monkeypatch.setattr(collecting, "_GROWN", 0.5)
         left = Left()
         gc.collect(1)

@@ -38,7 +38,7 @@ def streamed(*values: object, whole: str = "", **changes: object) -> StreamDevic
         health="degraded",
         sample_time=NOW - 1,
         values=msgspec.Raw(msgspec.msgpack.encode(values)),
-        whole=whole,
+        device_absence=whole,
     )
     device.update(msgspec.structs.replace(tick, **changes))
     return device

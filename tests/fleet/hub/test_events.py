@@ -18,7 +18,7 @@ from accelwatch.schema.context import Event
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import SEVERITIES, Category, ErrorEvent, severity
-from accelwatch.schema.health import Health, judge
+from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import EventCount
 from hub_bench import Bench
@@ -213,7 +213,7 @@ def test_the_fleet_s_events_are_bounded() -> None:
 @pytest.mark.parametrize("category", list(Category))
 def test_what_makes_a_device_degraded_is_critical(category: Category) -> None:
     event = fault(category=category)
-    judged = judge(DeviceState.OK, Reading(device_id="x"), [event], NOW)
+    judged = evaluate_health(DeviceState.OK, Reading(device_id="x"), [event], NOW)
     assert (severity(event) == "critical") == (judged.health is Health.DEGRADED)
     assert severity(event) in SEVERITIES
     assert severity(fault(category=category, trusted=False)) == "info"
@@ -247,7 +247,7 @@ def stream(fleet: Fleet, bench: Bench, numbers: EventNumbers, *events: ErrorEven
     key = bench.targets["a"].key
     source = fleet.source(key)
     assert source is not None
-    source.begin_stream()
+    source.start_stream()
     shot = machines.snapshot(machines.view(3), events=events, time=bench.clock.wall())
     for message, size in FrameReader(1 << 20).feed(context_bytes(shot, numbers)):
         fleet.accept(key, message, size)
@@ -271,7 +271,7 @@ def test_times_of_a_node_with_a_wrong_clock_are_moved() -> None:
     key = bench.targets["a"].key
     source = bench.fleet.source(key)
     assert source is not None
-    source.begin_stream()
+    source.start_stream()
     shot = machines.snapshot(
         machines.view(3), events=(fault(NOW + 86_400 - 20),), time=NOW + 86_400
     )

@@ -14,7 +14,7 @@ import machines
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state import evidence as board_module
-from accelwatch.fleet.state.evidence import EvidenceBoard, Standing
+from accelwatch.fleet.state.evidence import EvidenceBoard, ReceivedAlert
 from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.web.protection.web_config import Protection
@@ -245,9 +245,9 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
     played(story)
 
 
-def standing(key: str, until: float) -> Standing:
+def standing(key: str, until: float) -> ReceivedAlert:
     event = ErrorEvent(code="x", category=Category.OTHER, time=5.0, text="x", source="pushed")
-    return Standing(key=key, node="n", event=event, until=until)
+    return ReceivedAlert(key=key, node="n", event=event, until=until)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def standing(key: str, until: float) -> Standing:
 def test_evidence_is_about_the_device_as_its_vendor_is_called_now(
     old: str, new: str, tmp_path: Path
 ) -> None:
-    def about(device_id: str) -> Standing:
+    def about(device_id: str) -> ReceivedAlert:
         known = standing(f"grafana\x1fhot\x1fn\x1f{device_id}\x1fnpu0", 10.0)
         event = msgspec.structs.replace(known.event, device_id=device_id)
         return msgspec.structs.replace(known, event=event)
@@ -268,22 +268,22 @@ def test_evidence_is_about_the_device_as_its_vendor_is_called_now(
 def test_nothing_stands_for_ever_and_there_is_room_for_so_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(board_module, "MOST_STANDING", 2)
+    monkeypatch.setattr(board_module, "MAX_ACTIVE", 2)
     now = [0.0]
     board = EvidenceBoard(lambda: now[0])
-    assert board.begin(standing("a", 10))
-    assert board.begin(standing("b", 20))
-    assert not board.begin(standing("c", 20))
-    assert board.begin(standing("b", 30))  # known already
+    assert board.activate(standing("a", 10))
+    assert board.activate(standing("b", 20))
+    assert not board.activate(standing("c", 20))
+    assert board.activate(standing("b", 30))  # known already
     now[0] = 10.0
     assert [one.key for one in board.all()] == ["b"]
-    assert board.begin(standing("c", 20))
-    assert board.end("a") is None
+    assert board.activate(standing("c", 20))
+    assert board.resolve("a") is None
     now[0] = 30.0
     assert board.get("b") is None
     assert len(board) == 0
     first = standing("d", 40)
-    assert board.begin(first)
+    assert board.activate(first)
     again = msgspec.structs.replace(first.event, time=first.event.time + 5.0)
-    assert board.begin(msgspec.structs.replace(first, until=50, event=again))
+    assert board.activate(msgspec.structs.replace(first, until=50, event=again))
     assert board.get("d") == msgspec.structs.replace(first, until=50)

@@ -9,7 +9,7 @@ import yaml
 
 from accelwatch.fleet.hub.model import load_settings
 from accelwatch.fleet.target import targets_of
-from accelwatch.fleet.targets.discovery import ways
+from accelwatch.fleet.targets.discovery import discoverers
 from accelwatch.fleet.targets.files import read_targets
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "hub"
@@ -26,7 +26,7 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_an_example_configuration_is_read(name: str) -> None:
     settings = load_settings(EXAMPLES / f"{name}.yaml")
-    found = ways(settings.targets, settings.scrape)
+    found = discoverers(settings.targets, settings.scrape)
     assert [one.partition(" ")[0] for one in found] == KINDS[name]
 
 

@@ -42,7 +42,7 @@ def totals(load: float | None, ok: int = 8, **others: int) -> Totals:
 async def looked(kept: KeptTotals, clock: Clock, *steps: int) -> None:
     for step in steps:
         clock.now = 1000.0 + step * STEP_S
-        await kept.look()
+        await kept.refresh()
 
 
 def test_steps_stand_oldest_first_and_those_without_a_count_are_null() -> None:
@@ -131,7 +131,7 @@ def test_a_hub_tells_its_dashboard() -> None:
                 kept, count = running.server.totals, len(machines.snapshot().devices)
                 async with asyncio.timeout(60.0):
                     while kept.document().values.get("devices", [None])[-1] != count:
-                        await kept.look()
+                        await kept.refresh()
                         await asyncio.sleep(0.01)
                 past = await source.fleet_past()
                 document = await running.get("/v1/fleet/history")

@@ -13,7 +13,7 @@ from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.incident_feed import IncidentFeed
 from accelwatch.fleet.hub_client.messages import message
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.schema.frames import PREFIX_BYTES
@@ -144,7 +144,7 @@ class Judge:
         """What mutes an incident."""
         return self.mutes.get(one.id)
 
-    def is_told_by_another(self, one: Incident) -> bool:
+    def is_covered_by_leader(self, one: Incident) -> bool:
         """Whether what it follows is told."""
         return bool(one.follows) and one.follows not in self.mutes
 
@@ -160,13 +160,13 @@ class Judge:
 class Reader:
     """A client that reads when the test says so."""
 
-    def __init__(self, news: IncidentNews) -> None:
+    def __init__(self, news: IncidentFeed) -> None:
         self._news = news
         self._after = 0
 
     async def read(self) -> list[Any]:
         """What it is told now."""
-        await self._news.look()
+        await self._news.refresh()
         frames, self._after = await self._news.frames(MSGPACK, self._after)
         return [message(frame[PREFIX_BYTES:]) for frame in frames]
 
@@ -185,8 +185,8 @@ def rules_of(messages: list[Any]) -> RulesNow:
     return messages[0]
 
 
-def news_of(judge: Judge) -> IncidentNews:
-    return IncidentNews(lambda: judge)  # type: ignore[arg-type, return-value]  # a stand-in
+def news_of(judge: Judge) -> IncidentFeed:
+    return IncidentFeed(lambda: judge)  # type: ignore[arg-type, return-value]  # a stand-in
 
 
 def test_only_what_has_changed_is_told_again() -> None:

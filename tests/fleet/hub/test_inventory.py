@@ -40,7 +40,7 @@ def loaded(file: InventoryFile) -> dict[str, list[int]]:
     ("changes", "any_change"),
     [
         (Changes(), False),
-        (Changes(seen={"a": expected()}), True),
+        (Changes(updated={"a": expected()}), True),
         (Changes(added=added("a", DEVICES[0])), True),
         (Changes(removed=[("a", "x")]), True),
         (Changes(forgotten=["a"]), True),
@@ -55,27 +55,27 @@ def test_what_is_to_be_removed_is_not_added() -> None:
         added=[*added("a", *DEVICES[:2]), *added("b", DEVICES[0])],
         removed=[("a", DEVICES[0].id)],
     )
-    changes.take_back()
+    changes.drop_removed()
     assert [(node, device.index) for node, device, _ in changes.added] == [("a", 1), ("b", 0)]
     assert changes.removed == [("a", DEVICES[0].id)]
 
 
 def test_what_could_not_be_written_is_written_with_what_came_after() -> None:
     before = Changes(
-        seen={"a": expected(1.0), "b": expected(2.0), "c": expected(3.0)},
+        updated={"a": expected(1.0), "b": expected(2.0), "c": expected(3.0)},
         added=[*added("a", *DEVICES[:2]), *added("c", DEVICES[2])],
         removed=[("b", DEVICES[3].id)],
         forgotten=["d"],
     )
     later = Changes(
-        seen={"b": expected(9.0)},
+        updated={"b": expected(9.0)},
         added=added("b", DEVICES[3]),
         removed=[("a", DEVICES[0].id)],
         forgotten=["c"],
     )
     both = before.before(later)
     assert both == Changes(
-        seen={"a": expected(1.0), "b": expected(9.0)},
+        updated={"a": expected(1.0), "b": expected(9.0)},
         added=[*added("a", DEVICES[1]), *added("b", DEVICES[3])],
         removed=[("b", DEVICES[3].id), ("a", DEVICES[0].id)],
         forgotten=["d", "c"],
@@ -86,7 +86,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     file = InventoryFile(tmp_path)
     nodes = {"a": expected(1.0), "b": expected(5.0, acknowledged=7.0), "c": expected()}
     devices = [*added("a", *DEVICES[:2]), *added("b", DEVICES[2]), *added("c", DEVICES[3])]
-    file.write(Changes(seen=nodes, added=devices))
+    file.write(Changes(updated=nodes, added=devices))
     file.write(Changes(removed=[("a", DEVICES[0].id), ("b", DEVICES[0].id)], forgotten=["c"]))
     file.close()
     again = InventoryFile(tmp_path)
@@ -99,10 +99,10 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     )
     assert (found["b"].first_seen, found["b"].last_seen, found["b"].acknowledged) == (5.0, 6.0, 7.0)
     assert found["a"].devices == {DEVICES[1].id: DEVICES[1]}
-    again.write(Changes(seen={"a": expected(4.0)}, added=added("a", DEVICES[1])))
+    again.write(Changes(updated={"a": expected(4.0)}, added=added("a", DEVICES[1])))
     assert loaded(again)["a"] == [1]
     assert again.load()["a"].first_seen == 4.0
-    again.write(Changes(seen={"c": expected()}))
+    again.write(Changes(updated={"c": expected()}))
     assert loaded(again)["c"] == []
     again.close()
 
@@ -120,7 +120,7 @@ def test_a_device_is_expected_under_the_name_that_its_vendor_has_now(
     old: str, new: str, tmp_path: Path
 ) -> None:
     file = InventoryFile(tmp_path)
-    file.write(Changes(seen={"a": expected()}, added=added("a", _of(old, f"{old}:chip0"))))
+    file.write(Changes(updated={"a": expected()}, added=added("a", _of(old, f"{old}:chip0"))))
     file.close()
     again = InventoryFile(tmp_path)
     assert again.load()["a"].devices == {f"{new}:core0": _of(new, f"{new}:chip0")}
@@ -139,7 +139,7 @@ def test_what_was_written_under_the_name_of_today_is_kept(
     newer = msgspec.structs.replace(_of("neuron"), model="Trainium2")
     file.write(
         Changes(
-            seen={"a": expected()},
+            updated={"a": expected()},
             added=added("a", *({"aws": _of("aws"), "neuron": newer}[name] for name in order)),
         )
     )
@@ -153,17 +153,17 @@ def test_a_file_that_is_only_read_has_the_names_of_today_as_well(tmp_path: Path)
     file = InventoryFile(tmp_path)
     newer = msgspec.structs.replace(_of("neuron"), model="Trainium2")
     # Written after the file was opened, as by another version.
-    file.write(Changes(seen={"a": expected()}, added=added("a", _of("aws"), newer)))
+    file.write(Changes(updated={"a": expected()}, added=added("a", _of("aws"), newer)))
     assert file.load()["a"].devices == {"neuron:core0": newer}
     file.close()
 
 
 def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     file = InventoryFile(tmp_path)
-    file.write(Changes(seen={"a": expected()}, added=added("a", DEVICES[0])))
+    file.write(Changes(updated={"a": expected()}, added=added("a", DEVICES[0])))
     bad = Expected(first_seen=None, last_seen=2.0)  # type: ignore[arg-type]  # what no column takes
     with pytest.raises(InventoryError, match="the inventory cannot be written: NOT NULL"):
-        file.write(Changes(seen={"b": bad}, removed=[("a", DEVICES[0].id)]))
+        file.write(Changes(updated={"b": bad}, removed=[("a", DEVICES[0].id)]))
     assert loaded(file) == {"a": [0]}
     file.write(Changes(removed=[("a", DEVICES[0].id)]))
     assert loaded(file) == {"a": []}
@@ -178,11 +178,11 @@ def test_a_file_that_somebody_has_locked_is_told(
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(InventoryError, match="cannot be written: database is locked") as told:
-        file.write(Changes(seen={"a": expected()}))
+        file.write(Changes(updated={"a": expected()}))
     assert not isinstance(told.value, DamagedError)
     other.execute("ROLLBACK")
     other.close()
-    file.write(Changes(seen={"a": expected()}))
+    file.write(Changes(updated={"a": expected()}))
     assert loaded(file) == {"a": []}
     file.close()
 
@@ -206,7 +206,7 @@ def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
 
 def test_a_device_that_cannot_be_decoded_and_one_of_no_node_are_left_out(tmp_path: Path) -> None:
     file = InventoryFile(tmp_path)
-    file.write(Changes(seen={"a": expected()}, added=added("a", *DEVICES[:2])))
+    file.write(Changes(updated={"a": expected()}, added=added("a", *DEVICES[:2])))
     other = sqlite3.connect(tmp_path / FILE)
     with other:
         other.execute("UPDATE devices SET device = '{' WHERE id = ?", (DEVICES[0].id,))
@@ -218,7 +218,7 @@ def test_a_device_that_cannot_be_decoded_and_one_of_no_node_are_left_out(tmp_pat
 
 def test_any_thread_may_write_and_a_closed_file_is_told(tmp_path: Path) -> None:
     file = InventoryFile(tmp_path)
-    thread = threading.Thread(target=file.write, args=(Changes(seen={"a": expected()}),))
+    thread = threading.Thread(target=file.write, args=(Changes(updated={"a": expected()}),))
     thread.start()
     thread.join()
     assert loaded(file) == {"a": []}
@@ -226,12 +226,12 @@ def test_any_thread_may_write_and_a_closed_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InventoryError, match="^the inventory cannot be read: "):
         file.load()
     with pytest.raises(InventoryError, match="^the inventory cannot be written: "):
-        file.write(Changes(seen={"a": expected()}))
+        file.write(Changes(updated={"a": expected()}))
 
 
 def test_without_a_folder_nothing_is_on_the_disk() -> None:
     file = InventoryFile(None)
-    file.write(Changes(seen={"a": expected()}))
+    file.write(Changes(updated={"a": expected()}))
     assert loaded(file) == {"a": []}
     assert loaded(InventoryFile(None)) == {}
     file.close()

@@ -10,8 +10,8 @@ import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.hub import hub as hub_module
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory_opening import Opened, open_inventory
 from accelwatch.fleet.state.inventory_writer import InventoryWriter
-from accelwatch.fleet.state.keeping import Opened, open_inventory
 from fleet.bad_days.ward import START, simulation, ward
 from hub_viewers import until
 
@@ -26,7 +26,7 @@ def node() -> Expected:
 def folder(tmp_path: Path) -> Path:
     """An inventory that knows a node with a device."""
     file = InventoryFile(tmp_path)
-    file.write(Changes(seen={"n1": node()}, added=[("n1", FIRST, 1.0)]))
+    file.write(Changes(updated={"n1": node()}, added=[("n1", FIRST, 1.0)]))
     file.close()
     return tmp_path
 
@@ -49,14 +49,14 @@ def test_changes_wait_for_the_folder_and_are_then_written(folder: Path) -> None:
     async def main() -> None:
         other = open_inventory(folder)
         writer = InventoryWriter(folder)
-        writer.changes.seen["n2"] = node()
+        writer.changes.updated["n2"] = node()
         await writer.flush()
         assert await writer.open_again() == {}
-        assert (writer.keeps_folder, len(writer.problems)) == (False, 1)
-        other.file.write(Changes(seen={"n3": node()}, added=[("n3", SECOND, 1.0)]))
+        assert (writer.owns_folder, len(writer.problems)) == (False, 1)
+        other.file.write(Changes(updated={"n3": node()}, added=[("n3", SECOND, 1.0)]))
         ended(other)
         assert sorted(await writer.open_again()) == ["n1", "n3"]
-        assert (writer.keeps_folder, writer.problems) == (True, ())
+        assert (writer.owns_folder, writer.problems) == (True, ())
         assert await writer.open_again() == {}
         await writer.flush()
         writer.close()
@@ -95,7 +95,7 @@ def test_without_a_folder_nothing_is_tried() -> None:
     async def main() -> None:
         writer = InventoryWriter(None)
         assert await writer.open_again() == {}
-        writer.changes.seen["n1"] = node()
+        writer.changes.updated["n1"] = node()
         await writer.flush()
         assert not writer.changes
         writer.close()
@@ -108,7 +108,7 @@ def test_a_folder_whose_file_cannot_be_opened_stays_ours_until_it_can(folder: Pa
         (folder / FILE).rename(folder / "aside")
         (folder / FILE).mkdir()
         writer = InventoryWriter(folder)
-        assert (writer.keeps_folder, len(writer.problems)) == (True, 1)
+        assert (writer.owns_folder, len(writer.problems)) == (True, 1)
         assert await writer.open_again() == {}
         (folder / FILE).rmdir()
         (folder / "aside").rename(folder / FILE)
@@ -134,7 +134,7 @@ def test_a_hub_keeps_the_folder_of_one_that_has_ended(
                 assert "another hub" in (await running.get("/v1/fleet"))["problems"][0]
                 await first.hub.fleet.flush()
             fleet = running.hub.fleet
-            await until(lambda: fleet.keeps_folder and fleet.problems == ())
+            await until(lambda: fleet.owns_folder and fleet.problems == ())
             await running.all_well()
             assert len(fleet.nodes) == 3, "what the first has found is expected"
             await second.__aexit__(None, None, None)

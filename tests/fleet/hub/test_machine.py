@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.remediation.policy.guards.denial import Denial
@@ -21,7 +21,9 @@ def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:
     told = msgspec.structs.replace(
         machines.snapshot(), host="gpu7.example.org", boot_time=1_795_300_000.0, system_uuid="u7"
     )
-    slurm = NodeSeen(name="gpu7", standing=Standing.OPEN, address="gpu7", boot_time=1_795_300_001.0)
+    slurm = NodeObservation(
+        name="gpu7", hold_state=HoldState.OPEN, address="gpu7", boot_time=1_795_300_001.0
+    )
 
     async def main() -> None:
         async with agent(told) as one, hub(one.address) as running:
@@ -44,7 +46,7 @@ def test_of_a_node_that_was_never_heard_nothing_is_known() -> None:
     bench = Bench("n1")
     known = machine_of(bench.fleet.nodes["n1"])
     assert known == Machine(node="n1")
-    seen = NodeSeen(name="n1", standing=Standing.OPEN, address="n1", boot_id="b0075")
+    seen = NodeObservation(name="n1", hold_state=HoldState.OPEN, address="n1", boot_id="b0075")
     assert isinstance(prove(known, [known], [seen], {}), Denial)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
-from accelwatch.fleet.state.keeping import LOCK, Opened, open_inventory
+from accelwatch.fleet.state.inventory_opening import LOCK, Opened, open_inventory
 from hub_bench import Bench
 
 NODE = Expected(first_seen=1.0, last_seen=2.0)
@@ -18,7 +18,7 @@ NODE = Expected(first_seen=1.0, last_seen=2.0)
 def folder(tmp_path: Path) -> Path:
     """An inventory that knows a node."""
     file = InventoryFile(tmp_path)
-    file.write(Changes(seen={"n1": NODE}))
+    file.write(Changes(updated={"n1": NODE}))
     file.close()
     return tmp_path
 
@@ -61,7 +61,7 @@ def test_where_another_hub_is_its_inventory_is_read_and_not_written(
         " and what changes is in memory only until it can be written"
     )
     assert [record.getMessage() for record in caplog.records] == [second.problem]
-    second.file.write(Changes(seen={"n2": NODE}))
+    second.file.write(Changes(updated={"n2": NODE}))
     assert list(first.file.load()) == ["n1"]
     ended(second)
     ended(first)
@@ -80,7 +80,7 @@ def test_where_another_hub_is_and_nothing_can_be_read_that_is_said(folder: Path)
 def test_an_emptied_file_is_damaged_and_not_new(folder: Path) -> None:
     """It would forget which devices are expected without a word."""
     first = open_inventory(folder)
-    first.file.write(Changes(seen={"n1": NODE}))
+    first.file.write(Changes(updated={"n1": NODE}))
     ended(first)
     for path in folder.glob(f"{FILE}*"):
         path.unlink()
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     )
     assert [record.getMessage() for record in caplog.records] == [opened.problem]
     assert (folder / aside).read_bytes() == b"no database"
-    opened.file.write(Changes(seen={"n2": NODE}))
+    opened.file.write(Changes(updated={"n2": NODE}))
     ended(opened)
     again = open_inventory(folder)
     assert (list(again.expected), again.problem) == (["n2"], "")

@@ -6,7 +6,7 @@ import pytest
 
 import machines
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.state.placing import Place, placed
+from accelwatch.fleet.state.location import Location, locate
 from hub_bench import Bench
 
 FIRST, SECOND = machines.device(0), machines.device(1)
@@ -20,12 +20,12 @@ def bench() -> Iterator[Bench]:
     made.fleet.close()
 
 
-def of(bench: Bench, **labels: str) -> Place | None:
-    return placed(bench.fleet, labels, Evidence())
+def of(bench: Bench, **labels: str) -> Location | None:
+    return locate(bench.fleet, labels, Evidence())
 
 
-WHOLE = Place("n2")
-DEVICE = Place("n2", SECOND.id, SECOND.name)
+WHOLE = Location("n2")
+DEVICE = Location("n2", SECOND.id, SECOND.name)
 
 
 @pytest.mark.parametrize(
@@ -45,21 +45,21 @@ DEVICE = Place("n2", SECOND.id, SECOND.name)
         ({"node": "n2", "gpu": "7"}, WHOLE),
         ({"node": "n2", "gpu": "7", "uuid": str(SECOND.uuid)}, DEVICE),
         ({"node": "n2", "pci_bus_id": f"0000{SECOND.pci_bus_id}"}, DEVICE),
-        ({"node": "n1", "gpu": "1"}, Place("n1")),
+        ({"node": "n1", "gpu": "1"}, Location("n1")),
         ({"uuid": str(SECOND.uuid)}, DEVICE),
-        ({"UUID": str(FIRST.uuid)}, Place("n2", FIRST.id, FIRST.name)),
+        ({"UUID": str(FIRST.uuid)}, Location("n2", FIRST.id, FIRST.name)),
         ({"uuid": str(SECOND.uuid).removeprefix("GPU-").upper()}, DEVICE),
         ({"uuid": "GPU-of-nobody", "device": str(SECOND.uuid)}, DEVICE),
         ({"gpu": "1"}, None),
         ({"device": SECOND.name}, None),
     ],
 )
-def test_who_is_meant(bench: Bench, labels: dict[str, str], expected: Place | None) -> None:
+def test_who_is_meant(bench: Bench, labels: dict[str, str], expected: Location | None) -> None:
     assert of(bench, **labels) == expected
 
 
 def test_the_first_label_that_is_known_counts(bench: Bench) -> None:
-    assert of(bench, node="n1", instance="n2:9400") == Place("n1")
+    assert of(bench, node="n1", instance="n2:9400") == Location("n1")
     assert of(bench, node="n2", uuid=str(SECOND.uuid), gpu="0") == DEVICE
 
 

@@ -38,8 +38,8 @@ def polled(*ports: int) -> Bench:
 
 def column(bench: Bench) -> list[float]:
     table = bench.fleet.table
-    table.bring(bench.fleet.nodes.values(), [POWER], bench.clock.monotonic())
-    seats = table.seats("a")
+    table.refresh(bench.fleet.nodes.values(), [POWER], bench.clock.monotonic())
+    seats = table.slots_of("a")
     assert seats is not None
     return [float(table.planes.column(POWER).values[row]) for row in seats.rows]
 

@@ -91,7 +91,7 @@ def test_ticks_that_are_missing_are_a_gap_and_far_too_many_another_stream(
     bench.tell("a", machines.view(0))
     source = bench.fleet.source(bench.targets["a"].key)
     assert source is not None
-    source.begin_stream()
+    source.start_stream()
     for message, size in FrameReader(1 << 20).feed(
         stream_bytes(machines.snapshot(machines.view(0)))
     ):

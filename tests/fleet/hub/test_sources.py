@@ -8,7 +8,7 @@ import pytest
 
 import machines
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.follow.failures import MAY_WANT
+from accelwatch.fleet.follow.failures import SCHEME_HINTS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
@@ -48,7 +48,7 @@ def new_source() -> TargetSource:
 def greeted(**hello: object) -> TargetSource:
     """A source whose stream has begun."""
     source = new_source()
-    source.begin_stream()
+    source.start_stream()
     take(source, Hello(version="1", host="a", **hello))  # type: ignore[arg-type]
     return source
 
@@ -101,7 +101,7 @@ def test_a_stream_begins_with_a_hello() -> None:
         told = (Reason.GARBAGE, "the stream does not begin with a hello of ours")
         assert refused(source, message) == told
     source = greeted()
-    source.begin_stream()
+    source.start_stream()
     assert refused(source, layout())[0] == Reason.GARBAGE
 
 
@@ -126,7 +126,7 @@ def test_a_hello_tells_of_which_machine() -> None:
 def test_a_moment_of_a_boot_that_is_none_is_not_taken(told: float | None) -> None:
     source = new_source()
     take(source, Hello(version="1", host="a", boot_time=7.0))
-    source.begin_stream()
+    source.start_stream()
     take(source, Hello(version="1", host="a", boot_time=told))
     assert source.boot_time is None
 
@@ -184,7 +184,7 @@ def test_devices_stay_over_a_reconnection_until_its_first_tick() -> None:
     take(source, layout())
     take(source, tick(5, 0))
     source.events.append(event(1))
-    source.begin_stream()
+    source.start_stream()
     assert (list(source.devices), source.events) == ([machines.device(0).id], [])
     assert source.opening is True
     take(source, Hello(version="1", host="a"))
@@ -192,7 +192,7 @@ def test_devices_stay_over_a_reconnection_until_its_first_tick() -> None:
         Reason.GARBAGE,
         "values for slot 0 do not fit its layout",
     )
-    source.begin_stream()
+    source.start_stream()
     take(source, Hello(version="1", host="a"))
     take(source, layout(0, machines.device(3)))
     assert take(source, tick(1, 0)) is True
@@ -251,7 +251,7 @@ def test_layouts_without_end_are_refused_and_a_new_stream_may_begin() -> None:
         take(source, layout(), size=16 << 20)
     text = "layouts without end; the stream begins anew"
     assert refused(source, layout(), size=1) == (Reason.TOO_LARGE, text)
-    source.begin_stream()
+    source.start_stream()
     take(source, Hello(version="1", host="a"))
     take(source, layout(), size=32 << 20)
 
@@ -334,7 +334,7 @@ def test_what_an_agent_says_of_itself_is_of_its_present_stream() -> None:
     assert source.own == {up: 1}
     take(source, Own(values=(0,)))
     assert source.own == {up: 0}
-    source.begin_stream()
+    source.start_stream()
     assert source.own == {}
 
 
@@ -388,7 +388,7 @@ def test_only_a_device_that_is_missing_can_be_acknowledged() -> None:
 
 
 def test_only_of_one_that_never_answered_it_is_asked_what_it_may_speak() -> None:
-    guessed = TargetFault(Reason.CLOSED, f"closed without an answer{MAY_WANT['http']}")
+    guessed = TargetFault(Reason.CLOSED, f"closed without an answer{SCHEME_HINTS['http']}")
     stranger, known = new_source(), greeted()
     take(known, layout())
     take(known, tick(1, 0))

@@ -289,7 +289,7 @@ def test_nobody_else_reads_the_inventory(tmp_path: Path, before: int | None) -> 
                 (tmp_path / f"{FILE}{companion}").touch()
                 (tmp_path / f"{FILE}{companion}").chmod(before)
         held = InventoryFile(tmp_path)
-        held.write(Changes(seen={"n1": Expected(first_seen=1.0, last_seen=2.0)}))
+        held.write(Changes(updated={"n1": Expected(first_seen=1.0, last_seen=2.0)}))
         modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
         held.close()
     finally:
@@ -316,7 +316,7 @@ def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
         for number in range(100):
             seen = Expected(first_seen=1.0, last_seen=2.0)
             added = [(f"n{{number}}", machines.device(index), 1.0) for index in range(2)]
-            held.write(Changes(seen={{f"n{{number}}": seen}}, added=added))
+            held.write(Changes(updated={{f"n{{number}}": seen}}, added=added))
             held.write(Changes(removed=[(f"n{{number}}", machines.device(0).id)]))
             if number == 7:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -353,7 +353,7 @@ def test_history_keeps_fifteen_minutes_and_its_gaps() -> None:
     history = History()
     for step in (100, 101, 104):
         reading = Reading(device_id="x", values={("power_watts",): float(step)})
-        history.keep(step, [(7, ReadDevice(machines.view(0, reading=reading)))])
+        history.store(step, [(7, ReadDevice(machines.view(0, reading=reading)))])
     rows = history.rows(7, 104)
     assert rows["power_watts",][-5:] == [100.0, 101.0, None, None, 104.0]
     assert len(rows["power_watts",]) == STEPS

@@ -5,7 +5,7 @@ import asyncio
 import machines
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from hub_bench import Bench
 
 DOWN_S = 60.0

@@ -148,13 +148,13 @@ def test_a_half_written_file_leaves_the_targets_before(tmp_path: Path) -> None:
     whole = json.dumps([{"targets": ["n1:1", "n2:1"]}])
     file.write_text(whole)
     files = TargetFiles([str(tmp_path / "*.json")], Rules())
-    assert len(files.look()) == 2
+    assert len(files.poll()) == 2
     for cut in (0, 1, len(whole) // 2, len(whole) - 1):
         file.write_text(whole[:cut])
-        assert len(files.look()) == 2
+        assert len(files.poll()) == 2
         assert files.kept.complaints
     file.write_text(json.dumps([{"targets": ["n3:1"]}]))
-    assert [one.node for one in files.look()] == ["n3"]
+    assert [one.node for one in files.poll()] == ["n3"]
     assert not files.kept.complaints
 
 
@@ -162,9 +162,9 @@ def test_a_file_that_goes_takes_its_targets_along(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_text(f'[{{"targets": ["{name}:1"]}}]')
     files = TargetFiles([str(tmp_path / "*.json")], Rules())
-    assert len(files.look()) == 2
+    assert len(files.poll()) == 2
     (tmp_path / "a.json").unlink()
-    assert [one.node for one in files.look()] == ["b"]
+    assert [one.node for one in files.poll()] == ["b"]
 
 
 def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:

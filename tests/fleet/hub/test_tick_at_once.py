@@ -55,14 +55,14 @@ async def _decoded(query: str) -> list[int]:
         async with served_hub(settings, interval_s=3600.0) as running:
             await running.devices(one.address, 8)
             planes, node = running.hub.fleet.table.planes, running.hub.fleet.nodes[one.address]
-            put = planes.put
+            put = planes.store
 
             def noted(rows: Sequence[int], block: Any) -> None:
                 told.append(node.version)
                 put(rows, block)
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(planes, "put", noted)
+                patch.setattr(planes, "store", noted)
                 headers = {"Accept": NDJSON}
                 url = f"{running.base}/v1/stream{query}"
                 async with running.session.get(url, headers=headers) as answer:

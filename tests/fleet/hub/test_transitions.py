@@ -41,7 +41,7 @@ class Watch:
             self.bench.clock.advance(1)
             if views:
                 self.bench.tell(self.node, *views)
-            asyncio.run(self.transitions.look(no_rest))
+            asyncio.run(self.transitions.poll(no_rest))
 
     def own(self) -> list[Noted]:
         """What the hub told itself; the node tells an event too."""

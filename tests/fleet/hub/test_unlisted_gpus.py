@@ -11,7 +11,7 @@ import pytest
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.fleet.hub.foreign import foreign_reader
-from accelwatch.fleet.remedies.hearing import looks_well
+from accelwatch.fleet.remedies.node_status import is_healthy
 from accelwatch.fleet.state.inventory import FILE, read_all
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.transitions import MISSING_AFTER_S, Transitions
@@ -82,7 +82,7 @@ class Node:
         return sorted(self.bench.missing(NODE))
 
     def well(self) -> bool | None:
-        return looks_well(self.bench.fleet, self.bench.fleet.nodes[NODE], ())
+        return is_healthy(self.bench.fleet, self.bench.fleet.nodes[NODE], ())
 
 
 OK, EXCLUDED, LOST = DeviceState.OK, DeviceState.EXCLUDED, DeviceState.LOST
@@ -306,12 +306,12 @@ def test_no_event_is_recorded_of_unlisted_gpus(claimed: tuple[int, ...], told: l
         node = Node()
         transitions = Transitions(node.bench.fleet)
         node.scrape(page(*ALL))
-        await transitions.look(rest)
+        await transitions.poll(rest)
         for body in (page(*ALL), page(0, claimed=claimed), page(0, claimed=claimed)):
             node.scrape(body)
             for _ in range(2 * int(MISSING_AFTER_S)):
                 node.bench.clock.advance(1.0)
-                await transitions.look(rest)
+                await transitions.poll(rest)
         codes = [noted.event.code for noted in node.bench.fleet.events.of(NODE)]
         node.bench.fleet.close()
         return codes

@@ -15,9 +15,9 @@ from accelwatch.fleet.state.source import MAX_CONTEXT_BYTES
 from accelwatch.fleet.state.usage import UNUSED, occupancy, usage_of
 from accelwatch.schema.compact import Hello
 from accelwatch.schema.context import Owners
+from accelwatch.schema.device_status import WORST_FIRST
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.schema.wire import decode
 from accelwatch.web.http.stream import MSGPACK, framed
 from hub_bench import Bench

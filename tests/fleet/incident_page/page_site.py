@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.incident_feed import IncidentFeed
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.approval.approvals import Approvals
@@ -83,7 +83,7 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
             pages.sums,
             pages.labels,
             1.0,
-            incidents=IncidentNews(lambda: rules),
+            incidents=IncidentFeed(lambda: rules),
         )
         server = HttpServer(pages, streams, site.clock, protection=protection, visited=visits)
         sockets = open_tcp("127.0.0.1:0")

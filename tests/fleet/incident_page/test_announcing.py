@@ -67,7 +67,7 @@ def test_what_only_observes_or_asks_a_person_announces_nothing(why: DenialKind) 
     assert at(Stage.SUSPECT, Denial(why=why, text="x")) is None
 
 
-@pytest.mark.parametrize("stage", [Stage.AWAITING_APPROVAL, Stage.SERVICE, Stage.HELD_BY_OTHER])
+@pytest.mark.parametrize("stage", [Stage.AWAITING_APPROVAL, Stage.SERVICE, Stage.OWNED_BY_OTHER])
 def test_what_waits_for_a_person_announces_nothing(stage: Stage) -> None:
     assert at(stage) is None
 

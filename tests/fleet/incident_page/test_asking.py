@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.asking import named
-from accelwatch.fleet.approval.asking import HubAsking
-from accelwatch.fleet.approval.links import Standing
+from accelwatch.alerting.delivery.approval_requests import named
+from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
+from accelwatch.fleet.approval.links import LinkStatus
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
@@ -18,52 +18,54 @@ from incident_samples import over
 URL = "https://hub.example.org/"
 
 
-def asking(hub: AskedHub, url: str = URL, sinks: tuple[str, ...] = ("oncall",)) -> HubAsking:
+def asking(
+    hub: AskedHub, url: str = URL, sinks: tuple[str, ...] = ("oncall",)
+) -> HubApprovalRequests:
     hub.runner.settings = RemedySettings(links=LinkSettings(sinks=sinks, expires_s=600.0))
     runner: Any = hub.runner
-    return HubAsking(lambda: runner, lambda: hub.approvals, lambda: url)
+    return HubApprovalRequests(lambda: runner, lambda: hub.approvals, lambda: url)
 
 
 def test_what_waits_is_asked_with_its_steps() -> None:
     hub = AskedHub()
-    (asked,) = asking(hub).asks(hub.incident)
+    (asked,) = asking(hub).requests_for(hub.incident)
     assert (asked.node, asked.plan, asked.steps) == ("n12", "p1", ("take n12 out of the pool",))
     assert (asked.at, asked.until, asked.link) == (NOW - 60.0, NOW + 1740.0, "")
 
 
 def test_a_sink_that_is_named_gets_a_link_that_is_good() -> None:
     hub = AskedHub()
-    asks = asking(hub).asks(hub.incident)
+    asks = asking(hub).requests_for(hub.incident)
     (asked,) = asking(hub).linked("oncall", "i3", asks)
     place, _, token = asked.link.partition("?link=")
     assert place == "https://hub.example.org/incidents/i3"
     presented = hub.approvals.presented(token, "i3", hub.runner.engine.state, NOW)
     assert presented is not None
-    assert presented.standing is Standing.GOOD
+    assert presented.status is LinkStatus.GOOD
     assert presented.link.until == NOW - 60.0 + 600.0
 
 
 def test_a_plan_that_changes_while_it_waits_is_the_same_question_sent_as_it_is_now() -> None:
     hub = AskedHub()
-    asks = asking(hub).asks(hub.incident)
+    asks = asking(hub).requests_for(hub.incident)
     changed = msgspec.structs.replace(hub.remedy, asked="p2")
     hub.runner.engine.state = RemedyState(remedies={"n12": changed})
     hub.plan("p2", "take n12 out of the pool; job 18 of bob runs there until it ends")
-    assert named(asking(hub).asks(hub.incident)) == named(asks), "it rings no bell"
+    assert named(asking(hub).requests_for(hub.incident)) == named(asks), "it rings no bell"
     (sent,) = asking(hub).linked("oncall", "i3", asks)
     assert (sent.plan, "job 18 of bob" in sent.steps[0]) == ("p2", True)
     presented = hub.approvals.presented(
         sent.link.partition("?link=")[2], "i3", hub.runner.engine.state, NOW
     )
     assert presented is not None
-    assert presented.standing is Standing.GOOD
-    assert hub.approvals.shown.news("p1", sent.steps) == (
+    assert presented.status is LinkStatus.GOOD
+    assert hub.approvals.shown.changes("p1", sent.steps) == (
         f"New: {sent.steps[0]}",
         "No more: take n12 out of the pool",
     )
     again = msgspec.structs.replace(changed, since=NOW)
     hub.runner.engine.state = RemedyState(remedies={"n12": again})
-    assert named(asking(hub).asks(hub.incident)) != named(asks)
+    assert named(asking(hub).requests_for(hub.incident)) != named(asks)
 
 
 def test_what_begins_waits_only_for_rules_that_ask_where_somebody_acts() -> None:
@@ -72,20 +74,22 @@ def test_what_begins_waits_only_for_rules_that_ask_where_somebody_acts() -> None
 
     def waits(settings: RemedySettings, rule: str) -> float:
         hub.runner.settings = settings
-        one = HubAsking(lambda: runner, lambda: None, lambda: URL, lambda id_: id_ == rule)
+        one = HubApprovalRequests(
+            lambda: runner, lambda: None, lambda: URL, lambda id_: id_ == rule
+        )
         return one.soon(hub.incident)
 
     acts = RemedySettings(ceiling="drain", actions=(ActionSettings(type="slurm"),))
     assert waits(acts, hub.incident.rule) > 0.0
     assert waits(acts, "another") == 0.0
     assert waits(RemedySettings(), hub.incident.rule) == 0.0
-    nobody = HubAsking(lambda: None, lambda: None, lambda: URL, lambda _: True)
+    nobody = HubApprovalRequests(lambda: None, lambda: None, lambda: URL, lambda _: True)
     assert nobody.soon(hub.incident) == 0.0
 
 
 def test_who_is_not_named_gets_none() -> None:
     hub = AskedHub()
-    asks = asking(hub).asks(hub.incident)
+    asks = asking(hub).requests_for(hub.incident)
     assert asking(hub).linked("manager", "i3", asks)[0].link == ""
     assert asking(hub, sinks=()).linked("oncall", "i3", asks)[0].link == ""
     assert asking(hub, url="").linked("oncall", "i3", asks)[0].link == ""
@@ -94,7 +98,7 @@ def test_who_is_not_named_gets_none() -> None:
 @pytest.mark.parametrize("fields", [{"stage": Stage.SUSPECT}, {"since": NOW}, {"asked": ""}])
 def test_what_waits_no_more_as_it_was_asked_is_not_asked(fields: dict[str, Any]) -> None:
     hub = AskedHub()
-    asks = asking(hub).asks(hub.incident)
+    asks = asking(hub).requests_for(hub.incident)
     remedy = msgspec.structs.replace(hub.remedy, **fields)
     hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
     assert asking(hub).linked("oncall", "i3", asks) == ()
@@ -103,9 +107,12 @@ def test_what_waits_no_more_as_it_was_asked_is_not_asked(fields: dict[str, Any])
 def test_of_other_incidents_and_those_that_are_over_nothing_is_asked() -> None:
     hub = AskedHub()
     other = msgspec.structs.replace(hub.incident, id="i4")
-    assert asking(hub).asks(other) == ()
-    assert asking(hub).asks(over(hub.incident, NOW)) == ()
-    assert HubAsking(lambda: None, lambda: None, lambda: URL).asks(hub.incident) == ()
+    assert asking(hub).requests_for(other) == ()
+    assert asking(hub).requests_for(over(hub.incident, NOW)) == ()
+    assert (
+        HubApprovalRequests(lambda: None, lambda: None, lambda: URL).requests_for(hub.incident)
+        == ()
+    )
 
 
 def test_it_is_decided_when_something_is_begun_or_held_back() -> None:
@@ -120,7 +127,7 @@ def test_it_is_decided_when_something_is_begun_or_held_back() -> None:
         remedy = msgspec.structs.replace(hub.remedy, **fields)
         hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
         assert one.decided(hub.incident) is decided, fields
-    assert not HubAsking(lambda: None, lambda: None, lambda: URL).decided(hub.incident)
+    assert not HubApprovalRequests(lambda: None, lambda: None, lambda: URL).decided(hub.incident)
 
 
 @pytest.mark.parametrize(

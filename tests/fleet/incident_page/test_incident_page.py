@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.text import moment
+from accelwatch.alerting.delivery.text import time_text
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
@@ -340,7 +340,7 @@ def test_a_link_whose_plan_changed_shows_the_new_one() -> None:
 def test_a_link_whose_plan_changed_says_what_is_new() -> None:
     hub = AskedHub()
     stay, gone = "take n12 out of the pool", "have job 17 of ada run on elsewhere"
-    hub.approvals.shown.keep("p1", (stay, gone))
+    hub.approvals.shown.store("p1", (stay, gone))
     hub.plan("p2", stay)
     hub.runner.engine.state = RemedyState(
         remedies={"n12": msgspec.structs.replace(hub.remedy, asked="p2")}
@@ -386,7 +386,7 @@ def test_it_says_when_the_node_was_seen_so() -> None:
     hub = AskedHub()
     plan = hub.runner.plan_of["n12"]
     hub.runner.plan_of["n12"] = msgspec.structs.replace(plan, as_of=NOW - 61.0)
-    assert moment(NOW - 61.0) in html(hub.show())
+    assert time_text(NOW - 61.0) in html(hub.show())
 
 
 def test_an_expired_link_shows_nothing_of_the_incident() -> None:

@@ -10,7 +10,7 @@ from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import ConfigError
-from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
+from accelwatch.fleet.approval.links import Link, LinkStatus, Signer, fingerprint, status_of
 from accelwatch.fleet.approval.secret import FILE, signing_key
 from accelwatch.fleet.approval.used import KIND, UsedError, UsedLinks
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
@@ -25,9 +25,9 @@ WAITS = Remedy(
 
 def standing(
     link: Link = LINK, incident: str = "i3", remedy: Remedy | None = WAITS, used: bool = False
-) -> Standing:
+) -> LinkStatus:
     remedies = {} if remedy is None else {"n12": remedy}
-    return standing_of(link, incident, RemedyState(remedies=remedies), NOW, used=used)
+    return status_of(link, incident, RemedyState(remedies=remedies), NOW, used=used)
 
 
 def changed(**fields: object) -> Remedy:
@@ -35,35 +35,35 @@ def changed(**fields: object) -> Remedy:
 
 
 def test_a_link_for_what_waits_is_good() -> None:
-    assert standing() is Standing.GOOD
+    assert standing() is LinkStatus.GOOD
 
 
 def test_a_link_is_for_its_own_incident() -> None:
-    assert standing(incident="i4") is Standing.OTHER_INCIDENT
+    assert standing(incident="i4") is LinkStatus.OTHER_INCIDENT
 
 
 def test_a_link_counts_once() -> None:
-    assert standing(used=True) is Standing.USED
+    assert standing(used=True) is LinkStatus.USED
 
 
 def test_a_link_expires() -> None:
     old = msgspec.structs.replace(LINK, until=NOW - 1.0)
-    assert standing(old) is Standing.EXPIRED
-    assert standing(msgspec.structs.replace(LINK, until=NOW)) is Standing.GOOD
+    assert standing(old) is LinkStatus.EXPIRED
+    assert standing(msgspec.structs.replace(LINK, until=NOW)) is LinkStatus.GOOD
 
 
 def test_a_link_is_dead_once_the_plan_changed() -> None:
-    assert standing(remedy=changed(asked="p2")) is Standing.CHANGED
+    assert standing(remedy=changed(asked="p2")) is LinkStatus.CHANGED
 
 
 def test_a_link_is_for_the_time_that_it_was_asked() -> None:
     """Denied, and asked again half an hour later, the same plan is another question."""
-    assert standing(remedy=changed(since=NOW - 5.0)) is Standing.CHANGED
+    assert standing(remedy=changed(since=NOW - 5.0)) is LinkStatus.CHANGED
 
 
 @pytest.mark.parametrize("remedy", [None, changed(stage=Stage.SUSPECT)])
 def test_what_waits_no_more_takes_no_link(remedy: Remedy | None) -> None:
-    assert standing(remedy=remedy) is Standing.DECIDED
+    assert standing(remedy=remedy) is LinkStatus.DECIDED
 
 
 def test_only_what_we_have_signed_is_a_link() -> None:

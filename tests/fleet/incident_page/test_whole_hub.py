@@ -133,7 +133,7 @@ def test_a_hub_without_rules_has_no_page_and_makes_no_key(
 
 def test_a_hub_loads_what_acts_and_signs_only_when_somebody_comes() -> None:
     code = (
-        "import sys, accelwatch.fleet.hub.serve, accelwatch.fleet.approval.asking\n"
+        "import sys, accelwatch.fleet.hub.serve, accelwatch.fleet.approval.approval_requests\n"
         "heavy = ('accelwatch.remediation.', 'itsdangerous', 'accelwatch.fleet.incident_page.')\n"
         "light = ('accelwatch.remediation.settings', 'accelwatch.fleet.incident_page.door')\n"
         "print([name for name in sys.modules if name.startswith(heavy) and name not in light])"

@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from accelwatch.fleet.odd.board import MOST_MARKS, marks_of
-from accelwatch.fleet.odd.comparing import Kind, Seen
-from accelwatch.fleet.odd.documents import OddMark, fields_of, text_of
+from accelwatch.fleet.odd.board import MOST_DEVIATIONS, deviations_of
+from accelwatch.fleet.odd.comparing import Kind, Observation
+from accelwatch.fleet.odd.documents import Deviation, fields_of, text_of
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -18,15 +18,15 @@ DRIVER = Kind("nvidia H100", "", "driver")
 BOTH = ("nvidia0", "nvidia1")
 
 
-def drivers(*values: str) -> list[list[Seen]]:
+def drivers(*values: str) -> list[list[Observation]]:
     """A node for each value."""
-    return [[Seen(DRIVER, value, f"n{at}", BOTH)] for at, value in enumerate(values, 1)]
+    return [[Observation(DRIVER, value, f"n{at}", BOTH)] for at, value in enumerate(values, 1)]
 
 
 def test_a_mark_names_the_value_that_of_the_many_and_how_many_have_it() -> None:
-    marks = marks_of(drivers("570", "570", "550", "570"))
+    marks = deviations_of(drivers("570", "570", "550", "570"))
     assert marks == {
-        "n3": (OddMark(field="driver", value="550", usual="570", usual_nodes=3, nodes=4),)
+        "n3": (Deviation(field="driver", value="550", usual="570", usual_nodes=3, nodes=4),)
     }
     assert text_of(marks["n3"]) == "driver 550 (3 of 4 nodes have 570)"
 
@@ -36,28 +36,28 @@ def test_a_mark_names_the_value_that_of_the_many_and_how_many_have_it() -> None:
     [(1, 2, 1), (2, 6, 2), (3, 6, 0), (1, 1, 0), (4, 4, 0), (25, 75, 25), (26, 74, 0), (50, 50, 0)],
 )
 def test_only_what_few_have_is_odd_and_no_roll_out_is(odd: int, usual: int, marked: int) -> None:
-    assert len(marks_of(drivers(*["570"] * usual, *["580"] * odd))) == marked
+    assert len(deviations_of(drivers(*["570"] * usual, *["580"] * odd))) == marked
 
 
 def test_where_no_value_is_that_of_most_nobody_is_odd() -> None:
-    assert marks_of(drivers("570", "570", "550", "560", "580")) == {}
+    assert deviations_of(drivers("570", "570", "550", "560", "580")) == {}
 
 
 def test_one_value_of_few_is_marked_beside_another_that_is_rolled_out() -> None:
-    marks = marks_of(drivers(*["570"] * 6, *["580"] * 4, "550"))
+    marks = deviations_of(drivers(*["570"] * 6, *["580"] * 4, "550"))
     assert list(marks) == ["n11"]
 
 
 def test_partitioning_differs_on_purpose() -> None:
     kind = DRIVER._replace(field="partition_mode")
     nodes = [[one._replace(kind=kind) for one in seen] for seen in drivers("1", "1", "1", "0")]
-    assert marks_of(nodes) == {}
+    assert deviations_of(nodes) == {}
 
 
 def test_a_device_that_differs_from_the_others_of_its_node_is_named() -> None:
     nodes = drivers("570", "570", "570")
-    nodes[0].append(Seen(DRIVER, "550", "n1", ("nvidia2",)))
-    (mark,) = marks_of(nodes)["n1"]
+    nodes[0].append(Observation(DRIVER, "550", "n1", ("nvidia2",)))
+    (mark,) = deviations_of(nodes)["n1"]
     assert mark.text == "driver 550 on nvidia2 (3 of 3 nodes have 570)"
 
 
@@ -153,5 +153,5 @@ def test_a_node_that_tells_too_much_has_a_bounded_number_of_marks() -> None:
     alike.tell("c", device, msgspec.structs.replace(machine, reading=reading))
     assert list(alike.marks()) == ["c"]
     marks = alike.fleet.odd.of("c")
-    assert len(marks) == MOST_MARKS
+    assert len(marks) == MOST_DEVIATIONS
     assert {len(mark.value) for mark in marks} == {120}

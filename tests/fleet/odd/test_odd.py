@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import machines
 from accelwatch.cli.startup.app import build
-from accelwatch.fleet.odd.comparing import Kind, Seen, differences
+from accelwatch.fleet.odd.comparing import Kind, Observation, differences
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
@@ -19,10 +19,11 @@ from told_fleet import host
 KIND = Kind("nvidia H100", "", "driver")
 
 
-def seen(*values: str) -> list[Seen]:
+def seen(*values: str) -> list[Observation]:
     """Two devices of each node have this value."""
     return [
-        Seen(KIND, value, f"n{number}", ("gpu0", "gpu1")) for number, value in enumerate(values, 1)
+        Observation(KIND, value, f"n{number}", ("gpu0", "gpu1"))
+        for number, value in enumerate(values, 1)
     ]
 
 
@@ -47,21 +48,23 @@ def test_nothing_is_odd_among_two_or_where_all_are_alike(values: tuple[str, ...]
 
 
 def test_devices_of_one_node_that_differ_are_found() -> None:
-    mixed = [*seen("570", "570", "570"), Seen(KIND, "550", "n1", ("gpu1",))]
+    mixed = [*seen("570", "570", "570"), Observation(KIND, "550", "n1", ("gpu1",))]
     (found,) = differences(mixed)
     assert (found.usual, found.odd[0].nodes, found.odd[0].devices) == ("570", ("n1",), 1)
 
 
 def test_groups_and_fields_are_not_compared_with_each_other() -> None:
     other = Kind("amd MI300X", "", "driver")
-    mixed = [*seen("570", "570", "570"), Seen(other, "6.10", "n9", ("gpu1",))]
+    mixed = [*seen("570", "570", "570"), Observation(other, "6.10", "n9", ("gpu1",))]
     assert differences(mixed) == []
 
 
 def test_what_a_label_tells_apart_is_not_compared() -> None:
     pools = ("old", "old", "old", "new", "new", "new")
     mixed = [
-        Seen(KIND._replace(label=pool), "550" if pool == "old" else "570", f"n{at}", ("gpu1",))
+        Observation(
+            KIND._replace(label=pool), "550" if pool == "old" else "570", f"n{at}", ("gpu1",)
+        )
         for at, pool in enumerate(pools)
     ]
     assert differences(mixed) == []

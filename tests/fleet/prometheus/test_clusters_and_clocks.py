@@ -8,8 +8,8 @@ import pytest
 
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.tsdb import assembly, follow
-from accelwatch.fleet.tsdb.origin import Origin, Placing
-from accelwatch.fleet.tsdb.reader import _Known
+from accelwatch.fleet.tsdb.origin import Origin, SeriesResolver
+from accelwatch.fleet.tsdb.reader import _OriginCache
 from accelwatch.fleet.tsdb.settings import Store
 from fake_store import FakeStore, fake_store, soon
 from hub_peers import Running
@@ -74,13 +74,13 @@ def test_equal_names_in_two_clusters_are_two_nodes_where_that_is_wanted(start_hu
 
 
 def test_the_samples_of_a_node_are_asked_for_by_its_name_in_its_cluster() -> None:
-    placing = Placing(Store(cluster_in_name=True, replica_labels=()))
-    placed = placing.place({"__name__": "x", "node": "n1", "cluster": "a", **SAME})
+    placing = SeriesResolver(Store(cluster_in_name=True, replica_labels=()))
+    placed = placing.resolve({"__name__": "x", "node": "n1", "cluster": "a", **SAME})
     assert placed.origin == Origin(("dcgm", "10.0.0.5:9400", "a"), "a/n1")
     asked = placing.matchers(placed.origin, placed.node_label)
     assert asked == 'job="dcgm",instance="10.0.0.5:9400",cluster="a",node="n1"'
-    without = Placing(Store(cluster_label="", cluster_in_name=True, replica_labels=()))
-    assert without.place({"node": "n1", "cluster": "a", **SAME}).origin.node == "n1"
+    without = SeriesResolver(Store(cluster_label="", cluster_in_name=True, replica_labels=()))
+    assert without.resolve({"node": "n1", "cluster": "a", **SAME}).origin.node == "n1"
 
 
 def test_what_up_lacks_in_part_is_still_taken_off(start_hub: Any) -> None:
@@ -104,7 +104,7 @@ def test_what_up_lacks_in_part_is_still_taken_off(start_hub: Any) -> None:
 
 
 def stepped(*stamps: float) -> float:
-    known = _Known()
+    known = _OriginCache()
     for stamp in stamps:
         known.aged(stamp)
     return known.interval_s
@@ -139,7 +139,7 @@ def test_what_partial_answers_lack_for_long_is_gone(
                 asked = len(store.asked)
                 await soon(lambda: len(store.asked) > asked + 12)
                 assert len(fleet.nodes["n1"].devices) == 2
-                monkeypatch.setattr(assembly, "LOOK_BACK_S", 0.0)
+                monkeypatch.setattr(assembly, "LOOKBACK_DELTA_S", 0.0)
                 await soon(lambda: len(fleet.nodes["n1"].devices) == 1)
                 store_note = (await running.get("/v1/fleet"))["store"]
                 assert store_note["series"] == 3

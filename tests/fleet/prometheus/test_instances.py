@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.fleet.tsdb.origin import Placing
+from accelwatch.fleet.tsdb.origin import SeriesResolver
 from accelwatch.fleet.tsdb.settings import Store
 
 
@@ -22,6 +22,6 @@ from accelwatch.fleet.tsdb.settings import Store
     ],
 )
 def test_an_instance_is_a_host_with_or_without_a_port(instance: str, node: str) -> None:
-    placing = Placing(Store(url="http://store", instance_as_node=True))
+    placing = SeriesResolver(Store(url="http://store", instance_as_node=True))
     transport = placing.transport({"job": "dcgm", "instance": instance})
     assert placing.by_instance(transport) == node

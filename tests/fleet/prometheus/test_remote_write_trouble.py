@@ -44,7 +44,7 @@ async def queued(store: FakeStore, counts: Counts, *numbers: int, limit: int = 1
     peer = Peer(settings)
     line = shard(peer, counts, limit, 0.05)
     for number in numbers:
-        line.put(request(number))
+        line.enqueue(request(number))
     running = asyncio.create_task(line.run())
     try:
         await soon(lambda: line.empty)
@@ -176,7 +176,7 @@ def test_nobody_listens() -> None:
             url = store.url
         peer = Peer(RemoteWrite(url=f"{url}/write", timeout_s=1.0))
         line = shard(peer, counts, 1000, 0.05)
-        line.put(request(1))
+        line.enqueue(request(1))
         running = asyncio.create_task(line.run())
         await soon(lambda: counts.retries > 2)
         running.cancel()

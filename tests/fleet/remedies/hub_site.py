@@ -11,8 +11,8 @@ from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.approval.approvals import Approvals
-from accelwatch.fleet.approval.asking import HubAsking
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
@@ -106,16 +106,21 @@ class HubSite:
 
         def heard(incidents: Sequence[Incident]) -> None:
             for one in acting:
-                one.heard(incidents)
+                one.on_changes(incidents)
 
-        asking = HubAsking(
+        asking = HubApprovalRequests(
             lambda: next(iter(acting), None),
             lambda: self.approvals,
             lambda: self.external_url,
             lambda _: self.acts,
         )
         rules = RuleRunner(
-            evaluator, self.rule_settings, self.folder, heard, alerts=self.alerts, asking=asking
+            evaluator,
+            self.rule_settings,
+            self.folder,
+            heard,
+            alerts=self.alerts,
+            approval_requests=asking,
         )
         telling = asyncio.create_task(tell())
         await asyncio.sleep(0)

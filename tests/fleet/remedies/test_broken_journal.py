@@ -17,7 +17,7 @@ from accelwatch.alerting.incidents.journal import checking, opening
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.journal.schema import VERSION
-from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
@@ -37,7 +37,7 @@ def full(_: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def gone(folder: Path, _: pytest.MonkeyPatch) -> None:
-    (folder / opening.MARK).touch()
+    (folder / opening.MARKER_FILE).touch()
     for file in folder.glob(f"{FILE}*"):
         file.unlink()
 
@@ -53,7 +53,7 @@ def read_only(_: Path, patch: pytest.MonkeyPatch) -> None:
     write = JournalFile.write
 
     def refuses(file: JournalFile, batches: list[Batch]) -> None:
-        if any(batch.records or batch.seen or batch.outbox for batch in batches):
+        if any(batch.records or batch.fingerprints or batch.outbox for batch in batches):
             raise JournalError(
                 "the journal cannot be written: attempt to write a readonly database"
             )
@@ -90,7 +90,7 @@ IN_USE: dict[str, tuple[Break, str]] = {
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.2)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
 
 
@@ -106,7 +106,7 @@ class Told:
             SinkSettings(name=name, type="webhook", options={"url": f"{there.base}/x"})
             for name, there in (("chat", self.chat), ("nobody", self.nobody))
         )
-        never = Quiet(begins="00:00", ends="23:59", below="critical")
+        never = QuietHours(start="00:00", end="23:59", below="critical")
         routes = (
             Route(sinks=("chat",)),
             Route(sinks=("nobody",), match=("node=other",), quiet=never),
@@ -186,7 +186,7 @@ def test_a_hub_that_loses_its_journal_while_nothing_happens(
 
     async def story() -> None:
         async with running(site) as (rules, _, told):
-            await until(lambda: rules.judged_age_s is not None)
+            await until(lambda: rules.evaluated_age_s is not None)
             breaks(tmp_path, monkeypatch)
             if how == "read-only":  # found by the next that is written
                 await rules.incident_store.remember(

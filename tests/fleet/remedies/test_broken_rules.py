@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.evaluation import own_problems, runner
-from accelwatch.alerting.evaluation.teller import Told
+from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
 from accelwatch.config.alerts import Alerts, SinkSettings
 from fleet.remedies.hub_site import HubSite, until
 from receivers import Receiver, receiver
@@ -17,7 +17,7 @@ from remedy.fake_scheduler import FakeScheduler
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
 
@@ -88,7 +88,7 @@ def test_an_agent_whose_hub_notifies_people_leaves_it_to_its_log(
 ) -> None:
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
-    monkeypatch.setattr(runner.RuleRunner, "told_by", Told.HUB)
+    monkeypatch.setattr(runner.RuleRunner, "notified_by", NotifiedBy.HUB)
 
     async def story() -> None:
         async with receiver() as there:

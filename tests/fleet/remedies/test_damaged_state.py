@@ -22,7 +22,7 @@ from remedy.fake_scheduler import FakeScheduler
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
 

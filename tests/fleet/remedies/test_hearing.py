@@ -2,10 +2,10 @@
 
 import machines
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
-from accelwatch.fleet.remedies.hearing import AGAIN_S, Hearing
+from accelwatch.fleet.remedies.node_status import AGAIN_S, NodeStatusReader
 from accelwatch.fleet.target import targets_of
 from accelwatch.remediation.policy.state.clocks import FRESH_S, GAP_S
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 from hub_bench import Bench
@@ -21,17 +21,17 @@ class Heard:
         assert source is not None
         self.source = source
         source.host_name, source.boot_id = "a.example", "boot-1"
-        self.hearing = Hearing(self.site.fleet)
+        self.hearing = NodeStatusReader(self.site.fleet)
         self.troubled: set[str] = set()
         self.ceiling = "resume"
 
-    def after(self, seconds: float, *views: DeviceView) -> NodeHeard | None:
+    def after(self, seconds: float, *views: DeviceView) -> NodeStatus | None:
         self.site.clock.advance(seconds)
         now = self.site.clock.wall()
         self.site.tell("a", *(views or (view(0, sample_time=now), view(1, sample_time=now))))
         node = self.site.fleet.nodes["a"]
-        told = self.hearing.news(node, self.troubled, self.ceiling)
-        whole = Hearing(self.site.fleet).heard(node, self.troubled, self.ceiling)
+        told = self.hearing.changed_status(node, self.troubled, self.ceiling)
+        whole = NodeStatusReader(self.site.fleet).status_of(node, self.troubled, self.ceiling)
         assert told is None or told == whole, "what is kept of it is as if it were asked for now"
         return told
 
@@ -107,7 +107,7 @@ def test_a_node_has_turned_when_it_falls_silent_and_when_it_speaks_again() -> No
     assert not heard.hearing.has_turned(node)
     heard.site.clock.advance(0.1)
     assert heard.hearing.has_turned(node)
-    told = heard.hearing.news(node, (), "resume")
+    told = heard.hearing.changed_status(node, (), "resume")
     assert told is not None
     assert (told.late, told.down) == (True, False)
     assert not heard.hearing.has_turned(node)
@@ -130,7 +130,7 @@ def test_a_device_whose_own_source_is_silent_is_named_while_another_source_speak
     bench = Bench("a")
     agent, exporter = targets_of(["a", "a:9400"])
     bench.fleet.set_targets([agent, exporter])
-    hearing, node = Hearing(bench.fleet), bench.fleet.nodes["a"]
+    hearing, node = NodeStatusReader(bench.fleet), bench.fleet.nodes["a"]
     first, second = machines.device(0).id, machines.device(1).id
 
     def tell(key: str, index: int, interval_s: float) -> None:
@@ -138,18 +138,18 @@ def test_a_device_whose_own_source_is_silent_is_named_while_another_source_speak
 
     tell(agent.key, 0, 1.0)
     tell(exporter.key, 1, 5.0)
-    assert hearing.heard(node, (), "resume").late_devices == ()
+    assert hearing.status_of(node, (), "resume").late_devices == ()
     bench.clock.advance(10.0)
     tell(agent.key, 0, 1.0)
     assert not hearing.has_turned(node)
     bench.clock.advance(1.0)
     tell(agent.key, 0, 1.0)
     assert hearing.has_turned(node)
-    told = hearing.heard(node, (), "resume")
+    told = hearing.status_of(node, (), "resume")
     assert (told.late, told.late_devices) == (False, (second,))
     tell(exporter.key, 1, 5.0)
     bench.clock.advance(2.1)
-    assert hearing.heard(node, (), "resume").late_devices == (first,)
+    assert hearing.status_of(node, (), "resume").late_devices == (first,)
 
 
 def test_that_a_node_is_given_up_is_told_at_once_and_that_it_is_back_as_well() -> None:
@@ -158,11 +158,11 @@ def test_that_a_node_is_given_up_is_told_at_once_and_that_it_is_back_as_well() -
     assert before is not None
     node = heard.site.fleet.nodes["a"]
     heard.site.clock.advance(heard.site.fleet.thresholds.down_s - 1.0)
-    heard.hearing.news(node, (), "resume")
-    late = heard.hearing.heard(node, (), "resume")
+    heard.hearing.changed_status(node, (), "resume")
+    late = heard.hearing.status_of(node, (), "resume")
     assert (late.down, late.healthy, late.time) == (False, None, before.time)
     heard.site.clock.advance(10 * heard.site.fleet.thresholds.down_s)
-    told = heard.hearing.news(node, (), "resume")
+    told = heard.hearing.changed_status(node, (), "resume")
     assert told is not None
     assert (told.down, told.healthy, told.time) == (True, None, before.time)
     back = heard.after(1.0)

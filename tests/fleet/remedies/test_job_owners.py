@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import JobKey
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
 from accelwatch.remediation.policy.state.clocks import FRESH_S
@@ -16,16 +16,16 @@ NOW = 1000.0
 JOB, OTHER = JobKey("c", "17", 1.0), JobKey("c", "18", 2.0)
 
 
-def shown(name: str, *jobs: JobKey) -> NodeSeen:
+def shown(name: str, *jobs: JobKey) -> NodeObservation:
     owners = {"17": "ada"}
-    return NodeSeen(name=name, standing=Standing.OPEN, jobs=jobs, owners=owners)
+    return NodeObservation(name=name, hold_state=HoldState.OPEN, jobs=jobs, owners=owners)
 
 
 def state(time: float = NOW) -> RemedyState:
     seen = {one.name: one for one in (shown("n1", JOB, OTHER), shown("n2", JOB), shown("n3"))}
     world = World(
-        seen=seen,
-        seen_by=dict.fromkeys(seen, "slurm"),
+        scheduler_nodes=seen,
+        shown_by=dict.fromkeys(seen, "slurm"),
         schedulers={"slurm": Scheduler(time=time)},
         proofs={"b": Proof(node="b", name="n2", kind=ProofKind.MAP)},
     )

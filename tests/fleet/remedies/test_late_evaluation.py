@@ -21,7 +21,7 @@ from remedy.fake_scheduler import FakeScheduler
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(runner, "LATE_INTERVALS", 0.5)
     monkeypatch.setattr(runner, "LATE_S", 2.0)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
@@ -59,13 +59,13 @@ def test_late_rules_are_notified_once_and_stop_what_is_new(
             sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
             site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0)
             async with site.running() as (rules, remedies):
-                await until(lambda: rules.judged_age_s is not None)
-                await until(lambda: remedies.engine.state.world.guard.looked_around)
+                await until(lambda: rules.evaluated_age_s is not None)
+                await until(lambda: remedies.engine.state.world.guard.is_warmed_up)
                 assert rules.late_s == 0.0
                 stuck.set()
                 await there.wait_for(1)
                 await until(lambda: "late" in remedies.engine.state.world.guard.why)
-                denied = data_guard.may_begin(remedies.engine.state.world.guard)
+                denied = data_guard.may_start(remedies.engine.state.world.guard)
                 assert isinstance(denied, Denial)
 
                 stuck.clear()

@@ -2,18 +2,18 @@
 
 import msgspec
 
-from accelwatch.action.intent import Intent, IntentKind, Mark
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.step import Step
 from accelwatch.fleet.hub.serve import own_text
-from accelwatch.fleet.remedies.measures import StageTimes, standing
+from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.remediation.execution.operations import Operation, OperationState, Witness, advanced
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding, BreakerState
+from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus
 from accelwatch.remediation.policy.guards.budget import BudgetState, Own
-from accelwatch.remediation.policy.guards.census import Place
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.model import Hold, Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
-from accelwatch.remediation.policy.state.spares import Spare, SpareStanding, SpareState
+from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series, by_key
@@ -27,7 +27,7 @@ def remedy(node: str, stage: Stage, since: float = NOW - 60.0) -> Remedy:
 
 
 def measured(state: RemedyState) -> dict[Series, Number]:
-    series = dict(standing(state, RemedySettings(), NOW))
+    series = dict(current_series(state, RemedySettings(), NOW))
     assert all(key[0] in by_key() for key in series)
     assert all(len(key) == 1 + len(by_key()[key[0]].labels) for key in series)
     return series
@@ -42,7 +42,7 @@ def test_where_nothing_is_wrong_everything_is_nought_and_nothing_is_made_up() ->
 
 
 def test_how_all_of_it_stands() -> None:
-    place = Place(node="n1", pools=("train",), domains=("rack=r1",))
+    place = FailureDomain(node="n1", pools=("train",), domains=("rack=r1",))
     state = RemedyState(
         remedies={
             "n1": remedy("n1", Stage.QUARANTINED),
@@ -52,9 +52,9 @@ def test_how_all_of_it_stands() -> None:
             "n5": msgspec.structs.replace(remedy("n5", Stage.DRAINING), overdue="draining"),
         },
         stop=Stop(by="kim", at=NOW),
-        breaker=BreakerState(standing=BreakerStanding.HALF_OPEN),
+        breaker=BreakerState(standing=BreakerStatus.HALF_OPEN),
         budget=BudgetState(own={"n1": Own(place=place, incidents=("i1",), at=NOW)}),
-        spares=SpareState(spares={"s1": Spare(), "s2": Spare(standing=SpareStanding.FAILED)}),
+        spares=SpareState(spares={"s1": Spare(), "s2": Spare(standing=SpareStatus.FAILED)}),
     )
     series = measured(state)
     assert series["remedy_nodes", "awaiting_approval"] == 2
@@ -72,7 +72,8 @@ def test_stages_are_counted_when_they_are_left() -> None:
     suspect = remedy("n1", Stage.SUSPECT, NOW - 10.0)
     before = RemedyState(remedies={"n1": suspect})
     held = msgspec.structs.replace(
-        remedy("n1", Stage.QUARANTINED, NOW), hold=Hold(node="n1", mark=Mark("i1", 1))
+        remedy("n1", Stage.QUARANTINED, NOW),
+        hold=NodeQuarantine(node="n1", mark=OwnerAnnotation("i1", 1)),
     )
     after = RemedyState(remedies={"n1": held})
     record = RemedyRecord(node="n1", remedy=held)
@@ -99,14 +100,14 @@ def steps_of(times: StageTimes) -> dict[str, tuple[int, float]]:
 
 
 def test_the_steps_from_a_fault_to_a_node_that_works_again_are_timed() -> None:
-    times, mark = StageTimes(), Mark("i1", 1)
+    times, mark = StageTimes(), OwnerAnnotation("i1", 1)
     case = Case(incident="i1", policy=Policy(rule="r"), since=NOW - 3.0, evidence_at=NOW)
     suspect = msgspec.structs.replace(remedy("n1", Stage.SUSPECT, NOW), cases=(case,))
     drain = Intent(kind=IntentKind.QUARANTINE, mark=mark, node="n1", asked=NOW + 4, deadline=NOW)
     out = msgspec.structs.replace(suspect, stage=Stage.QUARANTINING, pursuing=drain)
     move = Intent(kind=IntentKind.MOVE_JOB, mark=mark, node="n1", asked=NOW + 6, deadline=NOW)
     held = msgspec.structs.replace(
-        out, stage=Stage.DRAINING, pursuing=move, hold=Hold(node="n1", mark=mark)
+        out, stage=Stage.DRAINING, pursuing=move, hold=NodeQuarantine(node="n1", mark=mark)
     )
     moved = msgspec.structs.replace(held, pursuing=None, moved=(move,))
     verified = msgspec.structs.replace(moved, stage=Stage.VERIFYING, since=NOW + 20)
@@ -136,13 +137,15 @@ def test_the_steps_from_a_fault_to_a_node_that_works_again_are_timed() -> None:
 
 def test_effects_are_timed_until_they_are_answered_and_then_until_they_are_seen() -> None:
     times = StageTimes()
-    intent = Intent(kind=IntentKind.QUARANTINE, mark=Mark("i1", 1), node="n1", deadline=NOW)
+    intent = Intent(
+        kind=IntentKind.QUARANTINE, mark=OwnerAnnotation("i1", 1), node="n1", deadline=NOW
+    )
     operation = Operation(
         id="o1", action="slurm", intent=intent, step=Step(kind="drain"), attempt=1, reserved=NOW
     )
     for at, state, by in (
         (1, OperationState.STARTED, Witness.PURSUIT),
-        (3, OperationState.TOLD, Witness.PURSUIT),
+        (3, OperationState.ANSWERED, Witness.PURSUIT),
         (8, OperationState.OBSERVED, Witness.OBSERVATION),
     ):
         operation = advanced(operation, state, now=NOW + at, by=by)
@@ -152,14 +155,16 @@ def test_effects_are_timed_until_they_are_answered_and_then_until_they_are_seen(
 
 def test_an_effect_that_nobody_answered_or_that_did_not_come_is_not_timed() -> None:
     times = StageTimes()
-    intent = Intent(kind=IntentKind.QUARANTINE, mark=Mark("i1", 1), node="n1", deadline=NOW)
+    intent = Intent(
+        kind=IntentKind.QUARANTINE, mark=OwnerAnnotation("i1", 1), node="n1", deadline=NOW
+    )
     operation = Operation(
         id="o1", action="slurm", intent=intent, step=Step(kind="drain"), attempt=1, reserved=NOW
     )
     started = advanced(operation, OperationState.STARTED, now=NOW)
     unknown = advanced(started, OperationState.UNKNOWN, now=NOW + 1)
     seen = advanced(unknown, OperationState.OBSERVED, now=NOW + 2, by=Witness.OBSERVATION)
-    told = advanced(started, OperationState.TOLD, now=NOW + 1)
+    told = advanced(started, OperationState.ANSWERED, now=NOW + 1)
     failed = advanced(told, OperationState.FAILED, now=NOW + 2)
     for one in (started, unknown, seen):
         times.operated(one, NOW + 2)

@@ -112,7 +112,7 @@ def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
         async with receiver() as there:
             notified(site, there)
             async with site.running() as (rules, remedies):
-                await until(lambda: "n1" in remedies.engine.state.world.seen)
+                await until(lambda: "n1" in remedies.engine.state.world.scheduler_nodes)
                 site.watts = 100.0
                 await there.wait_for(1)
                 (document,) = (document_of(one) for one in rules.open)

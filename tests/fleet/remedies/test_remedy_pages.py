@@ -51,7 +51,7 @@ class Client:
 def played(site: HubSite, play: Callable[[Client, RemedyRunner], Awaitable[None]]) -> None:
     async def story() -> None:
         async with site.running() as (_, remedies):
-            await until(lambda: bool(remedies.engine.state.world.seen))
+            await until(lambda: bool(remedies.engine.state.world.scheduler_nodes))
             await play(Client(site, remedies), remedies)
 
     asyncio.run(story())

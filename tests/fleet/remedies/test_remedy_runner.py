@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.action.intent import Mark
+from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.alerting.evaluation.silencing import NewSilence, silence_of
-from accelwatch.alerting.incidents.incident import ENGINE, MomentKind
+from accelwatch.alerting.incidents.incident import ENGINE, TimelineKind
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.stage import Stage
@@ -35,7 +35,7 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
             await until(lambda: not remedies.engine.state.remedies)
             told = rules.incident(incident.id)
             assert told is not None
-            notes = [moment for moment in told.timeline if moment.kind is MomentKind.NOTE]
+            notes = [moment for moment in told.timeline if moment.kind is TimelineKind.NOTE]
             assert {note.actor for note in notes} == {ENGINE}
             for note, text in zip(
                 notes,
@@ -74,13 +74,13 @@ def test_an_agent_that_is_gone_takes_no_node_out(
 
     async def story() -> None:
         async with site.running() as (rules, remedies):
-            await until(lambda: bool(remedies.engine.state.world.guard.looked_around))
+            await until(lambda: bool(remedies.engine.state.world.guard.is_warmed_up))
             began, site.watts = site.clock.monotonic(), 100.0
             await asyncio.sleep(0.5)
             site.agent = False
             # What it sent last is true for two seconds: three never come together.
             await until(lambda: site.clock.monotonic() > began + 5.0)
-            assert remedies.engine.state.world.heard["a"].late
+            assert remedies.engine.state.world.node_statuses["a"].late
             assert not rules.open
             assert not site.standing("n1")
             site.agent = True
@@ -103,8 +103,10 @@ def test_a_person_is_called_when_somebody_takes_a_node_over(
             known = remedies.engine
             await until(lambda: any(one.hold for one in known.state.remedies.values()))
             site.world.admin_drains("n1")
-            await until(lambda: any(one.kind is MomentKind.CALL for one in rules.open[0].timeline))
-            call = next(one for one in rules.open[0].timeline if one.kind is MomentKind.CALL)
+            await until(
+                lambda: any(one.kind is TimelineKind.CALL for one in rules.open[0].timeline)
+            )
+            call = next(one for one in rules.open[0].timeline if one.kind is TimelineKind.CALL)
             assert "took a over" in call.text
 
     asyncio.run(story())
@@ -116,7 +118,7 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
     # As after a journal was lost.
-    site.world.nodes["n1"].mark, site.world.nodes["n1"].reason = Mark("i9", 1), "ours"
+    site.world.nodes["n1"].mark, site.world.nodes["n1"].reason = OwnerAnnotation("i9", 1), "ours"
 
     async def story() -> None:
         async with receiver() as there:
@@ -218,7 +220,7 @@ def test_a_rule_that_only_observes_takes_nothing_out_but_a_person_may(
             site.watts = 100.0
             await until(lambda: "a" in remedies.engine.state.remedies)
             assert not site.standing("n1")
-            reply = await remedies.engine.ask(
+            reply = await remedies.engine.submit_command(
                 Command(verb=Verb.QUARANTINE, by="kim", at=site.clock.wall(), node="a", reason="x")
             )
             assert reply.problem == ""

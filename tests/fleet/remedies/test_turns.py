@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.remedies.hearing import Hearing
+from accelwatch.fleet.remedies.node_status import NodeStatusReader
 from accelwatch.fleet.remedies.turns import EVERY_S, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
@@ -25,7 +25,7 @@ class Site:
         self.fleet = Fleet(clock, THRESHOLDS, None)
         self.targets = targets_of(["a", "b"], {})
         self.fleet.set_targets(self.targets)
-        self.hearing = Hearing(self.fleet)
+        self.hearing = NodeStatusReader(self.fleet)
         self.began = clock.monotonic()
         self.told: list[tuple[str, float]] = []
         self.wanted = True
@@ -33,7 +33,7 @@ class Site:
         for target in self.targets:
             self.speak(target.key)
         for node in self.fleet.nodes.values():
-            self.hearing.heard(node, (), "resume")
+            self.hearing.status_of(node, (), "resume")
 
     def speak(self, key: str) -> None:
         now = self.clock.wall()
@@ -42,7 +42,7 @@ class Site:
     def tell(self, turned: Sequence[Node]) -> None:
         for node in turned:
             self.told.append((node.name, self.clock.monotonic() - self.began))
-            self.hearing.heard(node, (), "resume")
+            self.hearing.status_of(node, (), "resume")
 
     async def plays(self, seconds: float) -> None:
         """Looks go on; `b` speaks every second, `a` not again before the fifth."""
@@ -99,14 +99,14 @@ def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> No
 def test_a_mistake_ends_no_look_for_good(caplog: pytest.LogCaptureFixture) -> None:
     loop = VirtualLoop()
     site = Site(LoopClock(loop))
-    tell, mistakes = site.turns._tell, [ValueError("one mistake")]
+    tell, mistakes = site.turns._report, [ValueError("one mistake")]
 
     def told(nodes: Sequence[Node]) -> None:
         if mistakes:
             raise mistakes.pop()
         tell(nodes)
 
-    site.turns._tell = told
+    site.turns._report = told
     run(loop, site.plays(70.0))
     assert "a look for nodes that fall silent failed" in caplog.text
     assert [name for name, at in site.told if at > 60.0] == ["a"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.picture.timeline import Mark, Reason
-from accelwatch.fleet.replay.incident_notes import LATELY_S, rules_now, told_at
-from accelwatch.fleet.replay.incidents import mark_of, read_marks
+from accelwatch.fleet.picture.timeline import Marker, Reason
+from accelwatch.fleet.replay.incident_notes import LATELY_S, incidents_at, rules_now
+from accelwatch.fleet.replay.incidents import parse_marker, read_markers
 from accelwatch.fleet.wire import MOST_OPEN
 
 LINE: dict[str, Any] = {
@@ -35,7 +35,7 @@ def line(**changes: Any) -> bytes:
 
 
 def test_a_line_is_a_mark() -> None:
-    assert mark_of(line()) == Mark(
+    assert parse_marker(line()) == Marker(
         opened=1767225690.0,
         closed=1767227400.0,
         level="alert",
@@ -52,17 +52,17 @@ def test_a_line_is_a_mark() -> None:
 
 
 def test_what_does_not_apply_is_null() -> None:
-    mark = mark_of(
+    mark = parse_marker(
         line(closed=None, node=None, device=None, rule=None, scope="group", nodes=["a", "b"])
     )
     assert (mark.closed, mark.node, mark.device, mark.rule) == (None, "2 nodes", "", "group")
-    assert mark_of(line(node=None, nodes=["a"])).node == "a"
+    assert parse_marker(line(node=None, nodes=["a"])).node == "a"
 
 
 def test_a_file_is_ordered_by_when_incidents_were_opened(tmp_path: Path) -> None:
     path = tmp_path / "incidents.ndjson"
     path.write_bytes(line(opened=2.0) + b"\n\n" + line(opened=1.0, level="watch") + b"\n")
-    assert [(mark.opened, mark.level) for mark in read_marks(path)] == [
+    assert [(mark.opened, mark.level) for mark in read_markers(path)] == [
         (1.0, "watch"),
         (2.0, "alert"),
     ]
@@ -81,18 +81,18 @@ def test_a_bad_line_is_named(tmp_path: Path, text: bytes, says: str) -> None:
     path = tmp_path / "incidents.ndjson"
     path.write_bytes(line() + b"\n" + text)
     with pytest.raises(UsageError, match=r"incidents\.ndjson: line 2") as raised:
-        read_marks(path)
+        read_markers(path)
     assert says in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none: cannot be read: No such file"):
-        read_marks(tmp_path / "none")
+        read_markers(tmp_path / "none")
 
 
 def at(now: float, *lines: bytes) -> dict[str, tuple[str, str | None]]:
     """Standing and end of what is told at a moment, by rule."""
-    told = told_at([mark_of(one) for one in lines], now)
+    told = incidents_at([parse_marker(one) for one in lines], now)
     return {one.incident.rule: (one.incident.state, one.incident.closed) for one in told}
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_told_before_it_was_known() -> None:
 
 
 def test_an_incident_as_the_incidents_screen_wants_it() -> None:
-    [told] = told_at([mark_of(line())], 1767225700.0)
+    [told] = incidents_at([parse_marker(line())], 1767225700.0)
     found = told.incident
     assert (found.severity, found.scope, found.node) == ("critical", "device", "node017")
     assert (found.device, found.device_name, found.vendor) == ("nvidia:GPU-1", "1", "nvidia")
@@ -118,8 +118,10 @@ def test_an_incident_as_the_incidents_screen_wants_it() -> None:
 
 
 def test_a_group_is_no_node() -> None:
-    many = mark_of(line(scope="group", node=None, device=None, nodes=["a", "b"], level="watch"))
-    [told] = told_at([many], 1767225700.0)
+    many = parse_marker(
+        line(scope="group", node=None, device=None, nodes=["a", "b"], level="watch")
+    )
+    [told] = incidents_at([many], 1767225700.0)
     assert (told.incident.group, told.incident.node, told.nodes_total) == ("2 nodes", "", 2)
     assert told.incident.severity == "warning"
     assert rules_now([told]).open == {"warning": 1}
@@ -129,7 +131,7 @@ def test_a_group_is_no_node() -> None:
     ("level", "severity"), [("alert", "critical"), ("watch", "warning"), ("info", "info")]
 )
 def test_each_level_has_its_severity(level: str, severity: str) -> None:
-    [told] = told_at([mark_of(line(level=level))], 1767225700.0)
+    [told] = incidents_at([parse_marker(line(level=level))], 1767225700.0)
     assert told.incident.severity == severity
 
 

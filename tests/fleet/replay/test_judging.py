@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.fleet.fleet_backtest import Judged, main
-from accelwatch.fleet.picture.timeline import Mark
-from accelwatch.fleet.replay.judging import Judging
+from accelwatch.cli.fleet.fleet_backtest import BacktestRequest, main
+from accelwatch.fleet.picture.timeline import Marker
+from accelwatch.fleet.replay.backtest_process import BacktestProcess
 from history_archives import DAY
 from replay_archives import END, LOST_FROM, device
 from waiting import wait_until
@@ -17,16 +17,16 @@ from waiting import wait_until
 LINE = '{"type":"found","number":%d,"line":{"opened":%d,"closed":%s,"level":"alert","rule":"r,s"}}'
 
 
-def followed(command: Sequence[str]) -> tuple[list[Mark], list[str]]:
+def followed(command: Sequence[str]) -> tuple[list[Marker], list[str]]:
     """The marks at the end, and every note."""
-    marks: list[Mark] = []
+    marks: list[Marker] = []
     notes: list[str] = []
 
-    def tell(known: Sequence[Mark], note: str) -> None:
+    def tell(known: Sequence[Marker], note: str) -> None:
         marks[:] = known
         notes.append(note)
 
-    asyncio.run(Judging(command, 100.0, 200.0, tell).run())
+    asyncio.run(BacktestProcess(command, 100.0, 200.0, tell).run())
     return marks, notes
 
 
@@ -80,7 +80,7 @@ def test_who_leaves_ends_the_process_whatever_it_has_said(tmp_path: Path, said: 
     command = [sys.executable, "-c", f"{begin}\nprint({said!r})\nimport time; time.sleep(600)"]
 
     async def go() -> None:
-        task = asyncio.create_task(Judging(command, 0.0, 1.0, lambda _, __: None).run())
+        task = asyncio.create_task(BacktestProcess(command, 0.0, 1.0, lambda _, __: None).run())
         while not written.exists() or not written.read_text():
             await asyncio.sleep(0.01)
         task.cancel()
@@ -90,9 +90,9 @@ def test_who_leaves_ends_the_process_whatever_it_has_said(tmp_path: Path, said: 
     wait_until(lambda: not Path(f"/proc/{written.read_text()}").exists())
 
 
-def judged(folder: Path, **changes: object) -> Judged:
+def judged(folder: Path, **changes: object) -> BacktestRequest:
     asked = {"begin": DAY / 1000, "end": END / 1000, "packs": ("nvidia",), **changes}
-    return Judged(folder=str(folder), **asked)  # type: ignore[arg-type]
+    return BacktestRequest(folder=str(folder), **asked)  # type: ignore[arg-type]
 
 
 def test_the_engine_finds_the_lost_device_of_the_archive(folder: Path) -> None:

@@ -8,7 +8,7 @@ from accelwatch.alerting.rules.loading import load
 from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.run import told
+from accelwatch.fleet.backtest.run import final_lines
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from history_archives import DAY, HEAT, Sample, write
 from replay_archives import UP
@@ -48,7 +48,7 @@ def state(folder: Path, moment: int) -> str:
     archive = ReplayedArchive(folder)
     for _ in archive.survey.steps():
         pass
-    [now] = [one for one in archive.moment(moment)[0].subjects if one.place.id == "a"]
+    [now] = [one for one in archive.fleet_at(moment)[0].subjects if one.device_slot.id == "a"]
     return now.state
 
 
@@ -56,7 +56,7 @@ def lost_in_backtest(folder: Path, tmp_path: Path) -> bool:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULE, encoding="utf-8")
     found = Archive(folder)
-    return bool(list(told(found, Backtest(found, load([rules]).rules))))
+    return bool(list(final_lines(found, Backtest(found, load([rules]).rules))))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.model import POWER as POWER_FIELD
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.fleet.wire import DeviceNow, DevicePlace
+from accelwatch.fleet.wire import DeviceNow, DeviceSlot
 from accelwatch.schema.device import DeviceState
 from history_archives import DAY
 from replay_archives import (
@@ -50,8 +50,8 @@ def devices(view: FleetView) -> dict[str, DeviceNow]:
     return {place_of(view, now).id: now for now in view.devices}
 
 
-def place_of(view: FleetView, now: DeviceNow) -> DevicePlace:
-    place = view.places[now.slot]
+def place_of(view: FleetView, now: DeviceNow) -> DeviceSlot:
+    place = view.slots[now.slot]
     assert place is not None
     return place
 
@@ -147,7 +147,7 @@ def test_devices_belong_to_the_jobs_of_the_moment(archive: ReplayedArchive) -> N
 
 def test_a_place_that_has_not_changed_stays_the_same_object(archive: ReplayedArchive) -> None:
     first, second = at(archive, DAY + HOUR), at(archive, DAY + HOUR + 60_000)
-    assert first.places is second.places
+    assert first.slots is second.slots
 
 
 def test_events_up_to_the_moment_with_category_and_severity(archive: ReplayedArchive) -> None:

@@ -21,12 +21,12 @@ def test_calls_are_answered_in_order_and_the_background_goes_on_between_them() -
 
     async def go() -> None:
         thread = ReadingThread("test")
-        thread.begin(background())
+        thread.start(background())
         both = await asyncio.gather(thread.call(lambda: 1), thread.call(lambda: 2))
         assert list(both) == [1, 2]
         await asyncio.to_thread(done.wait, 60)
         assert await thread.call(lambda: 3) == 3
-        thread.end()
+        thread.stop()
 
     asyncio.run(go())
     assert steps == list(range(20))
@@ -38,11 +38,11 @@ def test_what_a_call_raises_comes_to_who_waits_and_the_next_is_answered() -> Non
 
     async def go() -> None:
         thread = ReadingThread("test")
-        thread.begin(iter(()))
+        thread.start(iter(()))
         with pytest.raises(OSError, match="disk"):
             await thread.call(wrong)
         assert await thread.call(lambda: 7) == 7
-        thread.end()
+        thread.stop()
 
     asyncio.run(go())
 
@@ -54,7 +54,7 @@ def test_what_the_background_raises_comes_to_who_waits_next() -> None:
 
     async def go() -> None:
         thread = ReadingThread("test")
-        thread.begin(background())
+        thread.start(background())
 
         async def again() -> None:
             while True:
@@ -63,7 +63,7 @@ def test_what_the_background_raises_comes_to_who_waits_next() -> None:
 
         with pytest.raises(ValueError, match="odd"):
             await asyncio.wait_for(again(), 60)
-        thread.end()
+        thread.stop()
 
     asyncio.run(go())
 
@@ -74,7 +74,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_left_out() -> None:
 
     async def go() -> None:
         thread = ReadingThread("test")
-        thread.begin(iter(()))
+        thread.start(iter(()))
         busy = asyncio.create_task(thread.call(lambda: held.wait(60)))
         given_up = asyncio.create_task(thread.call(lambda: called.append("late")))
         await asyncio.sleep(0)
@@ -83,7 +83,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_left_out() -> None:
         held.set()
         await busy
         await thread.call(lambda: called.append("next"))
-        thread.end()
+        thread.stop()
 
     asyncio.run(go())
     assert called == ["next"]

@@ -16,7 +16,7 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument, Incidents
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.report.summary import chosen, offenders
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from hub_peers import agent, hub
 from incident_samples import incident
 

@@ -26,7 +26,7 @@ def bench() -> Iterator[Bench]:
 def told(bench: Bench, *owners: Owner) -> None:
     """The agent tells of two devices, of which the second has these owners."""
     bench.tell("a", machines.view(0), machines.view(1, owners=owners))
-    bench.fleet.table.bring(bench.fleet.nodes.values(), (), bench.clock.monotonic())
+    bench.fleet.table.refresh(bench.fleet.nodes.values(), (), bench.clock.monotonic())
 
 
 def named(

@@ -14,8 +14,8 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.rules.fleet_ground import FleetGround
-from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
+from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
 from told_fleet import ToldFleet, view
@@ -40,7 +40,7 @@ class Judged(ToldFleet):
 
     def __init__(self, rules: dict[str, Rule]) -> None:
         super().__init__()
-        self.judge = FleetJudge(FleetGround(self.fleet), rules)
+        self.judge = FleetRuleEvaluator(FleetRuleContext(self.fleet), rules)
 
     def tick(self) -> list[VerdictChange]:
         changes = asyncio.run(self.judge.tick(LongWork()))
@@ -85,7 +85,7 @@ def test_a_value_that_goes_missing_clears_nothing(tmp_path: Path) -> None:
     fleet.tick()
     fleet.watts(None)
     assert fleet.tick() == []
-    assert fleet.judge.spells.is_firing("low", device(0))
+    assert fleet.judge.alert_states.is_firing("low", device(0))
 
 
 def test_a_node_that_falls_silent_clears_nothing(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_node_that_falls_silent_clears_nothing(tmp_path: Path) -> None:
     fleet.tick()
     fleet.clock.advance(300.0)
     assert CLEARED not in [one.transition for one in fleet.tick()]
-    assert fleet.judge.spells.is_firing("low", device(0))
+    assert fleet.judge.alert_states.is_firing("low", device(0))
 
 
 def test_only_who_is_selected_is_judged(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_rule_that_costs_too_much_is_switched_off(tmp_path: Path) -> None:
     budgets = Budgets(0.01)
     # The first of the two rules takes 12 ms, between the readings of the program round it.
     readings = accumulate(cycle([0, 0, 12_000_000, 0, 0, 0, 0, 0, 0]))
-    fleet.judge = FleetJudge(
-        FleetGround(fleet.fleet), rules, budgets=budgets, clock_ns=lambda: next(readings)
+    fleet.judge = FleetRuleEvaluator(
+        FleetRuleContext(fleet.fleet), rules, budgets=budgets, clock_ns=lambda: next(readings)
     )
     fleet.watts(120.0)
     for _ in range(MOST_OVERRUNS):

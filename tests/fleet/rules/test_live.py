@@ -15,11 +15,11 @@ from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Type, Value
 from accelwatch.expr.explain import explain
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
-from accelwatch.expr.scene import HOST, Keeper, Scene
+from accelwatch.expr.scene import HOST, RuleHistory, Scene
 from accelwatch.fleet.rules.live import FleetColumns
 from accelwatch.fleet.rules.program import Program, column_of
 from accelwatch.fleet.rules.row import Row
-from accelwatch.fleet.state.moment import brought
+from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
@@ -50,7 +50,7 @@ class Hub(ToldFleet):
         self.program = Program(conditions)
 
     def bring(self) -> None:
-        asyncio.run(self.columns.bring(LongWork()))
+        asyncio.run(self.columns.refresh(LongWork()))
 
     def row(self, node: str, index: int) -> int:
         found = self.fleet.table.rows.get((node, machines.device(index).id))
@@ -137,7 +137,7 @@ WINDOWS = (
 def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
     hub = Hub(text)
     rule = hub.rules[text]
-    keeper = Keeper(rule.needs, 1.0)
+    keeper = RuleHistory(rule.needs, 1.0)
     told: dict[Key, Value] = {}
 
     def lookup(key: Key) -> Value | Missing:
@@ -433,7 +433,7 @@ def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: s
         views = [view(at, device=machines.device(at, uuid=uuid)) for at, uuid in enumerate(uuids)]
         views.append(host(host_blocked_processes=1))
         hub.fleet.read(one.key, views, hub.clock.wall(), 1.0)
-    asyncio.run(brought(hub.fleet, {POWER, ENERGY}, LongWork().rest))
+    asyncio.run(refresh_nodes(hub.fleet, {POWER, ENERGY}, LongWork().rest))
     assert hub.fleet.table.rows.size > size
     assert hub.columns.size == size
     still = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))

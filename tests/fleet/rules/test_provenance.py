@@ -10,7 +10,7 @@ from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.state.evidence import Standing
+from accelwatch.fleet.state.evidence import ReceivedAlert
 from accelwatch.fleet.state.tracing import class_of, of_node, of_value
 from accelwatch.fleet.target import STORED, Target
 from accelwatch.schema.context import Event
@@ -162,7 +162,7 @@ def test_what_others_push_is_of_a_class_of_its_own(tmp_path: Path, when: str, wa
         source=PUSHED,
         device_id=machines.device(0).id,
     )
-    fleet.fleet.evidence.begin(Standing(key="k", node="a", event=event, until=1e12))
+    fleet.fleet.evidence.activate(ReceivedAlert(key="k", node="a", event=event, until=1e12))
     if "count" in when:
         fleet.fleet.events.note("a", "gpu0", event)
     (incident,) = fleet.opened(tmp_path, when)

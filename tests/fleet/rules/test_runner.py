@@ -8,7 +8,7 @@ import pytest
 
 import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineKind
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS
 from accelwatch.alerting.rules.document import Severity
@@ -67,7 +67,7 @@ def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
     asyncio.run(story())
 
 
-def kinds(incident: Incident) -> list[MomentKind]:
+def kinds(incident: Incident) -> list[TimelineKind]:
     return [moment.kind for moment in incident.timeline]
 
 
@@ -220,13 +220,13 @@ def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site:
         runner = site.runner()
         await runner.start()
         site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
-        await runner.look_again()
+        await runner.reload_changed_files()
         assert "unknown name power_wats" in runner.problems[0]
         site.watts(120.0)
         await site.tick(runner)
         assert [one.rule for one in runner.open] == ["low"]
         site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
-        await runner.look_again()
+        await runner.reload_changed_files()
         assert runner.problems == ()
         assert [rule.when.text for rule in runner.rules.rules.values()] == ["power_watts < 100"]
         await runner.stop()
@@ -244,13 +244,13 @@ def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
         with pytest.raises(ConfigError):
             await runner.reload(site.settings)
         assert "unknown name power_wats" in runner.problems[0]
-        await runner.look_again()
+        await runner.reload_changed_files()
         assert "rules refused" not in caplog.text
         other = RuleSettings(files=(str(site.file), "/nowhere"))
         with pytest.raises(ConfigError):
             await runner.reload(other)
         site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
-        await runner.look_again()
+        await runner.reload_changed_files()
         assert runner.problems == ()
         await runner.stop()
 
@@ -278,7 +278,7 @@ def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) 
         await runner.reload(site.settings)
         await site.tick(runner)
         lost, new = runner.open
-        assert (lost.rule, kinds(lost)[-1]) == ("low", MomentKind.ORPHANED)
+        assert (lost.rule, kinds(lost)[-1]) == ("low", TimelineKind.ORPHANED)
         assert new.rule == "lower"
         await runner.stop()
 
@@ -484,7 +484,7 @@ def test_a_rule_that_went_while_nobody_judged_has_its_incident_left_to_people(si
         second = site.runner()
         await second.start()
         (incident,) = second.open
-        assert kinds(incident)[-1] is MomentKind.ORPHANED
+        assert kinds(incident)[-1] is TimelineKind.ORPHANED
         # Put back, it says when it is over.
         site.file.write_text(LOW, encoding="utf-8")
         await second.reload(site.settings)
@@ -505,7 +505,7 @@ def test_a_rule_that_is_turned_off_leaves_its_incident_to_people(site: Site) -> 
         site.file.write_text(LOW + "  mode: off\n", encoding="utf-8")
         await runner.reload(site.settings)
         (incident,) = runner.open
-        assert kinds(incident)[-1] is MomentKind.ORPHANED
+        assert kinds(incident)[-1] is TimelineKind.ORPHANED
         await runner.stop()
 
     play(story)

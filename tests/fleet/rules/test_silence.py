@@ -9,8 +9,8 @@ import pytest
 from accelwatch.alerting.rules.loading import load
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.rules.fleet_ground import FleetGround
-from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
+from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner
@@ -43,7 +43,7 @@ class Bad(ToldFleet):
         file = folder / "rules.yaml"
         text = f"version: 1\nrules:\n- {{id: bad, title: T, for: {for_}, {rule}}}\n"
         file.write_text(text, encoding="utf-8")
-        self.judge = FleetJudge(FleetGround(self.fleet), load([file]).rules)
+        self.judge = FleetRuleEvaluator(FleetRuleContext(self.fleet), load([file]).rules)
         self.interval_s = interval_s
         self.tell("a", view(0), view(1), view(2))
         asyncio.run(self.judge.tick(LongWork()))

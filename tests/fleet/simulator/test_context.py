@@ -33,9 +33,9 @@ class Listening:
         self.writer = ContextWriter(fleet)
 
     def at(self, time_s: float) -> list[Context]:
-        moment = self.fleet.moment(time_s)
+        moment = self.fleet.instant_at(time_s)
         condition = self.fleet.condition(self.node, moment)
-        return self.writer.news(self.node, moment, condition, self.told)
+        return self.writer.pending_messages(self.node, moment, condition, self.told)
 
 
 def test_a_stream_begins_with_owners_and_processes(fleet_of: FleetOf) -> None:
@@ -108,7 +108,7 @@ def test_pods_have_names_of_their_own(fleet_of: FleetOf, tmp_path: Path) -> None
     file.write_text(PODS)
     fleet = fleet_of(scenario=file)
     expositions = Expositions(fleet, own_exposition())
-    moment = fleet.moment(100.0)
+    moment = fleet.instant_at(100.0)
     for node in fleet.nodes[:2]:
         (view, *_) = read_devices(expositions.text(node, moment, False), 0.0).devices
         (owner,) = view.owners

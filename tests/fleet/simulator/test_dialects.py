@@ -7,10 +7,10 @@ import pytest
 
 from accelwatch.fleet.dialects.foreign import read_devices
 from accelwatch_simulator import all_smi, dcgm, node_exporter
-from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.fleet import Fleet, Instant
 from accelwatch_simulator.nodes import Node
 
-_TEXTS: dict[str, Callable[[Fleet, Node, Moment], str]] = {
+_TEXTS: dict[str, Callable[[Fleet, Node, Instant], str]] = {
     "dcgm": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=True),
     "dcgm-4.9": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=False),
     "all-smi": all_smi.text,
@@ -22,7 +22,7 @@ _ROUNDED = 0.006
 @pytest.mark.parametrize("dialect", _TEXTS)
 def test_the_hub_reads_what_the_devices_have(fleet_of: Callable[..., Fleet], dialect: str) -> None:
     fleet = fleet_of()
-    node, moment = fleet.nodes[7], fleet.moment(100.0)
+    node, moment = fleet.nodes[7], fleet.instant_at(100.0)
     truth = fleet.snapshot(node, moment).devices
     found = read_devices(_TEXTS[dialect](fleet, node, moment), fleet.start + 100)
     assert [view.device.uuid for view in found.devices] == [view.device.uuid for view in truth]
@@ -44,7 +44,7 @@ def test_the_hub_reads_what_a_machine_has(fleet_of: Callable[..., Fleet], tmp_pa
         "faults: [{kind: reboot, nodes: n001, at: 10s, back: 40s}]"
     )
     fleet = fleet_of(scenario=file)
-    node, moment = fleet.nodes[0], fleet.moment(100.0)
+    node, moment = fleet.nodes[0], fleet.instant_at(100.0)
     truth = fleet.host_view(node, moment, fleet.condition(node, moment)).reading.values
     found = read_devices(node_exporter.text(fleet, node, moment), fleet.start + 100).node
     assert found is not None
@@ -66,7 +66,7 @@ def test_an_absent_quantity_is_absent_in_every_dialect(
         f"scenario: 1\nfaults: [{{kind: absent, nodes: n001, device: 2, quantity: {quantity}}}]"
     )
     fleet = fleet_of(scenario=file)
-    text = _TEXTS[dialect](fleet, fleet.nodes[0], fleet.moment(100.0))
+    text = _TEXTS[dialect](fleet, fleet.nodes[0], fleet.instant_at(100.0))
     keys = [
         {series[0] for series in view.reading.values}
         for view in read_devices(text, fleet.start + 100).devices

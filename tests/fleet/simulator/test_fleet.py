@@ -28,7 +28,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs/fleet/simulator.md"
 
 def seen(fleet: Fleet, name: str, time_s: float) -> Snapshot:
     node = next(node for node in fleet.nodes if node.name == name)
-    return fleet.snapshot(node, fleet.moment(time_s))
+    return fleet.snapshot(node, fleet.instant_at(time_s))
 
 
 def device(fleet: Fleet, name: str, at: int, time_s: float) -> DeviceView:
@@ -224,7 +224,7 @@ def test_rows_are_remapped(more: Fleet) -> None:
 
 def test_a_node_that_was_rebooted_counts_from_zero(more: Fleet) -> None:
     node = next(node for node in more.nodes if node.name == "n003")
-    refused = more.condition(node, more.moment(250.0)).refusal
+    refused = more.condition(node, more.instant_at(250.0)).refusal
     assert refused is FaultKind.NODE_DOWN
     before, after = seen(more, "n003", 230.0), seen(more, "n003", 301.0)
     assert after.boot_id != before.boot_id
@@ -351,7 +351,7 @@ def test_a_quantity_that_is_absent_has_its_letter_in_packed_ticks(
     )
     file.write_text(f"scenario: 1\nfaults: [{faults}]\n", encoding="utf-8")
     fleet = fleet_of(scenario=file, nodes=1, devices=2)
-    node, moment = fleet.nodes[0], fleet.moment(10.0)
+    node, moment = fleet.nodes[0], fleet.instant_at(10.0)
     condition = fleet.condition(node, moment)
     _, told = TickWriter(fleet).devices(node, moment, condition, as_bytes=True)
     series = node.units[0].plan.series

@@ -42,7 +42,7 @@ def test_the_phases_follow_each_other() -> None:
     assert progress(JOB, 100 + 409.9).phase is Phase.STEPS
     assert progress(JOB, 100 + 410).phase is Phase.CHECKPOINT
     assert progress(JOB, 100 + 430).phase is Phase.STEPS
-    assert progress(JOB, 2100).phase is Phase.ENDED
+    assert progress(JOB, 2100).phase is Phase.FINISHED
 
 
 def test_a_checkpoint_gets_its_number_when_it_is_complete() -> None:

@@ -10,8 +10,8 @@ from accelwatch.fleet.state.inventory import InventoryFile
 from accelwatch.scenario.effects import events_of
 from accelwatch.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.heard_before import write_inventory
 from accelwatch_simulator.nodes import FleetSize, build
+from accelwatch_simulator.prior_inventory import write_inventory
 from accelwatch_simulator.rehearsal import ALL_THERE_S, rehearsal, scenes
 
 _SOON_S = 15.0

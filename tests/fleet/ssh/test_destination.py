@@ -6,7 +6,7 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.ssh.destination import destination, ssh_targets
 from accelwatch.fleet.target import targets_of
-from accelwatch.fleet.targets.discovery import ways
+from accelwatch.fleet.targets.discovery import discoverers
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd, Targets
@@ -102,4 +102,4 @@ def test_files_may_list_hosts_for_ssh_and_other_discoveries_may_not() -> None:
 
 
 def discoveries(targets: Targets) -> list[str]:
-    return list(ways(targets, Scrape()))
+    return list(discoverers(targets, Scrape()))

@@ -17,7 +17,7 @@ from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.ssh.follow import SshFollower
 from accelwatch.fleet.ssh.settings import Ssh
-from accelwatch.fleet.ssh.way import SshWay
+from accelwatch.fleet.ssh.transport import SshTransport
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello, Layout
 from ssh_site import SshSite
@@ -34,7 +34,7 @@ class Heard:
         self.modes: list[str] = []
         self._changed = asyncio.Event()
 
-    def began(self, target: Target, mode: str) -> None:
+    def started(self, target: Target, mode: str) -> None:
         self.modes.append(mode)
 
     def message(self, target: Target, message: Received, size: int) -> None:
@@ -65,7 +65,7 @@ async def following(
     slack_s: float = 5.0,
 ) -> AsyncIterator[Heard]:
     settings = Ssh(config_file=str(site.config), interval_s=0.02, connect_timeout_s=timeout_s)
-    way = SshWay(settings, 1 << 20, 0.05, Turn(), known=remotes, slack_s=slack_s)
+    way = SshTransport(settings, 1 << 20, 0.05, Turn(), backends=remotes, slack_s=slack_s)
     heard = Heard()
     task = asyncio.ensure_future(SshFollower(way, ssh_targets([name])[0], heard).run())
     try:

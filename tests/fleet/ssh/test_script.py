@@ -10,20 +10,20 @@ import pytest
 from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import (
-    end_of_look,
+    end_of_probe,
     end_of_round,
     failed_before,
-    looked,
     outputs_of,
+    parse_probe,
 )
-from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
+from accelwatch.fleet.ssh.script import PROBE, ROUND, also, script
 
 MARK = "0123456789abcdef"
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]
 
 
 def run(
-    folder: Path, shell: str, *commands: RemoteCommand, words: bytes = LOOK + ROUND
+    folder: Path, shell: str, *commands: RemoteCommand, words: bytes = PROBE + ROUND
 ) -> tuple[bytes, bytes]:
     """What the shell answers to `look` and to a round, of commands in a folder."""
     argv = {"bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}.get(shell, [shell])
@@ -36,7 +36,7 @@ def run(
         timeout=30,
         check=True,
     ).stdout
-    before, _, after = told.partition(end_of_look(MARK))
+    before, _, after = told.partition(end_of_probe(MARK))
     assert after.endswith(end_of_round(MARK))
     return before, after
 
@@ -86,13 +86,13 @@ def test_the_first_program_that_is_there_is_run_also_in_folders_of_its_own(tmp_p
     program(own, "old-smi", "echo old")
     command = RemoteCommand(key="q", programs=("new-smi", "old-smi"), folders=(str(own),))
     seen, told = run(tmp_path, SHELLS[0], command)
-    assert looked(seen, MARK).programs == (str(own / "old-smi"),)
+    assert parse_probe(seen, MARK).programs == (str(own / "old-smi"),)
     assert outputs_of(told, MARK)["test.q"].output == b"old\n"
 
 
 def test_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
     seen, told = run(tmp_path, SHELLS[0], RemoteCommand(key="q", programs=("no-such-smi",)))
-    assert looked(seen, MARK).programs == ()
+    assert parse_probe(seen, MARK).programs == ()
     assert outputs_of(told, MARK) == {}
 
 
@@ -113,7 +113,7 @@ def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
         each_in=str(entries),
     )
     asked = {"test.q": query, "test.each": each}
-    words = LOOK + b"STATUS=3; export STATUS\n" + ROUND + also(asked, "test.each")
+    words = PROBE + b"STATUS=3; export STATUS\n" + ROUND + also(asked, "test.each")
     _, told = run(tmp_path, SHELLS[0], query, each, words=words)
     first, second, _ = told.split(end_of_round(MARK))
     first += end_of_round(MARK)
@@ -125,7 +125,7 @@ def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
         "test.each/0000:2b:00.0": b"-i 0000:2b:00.0\n",
     }
     _, well = run(
-        tmp_path, SHELLS[0], query, each, words=LOOK + b"STATUS=0; export STATUS\n" + ROUND
+        tmp_path, SHELLS[0], query, each, words=PROBE + b"STATUS=0; export STATUS\n" + ROUND
     )
     assert failed_before(well, MARK, asked) == []
     assert failed_before(first, MARK, {"test.q": query}) == []
@@ -137,7 +137,7 @@ def test_a_folder_without_entries_is_asked_for_none(tmp_path: Path) -> None:
     each = RemoteCommand(
         key="each", programs=("vendor-smi",), if_fails="q", each_in=str(tmp_path / "no")
     )
-    words = LOOK + also({"test.q": query, "test.each": each}, "test.each")
+    words = PROBE + also({"test.q": query, "test.each": each}, "test.each")
     _, told = run(tmp_path, SHELLS[0], query, each, words=words)
     assert outputs_of(told, MARK) == {}
 
@@ -145,7 +145,7 @@ def test_a_folder_without_entries_is_asked_for_none(tmp_path: Path) -> None:
 def test_commands_read_nothing_of_what_is_meant_for_the_shell(tmp_path: Path) -> None:
     program(tmp_path, "vendor-smi", "cat; echo read")
     command = RemoteCommand(key="q", programs=("vendor-smi",))
-    _, told = run(tmp_path, SHELLS[0], command, words=LOOK + ROUND + b"round\n")
+    _, told = run(tmp_path, SHELLS[0], command, words=PROBE + ROUND + b"round\n")
     assert told.count(end_of_round(MARK)) == 2
     assert outputs_of(told, MARK)["test.q"].output == b"read\n"
 
@@ -182,7 +182,7 @@ def test_what_breaks_off_is_told(tmp_path: Path) -> None:
 
 def test_greetings_before_the_answer_are_left_out_and_another_shell_is_told() -> None:
     body = f"welcome\nprogram /bin/evil\n\n{MARK} look\nprogram /bin/x\npci 0x10de 0x030200\n"
-    seen = looked((body + f"{MARK} ready\n").encode(), MARK)
+    seen = parse_probe((body + f"{MARK} ready\n").encode(), MARK)
     assert (seen.programs, seen.pci_vendors) == (("/bin/x",), frozenset({"10de"}))
     with pytest.raises(TargetFault, match="unexpected answer"):
-        looked(b"restricted shell\n", MARK)
+        parse_probe(b"restricted shell\n", MARK)

@@ -3,12 +3,12 @@
 import pytest
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.ssh.answers import Looked
+from accelwatch.fleet.ssh.answers import HostProbe
+from accelwatch.fleet.ssh.transport import Pace, check
 from accelwatch.fleet.ssh.vendors import commands_of, remotes
-from accelwatch.fleet.ssh.way import Pace, check
 
 
-def why(looked: Looked) -> str:
+def why(looked: HostProbe) -> str:
     with pytest.raises(TargetFault) as fault:
         check(looked, remotes())
     assert fault.value.reason is Reason.NO_SOURCE
@@ -17,21 +17,21 @@ def why(looked: Looked) -> str:
 
 
 def test_a_command_is_enough() -> None:
-    check(Looked(programs=("/usr/bin/nvidia-smi",)), remotes())
+    check(HostProbe(programs=("/usr/bin/nvidia-smi",)), remotes())
 
 
 def test_a_command_that_is_missing_for_what_is_on_the_bus() -> None:
-    text = why(Looked(pci_vendors=frozenset({"10de", "1a03"})))
+    text = why(HostProbe(pci_vendors=frozenset({"10de", "1a03"})))
     assert text == "an accelerator is on its PCI bus, but nvidia-smi is not installed there"
 
 
 def test_a_vendor_without_a_command_that_is_read() -> None:
-    text = why(Looked(pci_vendors=frozenset({"1002"})))
+    text = why(HostProbe(pci_vendors=frozenset({"1002"})))
     assert text == "an accelerator of amd is read over ssh only where accelwatch is installed"
 
 
 def test_nothing_at_all() -> None:
-    text = why(Looked(pci_vendors=frozenset({"1a03"})))
+    text = why(HostProbe(pci_vendors=frozenset({"1a03"})))
     assert text.startswith("no accelerator that is known on its PCI bus, and none of ")
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.fleet.table.buckets import PART, Buckets
+from accelwatch.fleet.table.buckets import CHUNK_ROWS, Buckets
 
 KEPT = 300
 FORMS = [
@@ -27,14 +27,14 @@ def test_a_fold_is_that_of_its_buckets(
     """The greatest counts too, over so many buckets that they do not go into a byte; and no numbers."""
     draw = np.random.default_rng(data.draw(st.integers(0, 1000)))
     buckets = Buckets(KEPT, width, empty)
-    rows = data.draw(st.sampled_from([3, PART + 2]))
+    rows = data.draw(st.sampled_from([3, CHUNK_ROWS + 2]))
     buckets.grow(rows)
     most = data.draw(st.sampled_from([0, 1, 3, 255]))
     last = data.draw(st.integers(1, 2 * KEPT))
     for bucket in range(last + 1):
         numbers = draw.integers(0 if width is np.uint8 else -most, most + 1, rows)
         put = numbers.astype(np.float64) if bucket % 3 == 0 else np.full(rows, empty)
-        buckets.put(bucket, put)
+        buckets.store(bucket, put)
     for first in {last, max(last - 40, 0), max(last - KEPT + 1, 0)}:
         expected = how.reduce(buckets.each(first, last), axis=0)
         np.testing.assert_array_equal(buckets.fold(how, first, last), expected)
@@ -44,7 +44,7 @@ def test_what_is_older_than_a_fold_is_not_in_it() -> None:
     buckets = Buckets(10, np.float32, 0.0)
     buckets.grow(2)
     for bucket in range(20):
-        buckets.put(bucket, np.array([-1.0, 0.0]) if bucket == 12 else np.zeros(2))
+        buckets.store(bucket, np.array([-1.0, 0.0]) if bucket == 12 else np.zeros(2))
     assert buckets.fold(np.add, 12, 19).tolist() == [-1.0, 0.0]
     assert buckets.fold(np.add, 13, 19).tolist() == [0.0, 0.0]
     longer = buckets.resized(15, 19)
@@ -63,7 +63,7 @@ def test_what_is_read_is_what_was_put_and_nothing_before(data: st.DataObject) ->
         match data.draw(st.sampled_from(["put", "put", "skip", "grow", "clear", "fold", "longer"])):
             case "put":
                 numbers = np.arange(rows, dtype=np.float32) + data.draw(st.integers(0, 9))
-                buckets.put(now, numbers)
+                buckets.store(now, numbers)
                 told |= {(row, now): float(number) for row, number in enumerate(numbers)}
                 now += 1
             case "skip":
@@ -71,7 +71,7 @@ def test_what_is_read_is_what_was_put_and_nothing_before(data: st.DataObject) ->
                 buckets.skip(now, last)
                 now = last + 1
             case "grow":
-                rows += data.draw(st.sampled_from([1, PART]))
+                rows += data.draw(st.sampled_from([1, CHUNK_ROWS]))
                 buckets.grow(rows)
             case "clear":
                 cleared = data.draw(st.integers(0, rows - 1))

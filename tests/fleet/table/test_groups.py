@@ -34,13 +34,13 @@ def bench() -> Bench:
 
 
 def bring(made: Bench) -> GroupIndex:
-    made.fleet.table.bring(made.fleet.nodes.values(), (), made.clock.monotonic())
+    made.fleet.table.refresh(made.fleet.nodes.values(), (), made.clock.monotonic())
     return made.fleet.groups
 
 
 def members(made: Bench, groups: Groups) -> dict[str, list[str]]:
     """Node and index of the devices of each group."""
-    seats = {row: seats.node for seats in made.fleet.table.seated() for row in seats.rows}
+    seats = {row: seats.node for seats in made.fleet.table.all_slots() for row in seats.rows}
     rows = zip(groups.rows.tolist(), groups.groups.tolist(), strict=True)
     names: dict[str, list[str]] = {name: [] for name in groups.names}
     for row, group in rows:

@@ -22,7 +22,7 @@ class Told:
 
 
 def keep(history: History, step: int, *devices: tuple[int, float | None]) -> None:
-    history.keep(step, [(row, cast(FleetDevice, Told(value))) for row, value in devices])
+    history.store(step, [(row, cast(FleetDevice, Told(value))) for row, value in devices])
 
 
 def line(history: History, row: int, now: int) -> list[float | None]:

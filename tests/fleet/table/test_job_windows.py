@@ -40,7 +40,7 @@ def test_a_window_of_a_job_says_what_the_samples_of_the_job_say(
 ) -> None:
     feed = Feed(3, interval_s, shift)
     windows = [
-        feed.windows.want(POWER, seconds, kind, share, of_job=of_job)
+        feed.windows.request(POWER, seconds, kind, share, of_job=of_job)
         for seconds, kind, share in asked
         for of_job in (True, False)
     ]
@@ -53,8 +53,8 @@ def test_a_window_of_a_job_says_what_the_samples_of_the_job_say(
 
 def test_a_window_of_a_job_is_known_when_half_of_it_is_the_jobs() -> None:
     feed = Feed(1)
-    whole = feed.windows.want(POWER, 60, "max")
-    of_job = feed.windows.want(POWER, 60, "max", of_job=True)
+    whole = feed.windows.request(POWER, 60, "max")
+    of_job = feed.windows.request(POWER, 60, "max", of_job=True)
     feed.run([700.0] * 100)
     assert (whole.value()[0], of_job.value()[0]) == (700.0, 700.0)
     feed.tick([Saying(700.0, begins=True)])
@@ -68,7 +68,7 @@ def test_a_window_of_a_job_is_known_when_half_of_it_is_the_jobs() -> None:
 
 def test_what_a_counter_grew_before_the_job_is_not_the_jobs() -> None:
     feed = Feed(1)
-    rate = feed.windows.want(ECC, 60, "rate", of_job=True)
+    rate = feed.windows.request(ECC, 60, "rate", of_job=True)
     feed.run([1000.0 * second for second in range(61)])
     assert rate.value()[0] == pytest.approx(1000.0)
     feed.tick([Saying(61_000.0, begins=True)])
@@ -79,13 +79,13 @@ def test_what_a_counter_grew_before_the_job_is_not_the_jobs() -> None:
 
 def test_jobs_of_two_windows_take_the_memory_of_one() -> None:
     feed = Feed(1)
-    feed.windows.want(POWER, 60, "max")
+    feed.windows.request(POWER, 60, "max")
     before = feed.windows.bytes
-    feed.windows.want(POWER, 60, "max", of_job=True)
+    feed.windows.request(POWER, 60, "max", of_job=True)
     feed.run([1.0])
     assert feed.windows.bytes > before == 0
     one = Feed(1)
-    one.windows.want(POWER, 60, "max")
+    one.windows.request(POWER, 60, "max")
     one.run([1.0])
     assert feed.windows.bytes == one.windows.bytes
 
@@ -96,7 +96,7 @@ def test_a_job_is_another_only_when_its_name_is() -> None:
     def bring(*names: str | None) -> list[int]:
         words = sorted({one for one in names if one is not None})
         codes = np.array([-1 if one is None else words.index(one) for one in names])
-        return [int(one) for one in jobs.bring(object(), codes, words)]
+        return [int(one) for one in jobs.refresh(object(), codes, words)]
 
     assert bring(None, "a") == [0, 1]
     assert bring("b", "a") == [1, 1]

@@ -59,7 +59,7 @@ def check(columns: Columns, ticks: Sequence[msgspec.Raw], wanted: tuple[Series, 
     for column, raw in enumerate(ticks):
         held = device(columns, raw)
         for row, series in enumerate(wanted):
-            number, mark = held.number(series), block.marks[row, column]
+            number, mark = held.number(series), block.tags[row, column]
             shown = float(block.values[row, column])
             if number is None:
                 assert math.isnan(shown), (series, raw)
@@ -118,7 +118,7 @@ def test_marks_say_of_what_kind_a_number_is_and_why_there_is_none() -> None:
     line = (300.5, 80, 2**60 + 1, "t", 9999, 1)
     for packed in (False, True):
         block = Columns(SERIES, ()).pick((*SERIES, ("other",))).block([told(line, packed)])
-        assert bytes(block.marks[:, 0]) == b"dqQtenn", (
+        assert bytes(block.tags[:, 0]) == b"dqQtenn", (
             "what has no place in the catalogue is nothing"
         )
         assert block.values[:2, 0].tolist() == [300.5, 80.0]
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_of_one_device_costs_no_other() -> None:
     good, broken = told((1.0, 2), False), msgspec.Raw(b"\x92\x01\xc0")
     block = columns.pick(SERIES[:2]).block([good, broken])
     assert block.values[:, 0].tolist() == [1.0, 2.0]
-    assert bytes(block.marks[:, 1]) == b"ee"
+    assert bytes(block.tags[:, 1]) == b"ee"
 
 
 def test_heads_that_only_add_up_together_are_read_one_by_one() -> None:
@@ -157,4 +157,4 @@ def test_heads_that_only_add_up_together_are_read_one_by_one() -> None:
     long, short = msgspec.Raw(b"\xc4\x13" + b"d" * 19), msgspec.Raw(b"\xc4\x11" + b"d" * 17)
     block = columns.pick(SERIES[:2]).block([right, long, short])
     assert block.values[:, 0].tolist() == [1.0, 2.0]
-    assert bytes(block.marks[:, 1]) == bytes(block.marks[:, 2]) == b"ee"
+    assert bytes(block.tags[:, 1]) == bytes(block.tags[:, 2]) == b"ee"

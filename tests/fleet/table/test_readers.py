@@ -14,10 +14,10 @@ from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.api.groups import groups
 from accelwatch.fleet.api.live import Feed
 from accelwatch.fleet.api.names import all_series, columns, condition, lookup
-from accelwatch.fleet.api.rows import page, place_of
+from accelwatch.fleet.api.rows import page, position_of
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals, counted
-from accelwatch.fleet.state.moment import brought, moment
+from accelwatch.fleet.state.fleet_status import refresh_nodes, status_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -96,8 +96,8 @@ def by_hand(bench: Bench, wanted: Expression) -> list[str]:
     """The devices that a filter lets through, looked at one by one."""
 
     async def made() -> list[str]:
-        nodes = await brought(bench.fleet, series_of(wanted), LongWork().rest)
-        now = moment(bench.fleet, nodes)
+        nodes = await refresh_nodes(bench.fleet, series_of(wanted), LongWork().rest)
+        now = status_of(bench.fleet, nodes)
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
         return [
             f"{one.node} {one.device.id}"
@@ -114,7 +114,9 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
     wanted = condition(text, ())
 
     async def main() -> list[str]:
-        now = moment(bench.fleet, await brought(bench.fleet, series_of(wanted), LongWork().rest))
+        now = status_of(
+            bench.fleet, await refresh_nodes(bench.fleet, series_of(wanted), LongWork().rest)
+        )
         fits = chosen(bench.fleet, now, wanted).tolist()
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
         told = zip(subjects, fits, strict=True)
@@ -203,8 +205,8 @@ def test_pages_follow_each_other_whatever_their_size() -> None:
                     bench.fleet,
                     shown,
                     names=sorted(bench.fleet.nodes),
-                    wanted=condition(text, ()) if text else None,
-                    after=place_of(following) if following else None,
+                    expression=condition(text, ()) if text else None,
+                    after=position_of(following) if following else None,
                     limit=limit,
                     walk=walk,
                 )
@@ -239,15 +241,15 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
         )
 
     asyncio.run(tick())
-    assert len(feed.news("application/msgpack", 0)) == 1
+    assert len(feed.changes("application/msgpack", 0)) == 1
     asyncio.run(tick())
-    assert feed.news("application/msgpack", 1) == ()
+    assert feed.changes("application/msgpack", 1) == ()
     bench.tell("a", view(0, owners=(job("1"),)), view(1))
     asyncio.run(tick())
-    changed = [place for sequence, place in feed.places.values() if sequence == 3]
+    changed = [place for sequence, place in feed.devices.values() if sequence == 3]
     assert [(one.id, one.job) for one in changed] == [(machines.device(0).id, "1")]
     assert feed.tick is not None
-    assert [one.slot for one in feed.tick.devices] == sorted(feed.places)
+    assert [one.slot for one in feed.tick.devices] == sorted(feed.devices)
     bench.fleet.close()
 
 
@@ -264,7 +266,13 @@ def test_a_row_is_one_document_whatever_its_fields_are_called() -> None:
             names = sorted(bench.fleet.nodes)
             return (
                 await page(
-                    bench.fleet, shown, names=names, wanted=None, after=None, limit=99, walk=walk
+                    bench.fleet,
+                    shown,
+                    names=names,
+                    expression=None,
+                    after=None,
+                    limit=99,
+                    walk=walk,
                 )
             )[0]
 

@@ -3,7 +3,7 @@
 import machines
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.seats import Seats
+from accelwatch.fleet.state.node_slots import NodeSlots
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.rows import Rows
@@ -29,7 +29,7 @@ def tell(node: Node, source: TargetSource, *devices: Device) -> None:
 
 
 def test_a_node_of_which_nothing_is_known_has_no_seats() -> None:
-    seats = Seats("a", 3)
+    seats = NodeSlots("a", 3)
     assert (seats.node, seats.number) == ("a", 3)
     assert (seats.rows, seats.devices, seats.present, set(seats.keys)) == ([], [], [], set())
     assert (seats.labels, seats.relabelled, seats.missing) == ({}, False, 0)
@@ -39,7 +39,7 @@ def test_a_node_of_which_nothing_is_known_has_no_seats() -> None:
 
 def test_devices_stand_by_index_then_id_and_missing_ones_among_them() -> None:
     node, source = node_of({"rack": "r1"})
-    seats, rows = Seats("a", 0), Rows()
+    seats, rows = NodeSlots("a", 0), Rows()
     named = [machines.device(at, id=name, uuid=None) for at, name in ((2, "z"), (1, "y"), (1, "x"))]
     tell(node, source, *named)
     assert seats.arrange(node, rows) == ([0, 1, 2], [])
@@ -58,7 +58,7 @@ def test_devices_stand_by_index_then_id_and_missing_ones_among_them() -> None:
 
 def test_rows_of_devices_that_are_neither_there_nor_expected_are_free() -> None:
     node, source = node_of()
-    seats, rows = Seats("a", 0), Rows()
+    seats, rows = NodeSlots("a", 0), Rows()
     tell(node, source, machines.device(0), machines.device(1))
     seats.arrange(node, rows)
     tell(node, source, machines.device(0))
@@ -72,7 +72,7 @@ def test_rows_of_devices_that_are_neither_there_nor_expected_are_free() -> None:
 
 def test_another_serial_or_uuid_is_another_device_and_another_boot_is_not() -> None:
     node, source = node_of()
-    seats, rows = Seats("a", 0), Rows()
+    seats, rows = NodeSlots("a", 0), Rows()
     device = machines.device(0)
     tell(node, source, device)
     assert seats.arrange(node, rows) == ([0], [])
@@ -96,7 +96,7 @@ def test_another_serial_or_uuid_is_another_device_and_another_boot_is_not() -> N
 
 def test_a_device_that_is_there_by_another_id_is_not_missing() -> None:
     node, source = node_of()
-    seats, rows = Seats("a", 0), Rows()
+    seats, rows = NodeSlots("a", 0), Rows()
     tell(node, source, machines.device(0))
     seats.arrange(node, rows)
     tell(node, source, machines.device(0, id="another exporter's"))

@@ -7,15 +7,15 @@ import pytest
 
 import machines
 from accelwatch.fleet.follow.frames import RawDevice, RawTick
+from accelwatch.fleet.state.device_batch import DeviceBatch
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.liveness import LATEST_S
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.seats import Seats
+from accelwatch.fleet.state.node_slots import NodeSlots
 from accelwatch.fleet.state.source import TargetSource
-from accelwatch.fleet.state.standing import Standing
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.rows import Rows
-from accelwatch.fleet.table.words import HEALTH, STATE
+from accelwatch.fleet.table.state_codes import HEALTH, STATE
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.compact import Hello, Layout
 from accelwatch.schema.device import DeviceState
@@ -45,7 +45,7 @@ class Stand:
     def __init__(self) -> None:
         self.columns = ColumnStore()
         self.rows = Rows()
-        self.standing = Standing()
+        self.standing = DeviceBatch()
         self.indices: dict[int, int] = {}
 
     def node(self, name: str, targets: int = 1) -> tuple[Node, list[TargetSource]]:
@@ -56,7 +56,7 @@ class Stand:
 
     def add(self, node: Node) -> None:
         node.gather(lambda _: 0)
-        seats = Seats(node.name, 0)
+        seats = NodeSlots(node.name, 0)
         seats.arrange(node, self.rows)
         self.indices |= {row: device.device.index for row, device in seats.present}
         self.standing.add(node, seats)
@@ -86,7 +86,7 @@ def stream(
     **changes: object,
 ) -> None:
     """A tick of devices of these layouts, by index."""
-    source.begin_stream()
+    source.start_stream()
     messages: list[object] = [Hello(version="1", host="a", interval_s=2.0)]
     ticks = []
     for index, series in devices.items():

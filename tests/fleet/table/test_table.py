@@ -9,13 +9,13 @@ import pytest
 
 import machines
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.state.moment import brought, moment
+from accelwatch.fleet.state.fleet_status import refresh_nodes, status_of
 from accelwatch.fleet.table import planes as planes_module
 from accelwatch.fleet.table.belief import sentinel
 from accelwatch.fleet.table.pick import Block
 from accelwatch.fleet.table.planes import KEPT_S, Planes
 from accelwatch.fleet.table.rows import Rows
-from accelwatch.fleet.table.words import STATES
+from accelwatch.fleet.table.state_codes import STATES
 from accelwatch.schema.context import Owners
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -28,7 +28,7 @@ POWER, USED = ("power_watts",), ("memory_used_bytes",)
 
 def bring(bench: Bench) -> None:
     nodes = bench.fleet.nodes.values()
-    bench.fleet.table.bring(nodes, (POWER, USED), bench.clock.monotonic())
+    bench.fleet.table.refresh(nodes, (POWER, USED), bench.clock.monotonic())
 
 
 def row(bench: Bench, index: int = 0, node: str = "a") -> int:
@@ -97,7 +97,7 @@ def test_rows_of_nodes_that_come_and_go_are_used_again() -> None:
     for number in range(5000):
         rows.give((f"n{number}", "x"), ("", ""), "")
         if number >= 10:
-            rows.take_back((f"n{number - 10}", "x"))
+            rows.release((f"n{number - 10}", "x"))
     assert rows.size == 64
     assert len(rows) == 10
     assert rows.generation.max() > 100
@@ -126,7 +126,7 @@ def test_a_fleet_whose_nodes_come_and_go_does_not_grow() -> None:
 def test_only_what_has_changed_is_decoded_and_only_what_is_asked_for() -> None:
     bench = Bench("a")
     bench.tell("a", machines.view(0))
-    assert bench.fleet.table.planes.wanted == ()
+    assert bench.fleet.table.planes.series == ()
     assert power(bench) == 642.125
     epoch = bench.fleet.table.planes.epoch
     assert power(bench) == 642.125
@@ -140,11 +140,11 @@ def test_only_what_has_changed_is_decoded_and_only_what_is_asked_for() -> None:
 
 def test_a_series_nobody_asks_for_goes_after_a_minute() -> None:
     planes = Planes(64)
-    planes.want([POWER], 0.0)
-    planes.want([USED], KEPT_S)
-    assert planes.wanted == (POWER, USED)
-    planes.want([USED, ("x",)], KEPT_S + 1)
-    assert planes.wanted == (USED, ("x",))
+    planes.request([POWER], 0.0)
+    planes.request([USED], KEPT_S)
+    assert planes.series == (POWER, USED)
+    planes.request([USED, ("x",)], KEPT_S + 1)
+    assert planes.series == (USED, ("x",))
     assert np.isnan(planes.column(POWER).values).all()
 
 
@@ -152,11 +152,11 @@ def test_planes_take_no_more_than_their_share(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(planes_module, "MOST_BYTES", 9 * 64 * 5)
     planes = Planes(64)
     for number in range(15):
-        planes.want([("x", str(number))], float(number) / 100)
-    assert planes.wanted == tuple([("x", str(number)) for number in range(10, 15)])
+        planes.request([("x", str(number))], float(number) / 100)
+    assert planes.series == tuple([("x", str(number)) for number in range(10, 15)])
     many = [("y", str(number)) for number in range(9)]
-    planes.want(many, 1.0)  # what one reader asks for is never cut
-    assert planes.wanted == tuple(many)
+    planes.request(many, 1.0)  # what one reader asks for is never cut
+    assert planes.series == tuple(many)
 
 
 def test_states_follow_the_node_and_what_is_missing() -> None:
@@ -168,7 +168,7 @@ def test_states_follow_the_node_and_what_is_missing() -> None:
         bench.tell("b", machines.view(3))
         bench.clock.advance(12)
         bench.tell("a", machines.view(0), lost)
-        found = moment(bench.fleet, await brought(bench.fleet, [POWER], LongWork().rest))
+        found = status_of(bench.fleet, await refresh_nodes(bench.fleet, [POWER], LongWork().rest))
         called = [STATES[code] for code in found.state]
         assert called == ["ok", "lost", "missing", "stale"]
         assert found.speaks.tolist() == [True, True, True, False]
@@ -193,14 +193,14 @@ def test_sentinels_are_found_among_numbers_that_are_none() -> None:
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [5, 3, 9, 7], [2, 4, 3, 1], [0, 2, 1, 3]])
 def test_a_block_stands_in_its_rows_wherever_they_are(rows: list[int]) -> None:
     planes = Planes(64)
-    planes.want([POWER, USED], 0.0)
+    planes.request([POWER, USED], 0.0)
     numbers = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
     marks = np.full(numbers.shape, ord("d"), dtype=np.uint8)
-    planes.put(rows, Block(numbers, marks))
+    planes.store(rows, Block(numbers, marks))
     for series, line in zip((POWER, USED), numbers, strict=True):
         assert planes.column(series).values[rows].tolist() == line.tolist()
         assert np.isnan(planes.column(series).values).sum() == 60
-        assert np.flatnonzero(planes.column(series).marks == ord("d")).tolist() == sorted(rows)
+        assert np.flatnonzero(planes.column(series).tags == ord("d")).tolist() == sorted(rows)
 
 
 def test_who_has_a_device_is_known_once_a_stream_told_it() -> None:

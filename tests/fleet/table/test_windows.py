@@ -20,13 +20,13 @@ from accelwatch.expr.past import Past
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
+from accelwatch.fleet.state.fleet_status import sampled
 from accelwatch.fleet.state.history import STEPS, History
-from accelwatch.fleet.state.moment import sampled
 from accelwatch.fleet.table import windows as windows_module
-from accelwatch.fleet.table.buckets import PART, Buckets
+from accelwatch.fleet.table.buckets import CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.window import Kind, Window
-from accelwatch.fleet.table.windows import Heard, Windows, WindowsError
+from accelwatch.fleet.table.windows import Arrivals, Windows, WindowsError
 from accelwatch.schema.metrics import Series
 from hub_bench import Bench
 
@@ -59,7 +59,7 @@ class Feed:
         for number in range(
             shift
         ):  # each series begins its buckets a second later than the one before
-            self.windows.want(("shift", str(number)), 10, "avg")
+            self.windows.request(("shift", str(number)), 10, "avg")
         self.shift = shift
         self.arrived = np.full(rows, nan)
         self.generation = np.ones(rows, dtype=np.uint32)
@@ -86,7 +86,7 @@ class Feed:
         values = np.array([saying.value for saying in sayings])
         rows = len(sayings)
         interval_s = np.full(rows, self.interval_s)
-        heard = Heard(rows, self.arrived, interval_s, self.generation, self.jobs.copy())
+        heard = Arrivals(rows, self.arrived, interval_s, self.generation, self.jobs.copy())
         self.windows.sample(self.now, heard, lambda _series: values)
 
     def run(self, values: Iterable[float]) -> None:
@@ -192,7 +192,7 @@ def test_a_window_says_what_its_samples_say(
 ) -> None:
     feed = Feed(3, interval_s, shift)
     windows = [
-        feed.windows.want(POWER, 0 if kind is Kind.AGE else seconds, kind, share)
+        feed.windows.request(POWER, 0 if kind is Kind.AGE else seconds, kind, share)
         for seconds, kind, share in asked
     ]
     for rows, after_s in ticks:
@@ -219,7 +219,7 @@ def test_a_hub_and_an_agent_say_the_same_of_the_past(
         WindowNeed(kind, series, 0 if kind is WindowKind.AGE else seconds, 0.9)
         for kind in WindowKind
     ]
-    windows = [feed.windows.want(series, need.seconds, need.kind, 0.9) for need in needs]
+    windows = [feed.windows.request(series, need.seconds, need.kind, 0.9) for need in needs]
     past: Past | None = None
     for value, after_s in ticks:
         feed.tick([Saying(value)], after_s)
@@ -235,7 +235,7 @@ def test_a_hub_and_an_agent_say_the_same_of_the_past(
 
 def test_a_window_ends_now_and_begins_at_an_edge() -> None:
     feed = Feed(1)
-    window = feed.windows.want(POWER, 20, "max")
+    window = feed.windows.request(POWER, 20, "max")
     feed.run([500.0, *[1.0] * 28])  # the peak is in the bucket from 1000
     assert (feed.now, window.span_s, window.value().tolist()) == (1029.0, 29.0, [500.0])
     feed.run([1.0])
@@ -254,7 +254,10 @@ def test_a_window_ends_now_and_begins_at_an_edge() -> None:
 )
 def test_a_counter_that_falls_is_no_spike(counter: list[float], grown: float) -> None:
     feed = Feed(1)
-    increase, rate = feed.windows.want(ECC, 10, "increase"), feed.windows.want(ECC, 10, "rate")
+    increase, rate = (
+        feed.windows.request(ECC, 10, "increase"),
+        feed.windows.request(ECC, 10, "rate"),
+    )
     feed.run([counter[0]] * 9 + counter)
     assert increase.value().tolist() == [grown]
     falls = sum(after < before for before, after in itertools.pairwise(counter))
@@ -263,7 +266,10 @@ def test_a_counter_that_falls_is_no_spike(counter: list[float], grown: float) ->
 
 def test_what_grew_while_nobody_listened_counts_when_it_is_known_but_is_no_rate() -> None:
     feed = Feed(1)
-    increase, rate = feed.windows.want(ECC, 60, "increase"), feed.windows.want(ECC, 60, "rate")
+    increase, rate = (
+        feed.windows.request(ECC, 60, "increase"),
+        feed.windows.request(ECC, 60, "rate"),
+    )
     feed.run([10.0 * second for second in range(60)])
     feed.run([nan] * 30)
     assert increase.value()[0] > 0
@@ -276,7 +282,7 @@ def test_what_grew_while_nobody_listened_counts_when_it_is_known_but_is_no_rate(
 
 def test_a_row_with_too_few_samples_is_not_known_and_says_how_many_it_has() -> None:
     feed = Feed(1)
-    window = feed.windows.want(POWER, 30, "avg")
+    window = feed.windows.request(POWER, 30, "avg")
     feed.run([5.0] * 14)
     assert math.isnan(window.value()[0])
     assert (window.samples()[0], window.expected()[0]) == (14.0, 34.0)
@@ -289,7 +295,7 @@ def test_a_row_with_too_few_samples_is_not_known_and_says_how_many_it_has() -> N
 
 def test_who_is_heard_every_minute_is_not_expected_every_second() -> None:
     feed = Feed(1, interval_s=60.0)
-    window = feed.windows.want(POWER, 300, "avg")
+    window = feed.windows.request(POWER, 300, "avg")
     for value in (1.0, 2.0, 3.0, 4.0, 5.0):
         feed.tick([Saying(value)], 60.0)
     assert window.value()[0] == pytest.approx(3.0)
@@ -297,7 +303,7 @@ def test_who_is_heard_every_minute_is_not_expected_every_second() -> None:
 
 def test_a_row_that_was_never_heard_is_nothing() -> None:
     feed = Feed(2)
-    window = feed.windows.want(POWER, 10, "share")
+    window = feed.windows.request(POWER, 10, "share")
     for _ in range(20):
         feed.tick([Saying(1.0), Saying(nan, heard=False)])
     assert window.value()[0] == 1.0
@@ -308,22 +314,22 @@ def test_a_row_that_was_never_heard_is_nothing() -> None:
 
 def test_a_longer_window_keeps_what_was_gathered_and_a_shorter_one_gives_it_up() -> None:
     feed = Feed(1)
-    short = feed.windows.want(POWER, 20, "max")
+    short = feed.windows.request(POWER, 20, "max")
     feed.run([9.0] + [1.0] * 19)
-    long = feed.windows.want(POWER, 60, "max")
+    long = feed.windows.request(POWER, 60, "max")
     feed.run([1.0] * 30)
     assert (short.value()[0], long.value()[0]) == (1.0, 9.0)
     both = feed.windows.bytes
-    feed.windows.let_go(long)
+    feed.windows.release(long)
     assert 0 < feed.windows.bytes < both
     assert short.value()[0] == 1.0
-    feed.windows.let_go(short)
+    feed.windows.release(short)
     assert (feed.windows.series, feed.windows.bytes) == ((), 0)
 
 
 def test_series_close_their_buckets_one_after_another() -> None:
     feed = Feed(1)
-    asked = [feed.windows.want(("x", str(number)), 10, "avg") for number in range(10)]
+    asked = [feed.windows.request(("x", str(number)), 10, "avg") for number in range(10)]
     feed.run([1.0] * 30)
     spans = {window.span_s for window in asked}
     assert spans == {float(second) for second in range(10, 20)}
@@ -341,26 +347,26 @@ def test_series_close_their_buckets_one_after_another() -> None:
 )
 def test_a_constant_has_not_changed(series: Series, values: list[float], changed: float) -> None:
     feed = Feed(1)
-    window = feed.windows.want(series, 20, "changed")
+    window = feed.windows.request(series, 20, "changed")
     feed.run(values)
     assert window.value().tolist() == [changed]
 
 
 def test_an_age_goes_on_when_nothing_is_heard() -> None:
     feed = Feed(2)
-    age = feed.windows.want(POWER, 0, "age")
+    age = feed.windows.request(POWER, 0, "age")
     feed.tick([Saying(1.0, late_s=0.25), Saying(nan, heard=False)])
     feed.tick([Saying(nan), Saying(nan, heard=False)], after_s=3600)
     assert age.value()[0] == 3600.25
     assert math.isnan(age.value()[1])
-    feed.windows.let_go(age)
+    feed.windows.release(age)
     assert feed.windows.series == ()
 
 
 def test_rows_straddle_parts() -> None:
-    rows = PART + 3
+    rows = CHUNK_ROWS + 3
     feed = Feed(rows)
-    window = feed.windows.want(POWER, 10, "avg")
+    window = feed.windows.request(POWER, 10, "avg")
     for _ in range(25):
         feed.tick([Saying(float(row)) for row in range(rows)])
     assert window.value().tolist() == [pytest.approx(float(row)) for row in range(rows)]
@@ -369,27 +375,27 @@ def test_rows_straddle_parts() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, nan, math.inf, 86_401])
 def test_a_length_that_makes_no_sense_is_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match="longer than 0 s"):
-        Windows().want(POWER, seconds, "avg")
+        Windows().request(POWER, seconds, "avg")
 
 
 def test_windows_that_take_too_much_are_refused_and_the_dearest_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(windows_module, "MOST_BYTES", 4 << 20)
-    feed = Feed(PART)
-    feed.windows.want(POWER, 3600, "avg")
-    feed.windows.want(USED, 10, "max")
-    feed.tick([Saying(1.0)] * PART)
+    feed = Feed(CHUNK_ROWS)
+    feed.windows.request(POWER, 3600, "avg")
+    feed.windows.request(USED, 10, "max")
+    feed.tick([Saying(1.0)] * CHUNK_ROWS)
     before = feed.windows.bytes
     with pytest.raises(WindowsError) as caught:
-        feed.windows.want(ECC, 7200, "rate")
+        feed.windows.request(ECC, 7200, "rate")
     text = str(caught.value)
     assert "windows over 1024 devices would take 8 MiB, and the most is 4 MiB" in text
     dear = text.index("rate of ecc_errors_total.volatile over 7200 s (6 MiB)")
     assert dear < text.index("avg of power_watts over 3600 s (2 MiB)")
     assert feed.windows.bytes == before
     assert feed.windows.series == (POWER, USED)
-    feed.windows.check(PART)
+    feed.windows.check(CHUNK_ROWS)
     with pytest.raises(WindowsError, match="windows over 8000 devices"):
         feed.windows.check(8000)
 
@@ -397,14 +403,14 @@ def test_windows_that_take_too_much_are_refused_and_the_dearest_named(
 def test_a_fleet_that_outgrows_its_windows_says_for_how_many_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    feed = Feed(2 * PART)
-    window = feed.windows.want(POWER, 100, "avg")
+    feed = Feed(2 * CHUNK_ROWS)
+    window = feed.windows.request(POWER, 100, "avg")
     monkeypatch.setattr(windows_module, "MOST_BYTES", 100_000)
     for _ in range(60):
-        feed.tick([Saying(1.0)] * (2 * PART))
+        feed.tick([Saying(1.0)] * (2 * CHUNK_ROWS))
     known = window.value()
-    assert 0 < feed.windows.left_out < 2 * PART
-    assert len(known) == 2 * PART
+    assert 0 < feed.windows.left_out < 2 * CHUNK_ROWS
+    assert len(known) == 2 * CHUNK_ROWS
     assert int(np.isnan(known).sum()) == feed.windows.left_out
     assert feed.windows.bytes <= 100_000
 
@@ -412,10 +418,10 @@ def test_a_fleet_that_outgrows_its_windows_says_for_how_many_there_is_no_room(
 def test_the_measured_set_of_a_large_fleet_fits() -> None:
     windows = Windows()
     for number in range(12):
-        windows.want(("gauge", str(number)), 900, "avg")
-        windows.want(("gauge", str(number)), 900, "min")
+        windows.request(("gauge", str(number)), 900, "avg")
+        windows.request(("gauge", str(number)), 900, "min")
     for number in range(14):
-        windows.want(("counter", str(number)), 900, "increase")
+        windows.request(("counter", str(number)), 900, "increase")
     windows.check(8000)
 
 
@@ -423,7 +429,7 @@ def test_buckets_keep_the_newest_and_forget_what_was_left_out() -> None:
     buckets = Buckets(3, np.float32, nan)
     buckets.grow(2)
     for bucket in range(5):
-        buckets.put(bucket, np.array([float(bucket), 0.0]))
+        buckets.store(bucket, np.array([float(bucket), 0.0]))
     assert buckets.read(0, 2, 4) == [2.0, 3.0, 4.0]
     assert buckets.fold(np.fmax, 2, 4).tolist() == [4.0, 0.0]
     buckets.skip(5, 5)
@@ -458,11 +464,11 @@ def test_history_straddles_parts_and_takes_the_first_of_a_step(
     made: Callable[[float], FleetDevice],
 ) -> None:
     history = History()
-    rows = (PART - 1, PART)
-    history.keep(10, [(rows[0], made(1.0)), (rows[1], made(2.0))])
-    history.keep(10, [(rows[0], made(9.0)), (rows[1], made(9.0))])
-    history.keep(12, [(rows[1], made(3.0))])
-    history.keep(9, [(rows[0], made(9.0))])
+    rows = (CHUNK_ROWS - 1, CHUNK_ROWS)
+    history.store(10, [(rows[0], made(1.0)), (rows[1], made(2.0))])
+    history.store(10, [(rows[0], made(9.0)), (rows[1], made(9.0))])
+    history.store(12, [(rows[1], made(3.0))])
+    history.store(9, [(rows[0], made(9.0))])
     assert history.rows(rows[0], 12)[POWER][-5:] == [None, None, 1.0, None, None]
     assert history.rows(rows[1], 12)[POWER][-5:] == [None, None, 2.0, None, 3.0]
     history.clear(rows[1])
@@ -475,7 +481,7 @@ def test_history_of_streams_is_that_of_the_tick_whenever_it_is_decoded() -> None
     history = History()
     devices = [streaming(float(number)) for number in range(600)]
     for row, device in enumerate(devices):
-        history.keep(10, [(row, device)])
+        history.store(10, [(row, device)])
     for device in devices:
         assert isinstance(device, StreamDevice)
         device.update(RawDevice(0, "ok", 0.0, "ok", 0.0, msgspec.Raw(b"\x91\x00")))
@@ -491,7 +497,7 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
         bench = Bench("a", "b")
         windows = bench.fleet.table.windows
         await sampled(bench.fleet, LongWork().rest)  # nobody asks for anything
-        power = windows.want(POWER, 20, "avg")
+        power = windows.request(POWER, 20, "avg")
         for second in range(60):
             bench.clock.advance(1)
             bench.tell("a", machines.view(0), machines.view(1))
@@ -519,12 +525,12 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
 @pytest.mark.parametrize("empty", [0.0, nan])
 def test_what_nobody_tells_takes_no_memory(empty: float) -> None:
     buckets = Buckets(3, np.float32, empty)
-    buckets.grow(PART + 5)
-    none, some = np.full(PART + 5, empty), np.full(PART + 5, empty)
-    rows = np.array([0, PART + 4])
-    some[PART + 4] = 7.0
+    buckets.grow(CHUNK_ROWS + 5)
+    none, some = np.full(CHUNK_ROWS + 5, empty), np.full(CHUNK_ROWS + 5, empty)
+    rows = np.array([0, CHUNK_ROWS + 4])
+    some[CHUNK_ROWS + 4] = 7.0
     for bucket in (10, 11):
-        buckets.put(bucket, none)
+        buckets.store(bucket, none)
         buckets.skip(bucket + 1, bucket + 1)
     how = np.add if empty == 0 else np.fmax
     for read in (
@@ -536,17 +542,17 @@ def test_what_nobody_tells_takes_no_memory(empty: float) -> None:
     ):
         assert np.array_equal(read(), [empty, empty], equal_nan=True)
     assert buckets.nbytes == 0
-    buckets.put(13, some)
-    assert buckets.nbytes == 3 * 4 * (PART + 5)
-    assert buckets.fold(how, 12, 13)[PART + 4] == 7.0
-    assert buckets.resized(5, 13).fold(how, 10, 13)[PART + 4] == 7.0
-    assert buckets.resized(5, 13).nbytes == 5 * 4 * (PART + 5)
+    buckets.store(13, some)
+    assert buckets.nbytes == 3 * 4 * (CHUNK_ROWS + 5)
+    assert buckets.fold(how, 12, 13)[CHUNK_ROWS + 4] == 7.0
+    assert buckets.resized(5, 13).fold(how, 10, 13)[CHUNK_ROWS + 4] == 7.0
+    assert buckets.resized(5, 13).nbytes == 5 * 4 * (CHUNK_ROWS + 5)
 
 
 def test_a_long_quantile_is_worked_out_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelwatch.fleet.table.window._CELLS_AT_ONCE", 12)
     feed = Feed(5, 1.0, 0)
-    window = feed.windows.want(POWER, 60, "quantile", quantile=0.9)
+    window = feed.windows.request(POWER, 60, "quantile", quantile=0.9)
     for at in range(75):
         feed.tick([Saying(float(at * (row + 1) % 17)) for row in range(5)])
     assert len(list(window.prepare())) == 3
@@ -558,5 +564,5 @@ def test_a_long_quantile_is_worked_out_in_small_steps(monkeypatch: pytest.Monkey
     feed.tick([Saying(9.0)] * 5, after_s=10.0)
     assert list(steps) == []
     check(feed, [window])
-    gauge = feed.windows.want(POWER, 60, "avg")
+    gauge = feed.windows.request(POWER, 60, "avg")
     assert list(gauge.prepare()) == []

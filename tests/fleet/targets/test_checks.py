@@ -7,7 +7,7 @@ import pytest
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.hub.flags import with_targets
 from accelwatch.fleet.hub.model import HubSettings, load_settings
-from accelwatch.fleet.targets.discovery import ways
+from accelwatch.fleet.targets.discovery import discoverers
 
 
 def load(tmp_path: Path, text: str) -> HubSettings:
@@ -50,7 +50,7 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
     (cluster,) = settings.targets.kubernetes
     assert cluster.node_labels == {"topology.kubernetes.io/zone": "zone"}
     assert settings.targets.slurm[0].partitions == ("train",)
-    kinds = [name.partition(" ")[0] for name in ways(settings.targets, settings.scrape)]
+    kinds = [name.partition(" ")[0] for name in discoverers(settings.targets, settings.scrape)]
     assert kinds == ["http", "http", "dns", "dns", "kubernetes", "slurm"]
 
 

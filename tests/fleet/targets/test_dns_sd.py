@@ -18,7 +18,7 @@ import dns.rrset
 import pytest
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.targets.dns import DnsTargets, known_servers, split_name
+from accelwatch.fleet.targets.dns import DnsTargets, check_servers, split_name
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd
 from accelwatch.fleet.targets.watch import in_thread
@@ -119,11 +119,11 @@ def test_every_address_of_a_name_is_a_target() -> None:
     zone.set("agents.monitoring.svc", "A", "10.0.0.2", "10.0.0.1")
     with name_server(zone) as server:
         way = targets(server, "agents.monitoring.svc", labels={"pool": "a"})
-        assert [(one.address, one.labels) for one in way.look()] == [
+        assert [(one.address, one.labels) for one in way.poll()] == [
             ("10.0.0.1:9877", {"pool": "a"}),
             ("10.0.0.2:9877", {"pool": "a"}),
         ]
-        (one, _) = targets(server, "agents.monitoring.svc:9400").look()
+        (one, _) = targets(server, "agents.monitoring.svc:9400").poll()
         assert one.address == "10.0.0.1:9400"
 
 
@@ -131,7 +131,7 @@ def test_ipv6_addresses_stand_in_brackets() -> None:
     zone = Zone()
     zone.set("n.example", "AAAA", "fd00::1")
     with name_server(zone) as server:
-        (one,) = targets(server, "n.example", type="AAAA", port=9400).look()
+        (one,) = targets(server, "n.example", type="AAAA", port=9400).poll()
         assert (one.address, one.node) == ("[fd00::1]:9400", "fd00::1")
 
 
@@ -140,7 +140,7 @@ def test_a_service_brings_hosts_and_ports() -> None:
     zone.set("_accel._tcp.example", "SRV", "0 5 9877 n2.example.", "0 5 9400 n1.example.")
     with name_server(zone) as server:
         way = targets(server, "_accel._tcp.example", type="SRV")
-        assert [(one.node, one.address) for one in way.look()] == [
+        assert [(one.node, one.address) for one in way.poll()] == [
             ("n1.example", "n1.example:9400"),
             ("n2.example", "n2.example:9877"),
         ]
@@ -150,7 +150,7 @@ def test_an_answer_too_long_for_a_datagram_is_asked_for_again() -> None:
     zone = Zone()
     zone.set("many.example", "A", *(f"10.0.{n // 250}.{n % 250 + 1}" for n in range(1000)))
     with name_server(zone) as server:
-        assert len(targets(server, "many.example").look()) == 1000
+        assert len(targets(server, "many.example").poll()) == 1000
     assert "tcp A" in zone.asked
 
 
@@ -191,15 +191,15 @@ def test_a_name_that_fails_keeps_its_addresses(
     zone.set("agents.example", "A", "10.0.0.1")
     with name_server(zone) as server:
         way = targets(server, "agents.example")
-        assert len(way.look()) == 1
+        assert len(way.poll()) == 1
         fail(zone)
         hasty = targets(server, "agents.example", timeout_s=timeout_s)
         hasty.kept = way.kept
-        assert [one.address for one in hasty.look()] == ["10.0.0.1:9877"]
+        assert [one.address for one in hasty.poll()] == ["10.0.0.1:9877"]
         assert list(way.kept.complaints) == ["agents.example"]
         zone.silent, zone.babbles, zone.rcode = False, False, dns.rcode.NOERROR
         zone.set("agents.example", "A", "10.0.0.9")
-        assert [one.address for one in way.look()] == ["10.0.0.9:9877"]
+        assert [one.address for one in way.poll()] == ["10.0.0.9:9877"]
         assert not way.kept.complaints
 
 
@@ -208,7 +208,7 @@ def test_one_name_that_fails_costs_no_other() -> None:
     zone.set("good.example", "A", "10.0.0.1")
     with name_server(zone) as server:
         way = targets(server, "bad.example", "good.example")
-        assert [one.address for one in way.look()] == ["10.0.0.1:9877"]
+        assert [one.address for one in way.poll()] == ["10.0.0.1:9877"]
         assert list(way.kept.complaints) == ["bad.example"]
 
 
@@ -216,7 +216,7 @@ def test_without_a_name_server_nothing_is_found() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))
         way = targets(f"127.0.0.1:{deaf.getsockname()[1]}", "n.example", timeout_s=0.1)
-        assert way.look() == []
+        assert way.poll() == []
         assert "in time" in way.kept.complaints["n.example"]
 
 
@@ -242,6 +242,6 @@ def test_a_name_that_makes_no_sense_is_refused(text: str) -> None:
 
 
 def test_a_name_server_is_an_address() -> None:
-    known_servers(["127.0.0.1:53", "[::1]:53"])
+    check_servers(["127.0.0.1:53", "[::1]:53"])
     with pytest.raises(UsageError, match="dns.example"):
-        known_servers(["dns.example:53"])
+        check_servers(["dns.example:53"])

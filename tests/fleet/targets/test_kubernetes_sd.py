@@ -23,7 +23,7 @@ from target_finding import Finding, finding
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(access, "_CHECK_EVERY_S", 0.0)
     monkeypatch.setattr(mirror, "_MAX_BACKOFF_S", 0.02)
     monkeypatch.setattr(discovery, "_SETTLE_S", 0.01)
 

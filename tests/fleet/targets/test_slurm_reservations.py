@@ -92,27 +92,27 @@ def test_a_cluster_that_does_not_answer_keeps_its_windows(
 
     async def story() -> None:
         cluster.answer = windows_of(BIOS)
-        await slurm.look()
+        await slurm.poll()
         assert cluster.asked == 0, "nobody judges"
         judging.append(incident_store)
-        assert await slurm.look() == sections
+        assert await slurm.poll() == sections
         assert cluster.asked == 1, "two sections, one cluster"
         assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
         cluster.answer = UsageError("scontrol ended with 1: no contact")
         with caplog.at_level(logging.ERROR):
-            await slurm.look()
-            await slurm.look()
+            await slurm.poll()
+            await slurm.poll()
         assert [window.id for window in incident_store.muting.windows] == ["slurm:bios"]
         (told,) = caplog.messages
         assert "no contact" in told
         cluster.answer = []
-        await slurm.look()
+        await slurm.poll()
         assert incident_store.muting.windows == []
 
         cluster.answer = windows_of(BIOS)
-        await slurm.look()
+        await slurm.poll()
         sections[:] = [SlurmSd(maintenance=False)]
-        assert await slurm.look() == []
+        assert await slurm.poll() == []
         assert incident_store.muting.windows == []
 
     asyncio.run(story())

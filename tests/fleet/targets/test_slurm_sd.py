@@ -18,7 +18,7 @@ from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm import SlurmTargets
 from accelwatch.fleet.targets.slurm_nodes import (
     SlurmNode,
-    is_wanted,
+    is_selected,
     leaf_switches,
     nodes_of_json,
     nodes_of_text,
@@ -37,7 +37,7 @@ def slurm() -> Iterator[Slurm]:
 
 def look(slurm: Slurm, **given: Any) -> dict[str, Target]:
     way = SlurmTargets(SlurmSd(slurm_conf=str(slurm.conf), **given), Rules())
-    found = way.look()
+    found = way.poll()
     assert not way.kept.complaints
     return {one.node: one for one in found}
 
@@ -179,7 +179,7 @@ def test_the_state_is_one_word(states: str, word: str) -> None:
     ],
 )
 def test_a_resource_is_known_by_its_whole_name(gres: str, wanted: str, is_in: bool) -> None:
-    assert is_wanted(SlurmNode(name="n", gres=(gres,)), SlurmSd(gres=wanted)) is is_in
+    assert is_selected(SlurmNode(name="n", gres=(gres,)), SlurmSd(gres=wanted)) is is_in
 
 
 def test_only_leaf_switches_name_racks() -> None:
@@ -213,12 +213,12 @@ def test_a_scontrol_that_fails_keeps_the_targets(
     document = '{"nodes": [{"name": "n1", "gres": "gpu:1", "state": "idle"}]}'
     command = _scontrol(tmp_path, f"echo '{document}'")
     way = SlurmTargets(SlurmSd(scontrol=command, timeout_s=timeout_s), Rules())
-    assert [one.address for one in way.look()] == ["n1:9877"]
+    assert [one.address for one in way.poll()] == ["n1:9877"]
     _scontrol(tmp_path, script)
-    assert [one.address for one in way.look()] == ["n1:9877"]
+    assert [one.address for one in way.poll()] == ["n1:9877"]
     assert command in way.kept.complaints
     way = SlurmTargets(SlurmSd(scontrol=str(tmp_path / "absent")), Rules())
-    assert way.look() == []
+    assert way.poll() == []
     assert way.kept.complaints
 
 
@@ -228,7 +228,7 @@ def test_a_scontrol_without_json_is_asked_for_text(tmp_path: Path) -> None:
         f"cat <<'END'\n{TEXT}END"
     )
     way = SlurmTargets(SlurmSd(scontrol=_scontrol(tmp_path, script)), Rules())
-    (one,) = way.look()
+    (one,) = way.poll()
     assert (one.address, one.labels) == (
         "g1:9877",
         {"slurm_state": "draining", "partition": "gpu"},

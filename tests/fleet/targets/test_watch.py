@@ -10,7 +10,7 @@ from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets import watch
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.watch import Publish, TargetWatch, Way, merged
+from accelwatch.fleet.targets.watch import Discoverer, Publish, TargetWatch, merged
 
 
 class GivenTargets:
@@ -118,7 +118,7 @@ class BreaksLater:
 
 @pytest.mark.parametrize(("way", "nodes"), [(Broken, ("s",)), (BreaksLater, ("s", "a"))])
 def test_a_discovery_that_breaks_is_told_and_does_not_work(
-    way: Callable[[], Way], nodes: tuple[str, ...]
+    way: Callable[[], Discoverer], nodes: tuple[str, ...]
 ) -> None:
     async def main(applied: Applied) -> None:
         applied.watch.set(targets_of(["s:1"]), {'files {"url":"hunter2"}': way})
@@ -137,9 +137,9 @@ def test_a_discovery_that_works_again_is_told_no_more(monkeypatch: pytest.Monkey
     monkeypatch.setattr(watch, "_AGAIN_S", 0.01)
     good = GivenTargets()
     good.tell("g:1")
-    turns: list[Callable[[], Way]] = [lambda: good, Broken, Broken]
+    turns: list[Callable[[], Discoverer]] = [lambda: good, Broken, Broken]
 
-    def make() -> Way:
+    def make() -> Discoverer:
         return turns.pop()()
 
     async def main(applied: Applied) -> None:
@@ -155,7 +155,7 @@ def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
         stays, goes, comes = GivenTargets(), GivenTargets(), GivenTargets()
         stays.tell("a:1")
         goes.tell("b:1")
-        ways: dict[str, Callable[[], Way]] = {"stays": lambda: stays, "goes": lambda: goes}
+        ways: dict[str, Callable[[], Discoverer]] = {"stays": lambda: stays, "goes": lambda: goes}
         applied.watch.set((), ways)
         await applied.until("a", "b")
         applied.watch.set(targets_of(["s:1"]), {"stays": lambda: stays, "comes": lambda: comes})
@@ -173,7 +173,7 @@ def test_it_is_told_how_each_kind_does() -> None:
         one, two, three = GivenTargets(), GivenTargets(), GivenTargets()
         for way, text in ((one, "a:1"), (two, "b:[1-2]"), (three, "c:1")):
             way.tell(text)
-        ways: dict[str, Callable[[], Way]] = {
+        ways: dict[str, Callable[[], Discoverer]] = {
             "dns 1": lambda: one,
             "dns 2": lambda: two,
             "slurm": lambda: three,
@@ -193,7 +193,7 @@ def test_it_is_told_how_each_kind_does() -> None:
 
 
 def test_what_fails_or_cannot_begin_is_told_shortly() -> None:
-    def unbegun() -> Way:
+    def unbegun() -> Discoverer:
         raise UsageError("no cluster here")
 
     async def main(applied: Applied) -> None:
@@ -266,7 +266,7 @@ def test_who_has_not_answered_is_known_until_the_answer_is_applied() -> None:
 def test_who_fails_has_answered() -> None:
     async def main() -> None:
         applied, failing = Applied(patience_s=0.01), GivenTargets()
-        ways: dict[str, Callable[[], Way]] = {"http": lambda: failing, "dns": Broken}
+        ways: dict[str, Callable[[], Discoverer]] = {"http": lambda: failing, "dns": Broken}
         applied.watch.set((), ways)
         running = asyncio.create_task(applied.watch.run())
         await applied.until()

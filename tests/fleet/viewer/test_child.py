@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.hub_client.child import ChildError, Outcome, begin
+from accelwatch.fleet.hub_client.child import ChildError, Outcome, fork_child
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 
 _PARENT = """
@@ -31,7 +31,7 @@ time.sleep(1000)
 
 
 def _ready(_: Path, life: Lifetime) -> None:
-    life.tell(msgspec.json.encode(Outcome(remark="by the way")))
+    life.report(msgspec.json.encode(Outcome(remark="by the way")))
     time.sleep(1000)
 
 
@@ -57,7 +57,7 @@ def _gone(pid: int, within_s: float = 20.0) -> bool:
 
 
 def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
-    child = begin(_ready)
+    child = fork_child(_ready)
     child.wait_ready()
     assert child.remark == "by the way"
     assert child.death() is None
@@ -69,7 +69,7 @@ def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
 
 
 def test_what_prevents_a_child_is_told_with_its_exit_code() -> None:
-    child = begin(_refuses)
+    child = fork_child(_refuses)
     with pytest.raises(ChildError, match="no targets") as caught:
         child.wait_ready()
     assert caught.value.exit_code == 2
@@ -78,7 +78,7 @@ def test_what_prevents_a_child_is_told_with_its_exit_code() -> None:
 
 
 def test_a_crash_is_told_by_its_last_line() -> None:
-    child = begin(_crashes)
+    child = fork_child(_crashes)
     with pytest.raises(ChildError, match=r"has ended: KeyError: 'surprise'") as caught:
         child.wait_ready()
     assert caught.value.exit_code == 1
@@ -90,7 +90,7 @@ def test_a_crash_is_told_by_its_last_line() -> None:
 
 
 def test_a_child_that_does_not_end_is_killed() -> None:
-    child = begin(_ready)
+    child = fork_child(_ready)
     child.wait_ready()
     os.kill(child.process.pid, signal.SIGSTOP)
     child.close()

@@ -18,7 +18,7 @@ from accelwatch.fleet.hub_client.early import Named, Order
 @pytest.fixture
 def _anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing begun, and garbage collected again at the end."""
-    monkeypatch.setattr(early, "_begun", None)
+    monkeypatch.setattr(early, "_started_child", None)
     yield
     gc.unfreeze()
     gc.enable()
@@ -87,13 +87,13 @@ def test_one_that_nobody_wants_ends_with_its_parent() -> None:
 def test_it_does_what_it_is_ordered(tmp_path: Path, before: bool) -> None:
     """Begun before its order is known or with it: a file that is not there is told all the same."""
     if before:
-        early.begin(printed=True)
-        begun = early._begun
+        early.fork_hub(printed=True)
+        begun = early._started_child
         assert begun is not None
     file = str(tmp_path / "none.yaml")
     child = early.ordered(Order(named=Named(targets=("n1",)), config_file=file, printed=True))
     try:
-        assert early._begun is None
+        assert early._started_child is None
         with pytest.raises(ChildError, match=r"none\.yaml") as caught:
             child.wait_ready()
         assert caught.value.exit_code == 2
@@ -114,10 +114,10 @@ def test_an_order_may_be_longer_than_a_pipe_holds() -> None:
 
 @pytest.mark.usefixtures("_anew")
 def test_who_has_ended_before_its_order_is_told_when_it_is_waited_for() -> None:
-    early.begin(printed=True)
-    assert early._begun is not None
-    early._begun.process.kill()
-    assert early._begun.process.ended_within(20.0) is not None
+    early.fork_hub(printed=True)
+    assert early._started_child is not None
+    early._started_child.process.kill()
+    assert early._started_child.process.poll_within(20.0) is not None
     child = early.ordered(Order(named=Named(targets=("n1",)), printed=True))
     try:
         with pytest.raises(ChildError, match="the dashboard's own hub has ended: SIGKILL"):

@@ -13,7 +13,7 @@ from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.live import LiveStreams
-from accelwatch.fleet.hub_client.incidents import ToldIncidents
+from accelwatch.fleet.hub_client.incidents import ReportedIncidents
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
 from accelwatch.web.http.stream import OFFERED
 from hub_peers import agent, hub
@@ -33,7 +33,7 @@ def judged(*, anew: bool = False) -> RulesNow:
     return RulesNow(judged=True, rules=3, problems=(), open={}, muted=0, untold=0, anew=anew)
 
 
-def ids(told: ToldIncidents) -> list[str]:
+def ids(told: ReportedIncidents) -> list[str]:
     return [one.incident.id for one in told.shown()]
 
 
@@ -83,12 +83,12 @@ def test_an_older_hub_is_followed_and_tells_nothing(monkeypatch: pytest.MonkeyPa
 
 
 def test_on_another_connection_what_is_not_told_again_is_gone() -> None:
-    told = ToldIncidents()
+    told = ReportedIncidents()
     told.apply(judged(anew=True))
     for number in (1, 2):
         told.apply(now(incident(number)))
     before = told.shown()
-    told.begin()
+    told.reset()
     assert told.shown() == ()
     told.apply(judged(anew=True))
     told.apply(now(incident(2)))
@@ -97,7 +97,7 @@ def test_on_another_connection_what_is_not_told_again_is_gone() -> None:
 
 
 def test_a_change_takes_the_place_of_what_was_known() -> None:
-    told = ToldIncidents()
+    told = ReportedIncidents()
     told.apply(judged(anew=True))
     told.apply(now(incident(1)))
     told.apply(now(incident(2)))
@@ -108,7 +108,7 @@ def test_a_change_takes_the_place_of_what_was_known() -> None:
 
 
 def test_of_those_that_are_over_the_latest_are_kept() -> None:
-    told = ToldIncidents()
+    told = ReportedIncidents()
     told.apply(judged(anew=True))
     told.apply(now(incident(9999)))
     for number in range(MOST_CLOSED + 3):

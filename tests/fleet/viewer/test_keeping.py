@@ -15,8 +15,8 @@ from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.hub_client.embedded import for_one_person
-from accelwatch.fleet.hub_client.keeping import fleet_folder, take_folder
+from accelwatch.fleet.hub_client.embedded import for_single_user
+from accelwatch.fleet.hub_client.inventory_folder import acquire_folder, fleet_folder
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 
@@ -24,7 +24,7 @@ _HOLDER = """
 import sys, time
 from pathlib import Path
 from accelwatch.fleet.hub_client.embedded import for_one_person
-from accelwatch.fleet.hub_client.keeping import take_folder
+from accelwatch.fleet.hub_client.inventory_folder import take_folder
 print(take_folder(Path(sys.argv[1]), Path(sys.argv[1]), given=False).folder, flush=True)
 time.sleep(1000)
 """
@@ -54,13 +54,13 @@ def test_the_second_dashboard_gets_a_copy_and_says_so(tmp_path: Path) -> None:
     device = machines.device(0)
     inventory = InventoryFile(folder)
     seen = {"n1": Expected(first_seen=1.0, last_seen=2.0)}
-    inventory.write(Changes(seen=seen, added=[("n1", device, 1.0)]))
+    inventory.write(Changes(updated=seen, added=[("n1", device, 1.0)]))
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(folder)], stdout=subprocess.PIPE, text=True
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline().strip() == str(folder)
-        kept = take_folder(folder, spare, given=False)
+        kept = acquire_folder(folder, spare, configured=False)
         holder.kill()
     assert kept.folder == spare
     assert "is not kept" in kept.remark
@@ -68,17 +68,17 @@ def test_the_second_dashboard_gets_a_copy_and_says_so(tmp_path: Path) -> None:
     assert copy.load()["n1"].devices == {device.id: device}
     copy.close()
     inventory.close()
-    assert take_folder(folder, spare, given=False).folder == folder
+    assert acquire_folder(folder, spare, configured=False).folder == folder
 
 
 def test_a_folder_that_cannot_be_used_is_done_without_unless_it_was_given(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "fleet"
-    kept = take_folder(folder, tmp_path, given=False)
+    kept = acquire_folder(folder, tmp_path, configured=False)
     assert kept.folder is None
     assert "cannot keep the inventory" in kept.remark
     with pytest.raises(AccelwatchError, match="cannot keep the inventory"):
-        take_folder(folder, tmp_path, given=True)
+        acquire_folder(folder, tmp_path, configured=True)
 
 
 def test_fleets_that_nobody_looks_at_any_more_are_forgotten(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_fleets_that_nobody_looks_at_any_more_are_forgotten(tmp_path: Path) -> N
         (folder / "lock").write_text("")
     long_ago = time.time() - 100 * 86400
     os.utime(old / "lock", (long_ago, long_ago))
-    take_folder(tmp_path / "new", tmp_path, given=False)
+    acquire_folder(tmp_path / "new", tmp_path, configured=False)
     assert not old.exists()
     assert young.exists()
 
@@ -102,4 +102,4 @@ def test_a_dashboards_own_hub_writes_to_nobody_and_alerts_nobody() -> None:
         federation=Federation(enabled=True),
         history=History(folder="/x"),
     )
-    assert for_one_person(settings) == HubSettings(rules=rules)
+    assert for_single_user(settings) == HubSettings(rules=rules)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from accelwatch.fleet.hub_client.place import hub_place
     ],
 )
 def test_a_hub_is_found(url: str, base: str) -> None:
-    assert hub_place(url).base == base
+    assert hub_endpoint(url).base == base
 
 
 def test_a_socket_is_a_path() -> None:
-    assert hub_place("unix:///run/hub.sock").unix_socket == "/run/hub.sock"
+    assert hub_endpoint("unix:///run/hub.sock").unix_socket == "/run/hub.sock"
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_a_socket_is_a_path() -> None:
 )
 def test_what_makes_no_sense_is_refused_without_a_secret(url: str, told: str) -> None:
     with pytest.raises(AccelwatchError, match=told) as caught:
-        hub_place(url)
+        hub_endpoint(url)
     assert "word" not in str(caught.value)
 
 
 def test_certificates_are_never_left_out(tmp_path: Path) -> None:
     file = tmp_path / "access.yaml"
     file.write_text("tls_config: {ca_file: ca.crt}\n")
-    assert hub_place("hub1", file).base == "https://hub1:9878"
+    assert hub_endpoint("hub1", file).base == "https://hub1:9878"
     with pytest.raises(AccelwatchError, match="write https://"):
-        hub_place("http://hub1", file)
+        hub_endpoint("http://hub1", file)
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_mistake_in_the_file_is_told(tmp_path: Path, text: str, told: str) -> 
     file = tmp_path / "access.yaml"
     file.write_text(text)
     with pytest.raises(AccelwatchError, match=told):
-        hub_place("hub1", file)
+        hub_endpoint("hub1", file)

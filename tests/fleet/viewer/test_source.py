@@ -13,7 +13,7 @@ from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.serve import HubServer
-from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FIELDS, POWER
 from accelwatch.web.protection.web_config import Protection, load_protection
@@ -33,7 +33,7 @@ def test_devices_come_with_their_node_and_values() -> None:
             view = shown(source)
             assert source.problem() is None
             assert source.name == "hub"
-        place = view.places[view.devices[3].slot]
+        place = view.slots[view.devices[3].slot]
         assert place is not None
         assert (place.node, place.id, place.index) == (one.address, machines.device(3).id, 3)
         assert len(view.devices[3].values) == len(FIELDS)
@@ -65,7 +65,7 @@ def test_what_does_not_change_is_the_same_object_in_the_next_view() -> None:
             await until(lambda: shown(source).sequence > first.sequence)
             second = source.fleet()
         assert second is not None
-        assert second.places is first.places
+        assert second.slots is first.slots
         assert second.node_labels is first.node_labels
         assert second.events is first.events
 
@@ -176,8 +176,8 @@ def test_an_agent_is_no_hub() -> None:
 
 def test_the_end_of_a_hub_of_our_own_is_told() -> None:
     async def main() -> None:
-        place = hub_place("127.0.0.1:1")
-        source = HubSource(place, ended=lambda: "the dashboard's own hub has ended: KeyError")
+        place = hub_endpoint("127.0.0.1:1")
+        source = HubSource(place, exit_reason=lambda: "the dashboard's own hub has ended: KeyError")
         async with running(source):
             await until(source.problem)
             assert trouble(source).endswith("KeyError")
@@ -271,7 +271,7 @@ def test_credentials_and_certificates_come_from_files(tmp_path: Path) -> None:
     async def main() -> None:
         async with hub(protection=load_protection(web)) as fleet_hub:
             port = fleet_hub.base.rpartition(":")[2]
-            place = hub_place(f"127.0.0.1:{port}", access)
+            place = hub_endpoint(f"127.0.0.1:{port}", access)
             assert place.base == f"https://127.0.0.1:{port}"
             async with follow(place) as source:
                 await until(source.fleet)

@@ -234,7 +234,7 @@ def test_a_lost_device_tells_which_job_waits_for_it() -> None:
 
 def test_a_nodes_own_document_tells_since_when_and_on_what_it_rests() -> None:
     view = fleet_view(1, faults={"n001/3": "lost"})
-    place = next(one for one in view.places if one and one.index == 3)
+    place = next(one for one in view.slots if one and one.index == 3)
     lost = machines.lost_view(3)
     device = msgspec.structs.replace(lost.device, id=place.id)
     lost = msgspec.structs.replace(lost, device=device, state_since=NOW - 18)
@@ -272,8 +272,8 @@ def test_what_a_rule_has_found_is_told_in_its_words() -> None:
 def test_evidence_that_another_line_contains_is_told_once() -> None:
     view = msgspec.structs.replace(fleet_view(2, faults={"n002/3": "lost"}))
     scene = scene_of_fleet(view)
-    place = next(one for one in scene.devices if one.word == "lost")
-    known = Verdict(said="fell off the bus", evidence="set")
+    place = next(one for one in scene.devices if one.state == "lost")
+    known = Verdict(summary="fell off the bus", evidence="set")
     devices = [
         msgspec.structs.replace(one, verdict=known) if one is place else one
         for one in scene.devices

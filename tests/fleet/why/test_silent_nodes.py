@@ -221,4 +221,4 @@ def test_a_device_that_cannot_be_read_keeps_its_jobs_unless_it_is_at_fault(
     (device,) = view.devices
     unread = msgspec.structs.replace(device, health=health)
     (found,) = troubles(scene_of_fleet(msgspec.structs.replace(view, devices=[unread])))
-    assert (found.word, found.remedy) == ("hung", remedy)
+    assert (found.condition, found.remedy) == ("hung", remedy)

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.schema.device import UP, DeviceState
-from accelwatch.schema.snapshot import DeviceView, Snapshot, unusable, whole_devices
+from accelwatch.schema.snapshot import DeviceView, Snapshot, physical_devices, unusable
 
 _LEFT_ALONE = frozenset({DeviceState.SUSPENDED, DeviceState.EXCLUDED})
 
@@ -24,8 +24,8 @@ def is_silent(view: DeviceView) -> bool:
 
     One whose reads fail has answered: it is degraded, not silent.
     """
-    known = view.state in UP or view.state in _LEFT_ALONE or view.state is DeviceState.LOST
-    return not known or (view.state is DeviceState.OK and view.sample_time is None)
+    is_explained = view.state in UP or view.state in _LEFT_ALONE or view.state is DeviceState.LOST
+    return not is_explained or (view.state is DeviceState.OK and view.sample_time is None)
 
 
 def unread_devices(snapshot: Snapshot) -> tuple[DeviceView, ...]:
@@ -33,14 +33,14 @@ def unread_devices(snapshot: Snapshot) -> tuple[DeviceView, ...]:
     backends = {status.name for status in unusable(snapshot.backends)}
     return tuple(
         view
-        for view in whole_devices(snapshot.devices)
+        for view in physical_devices(snapshot.devices)
         if view.device.backend in backends and view.state in UP and not view.reading.values
     )
 
 
 def count_devices(snapshot: Snapshot) -> DeviceCounts:
     """The devices of a snapshot."""
-    views = whole_devices(snapshot.devices)
+    views = physical_devices(snapshot.devices)
     return DeviceCounts(
         total=len(views),
         lost=sum(view.state is DeviceState.LOST for view in views),

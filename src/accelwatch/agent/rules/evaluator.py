@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.rules.facts import facts_of
-from accelwatch.agent.rules.judge import NodeJudge, judged_here
+from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator, node_rules
 from accelwatch.agent.rules.wake import Wake
-from accelwatch.alerting.evaluation.evaluator import IsNews
+from accelwatch.alerting.evaluation.evaluator import IsNew
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.rule import Rule, RuleSet
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
@@ -41,62 +41,62 @@ class NodeEvaluator:
         """The agent's."""
         self.collect_s = collect_s
         self._loaded = RuleSet(rules={})
-        self._is_news: IsNews = lambda _node, _event: True
+        self._is_new: IsNew = lambda _node, _event: True
         self._interval_s = collect_s
         self._snapshot: Snapshot | None = None
-        self._standing: object = None
+        self._last_state: object = None
         self.budgets = Budgets()
         """What rules may cost."""
         self._recalled: Sequence[ErrorEvent] = ()
         """Events before this process that an open incident rests on; the kernel tells them once."""
-        self._judge = NodeJudge({}, collect_s)
-        self._heard: Callable[[], None] = _nothing
+        self._rule_evaluator = NodeRuleEvaluator({}, collect_s)
+        self._change_callback: Callable[[], None] = _nothing
         """What a change does now."""
         self._unsubscribe: Callable[[], None] | None = None
 
     @property
     def rules(self) -> Mapping[str, Rule]:
         """Those of devices and of the node; jobs and racks are judged by a hub."""
-        return self._judge.rules
+        return self._rule_evaluator.rules
 
     @property
-    def spells(self) -> Spells:
+    def alert_states(self) -> AlertStates:
         """How far each rule has come on each entity."""
-        return self._judge.engine.spells
+        return self._rule_evaluator.engine.alert_states
 
-    def pace(self, wanted_s: float) -> float:
+    def pace(self, requested_s: float) -> float:
         """As often as rules ask for, but nothing is judged more often than it is read."""
-        before, self._interval_s = self._interval_s, max(wanted_s, self.collect_s)
+        before, self._interval_s = self._interval_s, max(requested_s, self.collect_s)
         if self._interval_s != before:
-            self._begin()
+            self._replace_rule_evaluator()
         return self._interval_s
 
-    def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
+    def set_rules(self, loaded: RuleSet, is_new: IsNew) -> None:
         """Other rules from now on."""
-        elsewhere = len(loaded.rules) - len(judged_here(loaded.rules))
+        elsewhere = len(loaded.rules) - len(node_rules(loaded.rules))
         if elsewhere:
             logger.info("rules of jobs and racks are judged by a hub only count=%d", elsewhere)
-        self._loaded, self._is_news = loaded, is_news
-        self._begin()
+        self._loaded, self._is_new = loaded, is_new
+        self._replace_rule_evaluator()
 
-    def _begin(self) -> None:
-        before = self._judge
-        self._judge = NodeJudge(
+    def _replace_rule_evaluator(self) -> None:
+        before = self._rule_evaluator
+        self._rule_evaluator = NodeRuleEvaluator(
             self._loaded.rules,
             self._interval_s,
-            is_news=self._news,
+            is_new=self._is_new_event,
             budgets=self.budgets,
             recalled=self._recalled,
         )
-        self._judge.take_over(before)
+        self._rule_evaluator.adopt(before)
 
     def recall(self, events: Sequence[ErrorEvent]) -> None:
         """Take up events that an earlier process heard."""
         self._recalled = events
-        self._begin()
+        self._replace_rule_evaluator()
 
-    def _news(self, event: ErrorEvent) -> bool:
-        return self._is_news("" if self._snapshot is None else self._snapshot.host, event)
+    def _is_new_event(self, event: ErrorEvent) -> bool:
+        return self._is_new("" if self._snapshot is None else self._snapshot.host, event)
 
     async def wait(self) -> None:
         """Return soon after the next change of what is read, or when it is time without one.
@@ -111,35 +111,35 @@ class NodeEvaluator:
         # A change that comes late must not be missed by a tick just before it, time after time.
         end, gather_s = loop.time() + self.collect_s, self.collect_s * _GATHER
         wake = Wake(end)
-        self._heard = lambda: wake.bring(min(loop.time() + gather_s, end))
+        self._change_callback = lambda: wake.wake_at(min(loop.time() + gather_s, end))
         await wake.over()
 
     async def _rest(self, rest_s: float) -> bool:
         """Rest for so long, or until something has changed that does not wait; whether it has."""
         loop = asyncio.get_running_loop()
-        began, gather_s = loop.time(), self.collect_s * _GATHER
-        spaced = began + min(self.collect_s * _SPACING, rest_s)
-        wake = Wake(began + rest_s)
+        started, gather_s = loop.time(), self.collect_s * _GATHER
+        spaced = started + min(self.collect_s * _SPACING, rest_s)
+        wake = Wake(started + rest_s)
 
-        def hear() -> None:
+        def wake_if_changed() -> None:
             if self._stands_otherwise():
-                wake.bring(max(loop.time(), spaced) + gather_s)
+                wake.wake_at(max(loop.time(), spaced) + gather_s)
 
-        self._heard = hear
-        hear()
+        self._change_callback = wake_if_changed
+        wake_if_changed()
         return await wake.over()
 
     def _on_change(self) -> None:
-        self._heard()
+        self._change_callback()
 
     def _stands_otherwise(self) -> bool:
         """Whether a device is in another state than at the last tick, or an event has come."""
-        return self._feed.standing() != self._standing
+        return self._feed.state_key() != self._last_state
 
     async def evaluate(self) -> list[VerdictChange]:
         """What has changed since the tick before."""
-        self._snapshot, self._standing = self._feed.snapshot(), self._feed.standing()
-        return self._judge.tick(self._snapshot, self.clock.monotonic())
+        self._snapshot, self._last_state = self._feed.snapshot(), self._feed.state_key()
+        return self._rule_evaluator.tick(self._snapshot, self.clock.monotonic())
 
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now."""
@@ -153,14 +153,14 @@ class NodeEvaluator:
         """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""
         from accelwatch.alerting.evaluation.explaining import explained, no_such_rule, wrong_scope
 
-        known = self._judge.rules.get(rule)
-        if known is None:
-            raise no_such_rule(rule, self._judge.rules)
-        wanted = self._named(entity)
-        for subject in self._judge.seen.get(known.scope, ()):
-            if subject.entity == wanted:
-                return explained(known, wanted, self.spells, subject.environment)
-        raise wrong_scope(known, wanted)
+        configured_rule = self._rule_evaluator.rules.get(rule)
+        if configured_rule is None:
+            raise no_such_rule(rule, self._rule_evaluator.rules)
+        requested = self._named(entity)
+        for subject in self._rule_evaluator.evaluated.get(configured_rule.scope, ()):
+            if subject.entity == requested:
+                return explained(configured_rule, requested, self.alert_states, subject.environment)
+        raise wrong_scope(configured_rule, requested)
 
     def _named(self, text: str) -> Entity:
         host = "" if self._snapshot is None else self._snapshot.host
@@ -174,7 +174,7 @@ class NodeEvaluator:
 
     def close(self) -> None:
         """Listen no more."""
-        self._heard = _nothing
+        self._change_callback = _nothing
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None

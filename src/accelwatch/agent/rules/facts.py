@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accelwatch.agent.rules.sight import owner_words
+from accelwatch.agent.rules.snapshot_lookups import owner_names
 from accelwatch.alerting.incidents.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
@@ -19,8 +19,8 @@ def facts_of(snapshot: Snapshot, entity: Entity) -> Facts:
         for view in snapshot.devices
         if entity.scope is Scope.NODE or view.device.id == entity.device
     ]
-    jobs = _words(views, "job")
-    users = _words(views, "user")
+    jobs = _owner_names(views, "job")
+    users = _owner_names(views, "user")
     if entity.scope is not Scope.DEVICE or not views:
         return Facts(jobs=jobs, users=users, nodes=(snapshot.host,))
     device = views[0].device
@@ -36,6 +36,6 @@ def facts_of(snapshot: Snapshot, entity: Entity) -> Facts:
     )
 
 
-def _words(views: Iterable[DeviceView], name: str) -> tuple[str, ...]:
-    words = (word for view in views for word in owner_words(view.owners, name))
-    return tuple(dict.fromkeys(words))[:MOST_NAMES]
+def _owner_names(views: Iterable[DeviceView], name: str) -> tuple[str, ...]:
+    names = (owner_name for view in views for owner_name in owner_names(view.owners, name))
+    return tuple(dict.fromkeys(names))[:MOST_NAMES]

@@ -6,9 +6,9 @@ look is enough for it, whatever time a rule about it asks for.
 
 from accelwatch.alerting.evaluation.documents import DeviceNote
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.standing import standing
 from accelwatch.schema.verdict import verdict
 
 UNHEALTHY = frozenset({Health.FAILED.value, Health.DEGRADED.value})
@@ -19,19 +19,19 @@ def unhealthy_devices(snapshot: Snapshot) -> tuple[DeviceNote, ...]:
     return tuple(
         _note(view, snapshot)
         for view in snapshot.devices
-        if standing(view.state, view.health) in UNHEALTHY
+        if effective_state(view.state, view.health) in UNHEALTHY
     )
 
 
 def _note(view: DeviceView, snapshot: Snapshot) -> DeviceNote:
-    known = verdict(view, snapshot)
+    result = verdict(view, snapshot)
     reasons = "; ".join(view.health_reasons)
     # Of a device without a reading the reason of the failed read says more than its health.
     unread = view.state is DeviceState.DEGRADED and view.sample_time is None
-    text = known.said if unread or not reasons else reasons
+    text = result.summary if unread or not reasons else reasons
     return DeviceNote(
         name=view.device.name,
-        health=standing(view.state, view.health),
+        health=effective_state(view.state, view.health),
         text=text,
-        what_to_do=known.remedy,
+        what_to_do=result.remedy,
     )

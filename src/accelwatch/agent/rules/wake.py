@@ -11,18 +11,18 @@ class Wake:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[bool] = self._loop.create_future()
         self._timer = self._loop.call_at(at, self._ring, False)
-        self._brought = False
+        self._triggered = False
 
-    def bring(self, at: float) -> None:
+    def wake_at(self, at: float) -> None:
         """Something has happened that ends it at this moment; what happens later changes nothing."""
-        if not self._brought and not self._done.done():
-            self._brought = True
+        if not self._triggered and not self._done.done():
+            self._triggered = True
             self._timer.cancel()
             self._timer = self._loop.call_at(at, self._ring, True)
 
-    def _ring(self, brought: bool) -> None:
+    def _ring(self, triggered: bool) -> None:
         if not self._done.done():
-            self._done.set_result(brought)
+            self._done.set_result(triggered)
 
     async def over(self) -> bool:
         """Wait; whether something has brought it about."""

@@ -17,7 +17,7 @@ class Agenda:
         self.changes: set[Key] = set()
         """Messages that were placed, until somebody takes them out."""
 
-    def place(self, message: Message, due: float, now: float) -> None:
+    def schedule(self, message: Message, due: float, now: float) -> None:
         """Have a message be due at a moment, and at no other."""
         message.due, message.placed = due, now
         self.changes.add(message.key)
@@ -25,7 +25,7 @@ class Agenda:
             entry = (due, next(self._numbers), message.key)
             heapq.heappush(self._entries[message.sink], entry)
 
-    def take_up(self, message: Message, now: float) -> None:
+    def reschedule(self, message: Message, now: float) -> None:
         """Have a message be due when it was to be, also on a clock that was set back since.
 
         What was to wait waits as long as it was to, from now on.
@@ -33,9 +33,9 @@ class Agenda:
         waits_s, back_s = max(message.due - message.placed, 0.0), message.placed - now
         if back_s > 0:
             message.shift(-back_s)
-            self.place(message, now + waits_s, now)
+            self.schedule(message, now + waits_s, now)
         else:
-            self.place(message, message.due, now)
+            self.schedule(message, message.due, now)
 
     def due_at(self, sink: str, now: float) -> float:
         """When there is something to do for a sink; infinity when there is nothing."""
@@ -47,7 +47,7 @@ class Agenda:
                 heapq.heappop(entries)
             elif message.placed > now:
                 heapq.heappop(entries)
-                self.take_up(message, now)
+                self.reschedule(message, now)
             else:
                 return due
         return NEVER

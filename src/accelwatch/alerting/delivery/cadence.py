@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.alerting.delivery.quiet import after_quiet
+from accelwatch.alerting.delivery.quiet_hours import after_quiet_hours
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.config.alerts import Quiet
+from accelwatch.config.alerts import QuietHours
 
-NO_QUIET = Quiet()
+NO_QUIET_HOURS = QuietHours()
 
 
 class Cadence(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,18 +16,20 @@ class Cadence(msgspec.Struct, frozen=True, kw_only=True):
 
     remind_s: float = 0.0
     """After how long it is said again that it is still open; 0 for never."""
-    quiet: Quiet = NO_QUIET
+    quiet: QuietHours = NO_QUIET_HOURS
 
 
-def rings_at(cadences: Sequence[Cadence], severity: Severity, moment: float) -> float:
+def rings_at(cadences: Sequence[Cadence], severity: Severity, timestamp: float) -> float:
     """From when on something that is to be heard at a moment may be heard; Unix seconds."""
-    times = (after_quiet(one.quiet, severity, moment) for one in cadences)
-    return min(times, default=moment)
+    times = (after_quiet_hours(cadence.quiet, severity, timestamp) for cadence in cadences)
+    return min(times, default=timestamp)
 
 
 def reminds_at(cadences: Sequence[Cadence], severity: Severity, rung_at: float) -> float | None:
     """When what rang at a moment is to ring again; None for never."""
     times = (
-        after_quiet(one.quiet, severity, rung_at + one.remind_s) for one in cadences if one.remind_s
+        after_quiet_hours(cadence.quiet, severity, rung_at + cadence.remind_s)
+        for cadence in cadences
+        if cadence.remind_s
     )
     return min(times, default=None)

@@ -27,7 +27,7 @@ class Circuit:
         self._backoff.succeeded()
         self.until = now + self._pace_s
 
-    def failed(self, now: float, asked_s: float | None) -> None:
+    def failed(self, now: float, requested_s: float | None) -> None:
         """It did not; `asked_s` is how long it asks to be left alone."""
-        pause = max(self._backoff.failed(now), asked_s or 0.0, self._pace_s)
+        pause = max(self._backoff.failed(now), requested_s or 0.0, self._pace_s)
         self.until = now + pause

@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.alerting.delivery.asking import Asking, NobodyAsks, named
+from accelwatch.alerting.delivery.approval_requests import (
+    ApprovalRequests,
+    NoApprovalRequests,
+    named,
+)
 from accelwatch.alerting.delivery.calling import is_call
 from accelwatch.alerting.delivery.circuit import Circuit
 from accelwatch.alerting.delivery.dead_man import DeadManPing
@@ -53,7 +57,7 @@ class Dispatcher:
         *,
         sinks: Mapping[str, Sink] | None = None,
         well: Callable[[], bool] | None = None,
-        asking: Asking | None = None,
+        approval_requests: ApprovalRequests | None = None,
         end_wait: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
         """`well` says whether the engine sees and judges; without it nothing is pinged.
@@ -64,19 +68,19 @@ class Dispatcher:
         """
         self._settings = settings
         self._clock = clock
-        self._asking = asking or NobodyAsks()
+        self._approval_requests = approval_requests or NoApprovalRequests()
         self._outbox = outbox
         self._sinks = dict(sinks_of(settings, clock) if sinks is None else sinks)
-        self._timeouts = {one.name: one.timeout_s for one in settings.sinks}
+        self._timeouts = {configured.name: configured.timeout_s for configured in settings.sinks}
         traits = {name: Traits(sink.edits, sink.repeat_s) for name, sink in self._sinks.items()}
         self._queue = Queue(
             Routes(settings),
             traits,
             self._notice,
             settings.storm_wait_s,
-            asked=self._asked,
-            soon=self._asking.soon,
-            decided=self._asking.decided,
+            request_names=self._request_names,
+            soon=self._approval_requests.soon,
+            decided=self._approval_requests.decided,
             end_wait=end_wait,
         )
         self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
@@ -98,8 +102,9 @@ class Dispatcher:
         link = ""
         can_be_shown = not is_call(incident) and not is_own(incident)
         if self._settings.external_url and can_be_shown:
-            link = f"{self._settings.external_url.rstrip('/')}{self._asking.page}{incident.id}"
-        asks = self._asking.asks(incident)
+            page = f"{self._approval_requests.page}{incident.id}"
+            link = f"{self._settings.external_url.rstrip('/')}{page}"
+        requests = self._approval_requests.requests_for(incident)
         hub = self._settings.hub
         return notice_of(
             incident,
@@ -107,18 +112,18 @@ class Dispatcher:
             sequence=sequence,
             hub=hub,
             link=link,
-            asks=asks,
-            not_done="" if is_own(incident) else self._asking.not_done(),
+            requests=requests,
+            not_done="" if is_own(incident) else self._approval_requests.not_done(),
         )
 
-    def _asked(self, incident: Incident) -> str:
-        return named(self._asking.asks(incident))
+    def _request_names(self, incident: Incident) -> str:
+        return named(self._approval_requests.requests_for(incident))
 
     async def start(self) -> None:
         """Go on with what an earlier process left, and begin to send."""
         self._queue.restore(self._outbox.rows(), self._clock.wall())
         self._tasks = [asyncio.create_task(self._serve(name)) for name in self._sinks]
-        self._tasks.append(asyncio.create_task(self._keep()))
+        self._tasks.append(asyncio.create_task(self._save_changes()))
         if self._dead_man is not None:
             self._tasks.append(asyncio.create_task(self._dead_man.run()))
 
@@ -161,20 +166,20 @@ class Dispatcher:
     def problems(self) -> tuple[str, ...]:
         """What is wrong now, a sentence each."""
         now = self._clock.wall()
-        said = [self._unsaved] if self._unsaved else []
+        problems = [self._unsaved] if self._unsaved else []
         for name in self._sinks:
-            waiting = [one for one in self._queue.waiting(name, now) if one.error]
+            waiting = [message for message in self._queue.waiting(name, now) if message.error]
             if waiting and not self._circuits[name].closed:
-                since = lasting(now - min(one.queued for one in waiting))
-                error = max(waiting, key=lambda one: one.placed).error
-                said.append(f"alerts.{name}: {len(waiting)} wait for {since}: {error}")
+                since = lasting(now - min(message.queued for message in waiting))
+                error = max(waiting, key=lambda message: message.placed).error
+                problems.append(f"alerts.{name}: {len(waiting)} wait for {since}: {error}")
         for name, (count, reason) in self._lost.items():
-            said.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
+            problems.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
         if self._queue.untold:
-            said.append(f"alerts: {self._queue.untold} dropped, too many were waiting")
+            problems.append(f"alerts: {self._queue.untold} dropped, too many were waiting")
         if self._dead_man is not None and self._dead_man.problem:
-            said.append(f"alerts.dead_man: {self._dead_man.problem}")
-        return tuple(said)
+            problems.append(f"alerts.dead_man: {self._dead_man.problem}")
+        return tuple(problems)
 
     async def _serve(self, name: str) -> None:
         """Send what is due to one sink, for ever."""
@@ -209,14 +214,16 @@ class Dispatcher:
 
         These are never kept.
         """
-        asks = self._asking.linked(name, incident, notice.asks) if notice.asks else ()
-        decided = notice.kind is NoticeKind.ASKED and not asks
+        requests = (
+            self._approval_requests.linked(name, incident, notice.asks) if notice.asks else ()
+        )
+        decided = notice.kind is NoticeKind.APPROVAL and not requests
         kind = NoticeKind.UPDATED if decided else notice.kind
         plans: tuple[Planned, ...] = ()
-        begins = notice.closed is None and notice.kind in _WITH_PLANS
-        if begins and not notice.not_done:
-            plans = self._asking.plans(incident, notice.nodes)
-        return msgspec.structs.replace(notice, asks=asks, plans=plans, kind=kind)
+        is_opening = notice.closed is None and notice.kind in _WITH_PLANS
+        if is_opening and not notice.not_done:
+            plans = self._approval_requests.plans(incident, notice.nodes)
+        return msgspec.structs.replace(notice, asks=requests, plans=plans, kind=kind)
 
     def _wait_s(self, name: str, circuit: Circuit) -> float:
         now = self._clock.wall()
@@ -254,7 +261,7 @@ class Dispatcher:
         if lost.notice.key.startswith(_UNDELIVERED):
             return
         id_ = f"{_UNDELIVERED}{lost.sink}"
-        self._hand_over(self._told_of(lost, id_, count + 1), lost.sink)
+        self._hand_over(self._loss_notice(lost, id_, count + 1), lost.sink)
 
     def _hand_over(self, notice: Notice, failed: str) -> None:
         """Post what is said of a failed sink to another one that has somebody to tell."""
@@ -266,24 +273,24 @@ class Dispatcher:
         self._queue.post(other, notice.key, notice, self._clock.wall())
         self._bells[other].set()
 
-    def _told_of(self, lost: Lost, id_: str, count: int) -> Notice:
+    def _loss_notice(self, lost: Lost, id_: str, count: int) -> Notice:
         now = self._clock.wall()
-        said = f"{lost.notice.severity.value} {lost.notice.title}: {lost.notice.where}"
+        text = f"{lost.notice.severity.value} {lost.notice.title}: {lost.notice.where}"
         return Notice(
             key=id_,
             sequence=1,
             kind=NoticeKind.OPENED,
-            severity=max(Severity.WARNING, lost.notice.severity, key=lambda one: one.weight),
+            severity=max(Severity.WARNING, lost.notice.severity, key=lambda level: level.weight),
             title="alerts do not arrive",
             where=f"sink {lost.sink}",
             since=now,
             time=now,
-            evidence=(f"{count} never delivered, the last: {lost.reason}", said),
+            evidence=(f"{count} never delivered, the last: {lost.reason}", text),
             what_to_do=f"mend the sink, and try it: accelwatch alerts test {lost.sink}",
             rule="accelwatch.alerts.undelivered",
         )
 
-    async def _keep(self) -> None:
+    async def _save_changes(self) -> None:
         """Write what has changed, for ever."""
         while True:
             await self._to_save.wait()
@@ -291,14 +298,14 @@ class Dispatcher:
             await self._save()
 
     async def _save(self) -> None:
-        changes = self._queue.take_changes()
+        changes = self._queue.drain_changes()
         if not changes:
             return
         try:
             await self._outbox.save(changes)
         except AccelwatchError as error:
             # They are sent all the same; the next change writes them too.
-            self._queue.keep_changes(changes)
+            self._queue.restore_changes(changes)
             if not self._unsaved:
                 logger.error("alerts: what waits cannot be written down: %s", error)
             self._unsaved = f"alerts: what waits would not outlive a restart: {error}"

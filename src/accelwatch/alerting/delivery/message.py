@@ -67,7 +67,7 @@ class Message(msgspec.Struct, kw_only=True):
         return self.told_at is None and self.attempts == 0
 
     @property
-    def ends(self) -> bool:
+    def is_final(self) -> bool:
         """Whether nothing is said again of it by itself."""
         return self.told_closed or self.once
 
@@ -82,14 +82,14 @@ class Message(msgspec.Struct, kw_only=True):
         """Whether what waits is meant to be heard."""
         return rings(self.notice, self.told_severity)
 
-    def rings_at(self, moment: float) -> float:
+    def rings_at(self, timestamp: float) -> float:
         """From when on what rings at a moment may ring."""
-        return rings_at(self.cadences, self.notice.severity, moment)
+        return rings_at(self.cadences, self.notice.severity, timestamp)
 
 
-def rings(notice: Notice, told: Severity) -> bool:
+def rings(notice: Notice, reported: Severity) -> bool:
     """Whether a notice is meant to be heard, where a severity was told before: an edit rings no bell."""
-    return notice.kind is not NoticeKind.UPDATED or notice.severity.weight > told.weight
+    return notice.kind is not NoticeKind.UPDATED or notice.severity.weight > reported.weight
 
 
 _ENCODER = msgspec.msgpack.Encoder()

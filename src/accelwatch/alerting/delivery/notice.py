@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from accelwatch.alerting.incidents.incident import Incident, MomentKind
-from accelwatch.alerting.sink import Asked, Notice, NoticeKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.sink import ApprovalRequest, Notice, NoticeKind
 from accelwatch.base.untrusted_text import printable
 
 MOST_EVIDENCE = 3
 MOST_DONE = 3
 MOST_AT_END = 8
 """Lines of what was done: a message that it is over tells the whole way."""
-_NOTES = frozenset({MomentKind.NOTE, MomentKind.CALL})
+_NOTES = frozenset({TimelineKind.NOTE, TimelineKind.CALL})
 MOST_NODES = 12
 """Nodes named in the place of an incident that concerns many; then their number is said."""
 
@@ -23,7 +23,7 @@ def notice_of(
     sequence: int,
     hub: str = "",
     link: str = "",
-    asks: tuple[Asked, ...] = (),
+    requests: tuple[ApprovalRequest, ...] = (),
     not_done: str = "",
 ) -> Notice:
     """The notice; `hub` tells incidents of several hubs apart, `link` is where it is shown."""
@@ -38,7 +38,7 @@ def notice_of(
         since=incident.since,
         time=incident.updated,
         closed=incident.closed,
-        evidence=tuple(printable(one.text) for one in incident.evidence[:MOST_EVIDENCE]),
+        evidence=tuple(printable(line.text) for line in incident.evidence[:MOST_EVIDENCE]),
         jobs=tuple(printable(job) for job in facts.jobs),
         users=tuple(printable(user) for user in facts.users),
         nodes=tuple(printable(node) for node in incident.nodes),
@@ -49,7 +49,7 @@ def notice_of(
         link=link,
         trusted=incident.trusted,
         labels={name: printable(value) for name, value in incident.labels().items() if value},
-        asks=asks,
+        asks=requests,
         returns=incident.reopened,
         done=tuple(_done(incident, MOST_AT_END if kind is NoticeKind.CLOSED else MOST_DONE)),
         not_done=printable(not_done),
@@ -58,7 +58,7 @@ def notice_of(
 
 def _done(incident: Incident, most: int) -> Iterator[str]:
     """What the engine and people have noted last, oldest first."""
-    notes = [moment for moment in incident.timeline if moment.kind in _NOTES]
+    notes = [entry for entry in incident.timeline if entry.kind in _NOTES]
     for note in notes[-most:]:
         clock = datetime.fromtimestamp(note.time, UTC).strftime("%H:%M:%S UTC")
         yield printable(f"{clock} {note.text}")
@@ -75,9 +75,9 @@ def where(incident: Incident) -> str:
             return printable(named)
         about = str(entity) or entity.scope.value
         return printable(f"{about}: {named}" if named else about)
-    parts = [f"serial {facts.serial}" if facts.serial else "", facts.model]
+    details = [f"serial {facts.serial}" if facts.serial else "", facts.model]
     rack = entity.rack or facts.labels.get("rack", "")
-    parts.append(f"rack {rack}" if rack else "")
-    place = f"{entity.node} {facts.device_name or entity.device}".strip()
-    detail = ", ".join(part for part in parts if part)
-    return printable(f"{place} ({detail})" if detail else place)
+    details.append(f"rack {rack}" if rack else "")
+    address = f"{entity.node} {facts.device_name or entity.device}".strip()
+    detail = ", ".join(text for text in details if text)
+    return printable(f"{address} ({detail})" if detail else address)

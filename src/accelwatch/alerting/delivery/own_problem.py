@@ -49,7 +49,7 @@ def incident_of(problem: OwnProblem, since: float) -> Incident:
     )
 
 
-def ended(incident: Incident, now: float) -> Incident:
+def resolved(incident: Incident, now: float) -> Incident:
     """The same incident, over since now."""
     return msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=now, updated=now)
 

@@ -85,8 +85,10 @@ class Poster:
             raise PostError("the name does not resolve", sent=False) from None
         except aiohttp.ClientSSLError as error:
             inner = getattr(error, "certificate_error", None) or error.os_error
-            said = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
-            raise PostError(f"TLS failed: {said}", sent=False) from None
+            reason = (
+                getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
+            )
+            raise PostError(f"TLS failed: {reason}", sent=False) from None
         except aiohttp.ClientOSError as error:
             text = os.strerror(error.errno) if error.errno else "connection lost"
             sent = not isinstance(error, aiohttp.ClientConnectorError)
@@ -103,7 +105,7 @@ class Poster:
             code = response.status
             content = b""
             if reads_body:
-                content = await _beginning(response.content)
+                content = await _read_limited(response.content)
             else:
                 # Whether it was taken is known; a receiver that drips must not undo that.
                 response.close()
@@ -131,7 +133,7 @@ class Poster:
             await self._session.close()
 
 
-async def _beginning(stream: aiohttp.StreamReader) -> bytes:
+async def _read_limited(stream: aiohttp.StreamReader) -> bytes:
     content = bytearray()
     while len(content) < MOST_ANSWER_BYTES:
         chunk = await stream.read(MOST_ANSWER_BYTES - len(content))

@@ -33,7 +33,7 @@ class Counts(msgspec.Struct, kw_only=True):
     """Unix seconds of the newest sample that was taken."""
 
 
-class NotTaken(Exception):  # noqa: N818 - a state of the receiver, not a mistake
+class NotAccepted(Exception):  # noqa: N818 - a state of the receiver, not a mistake
     """A request was not taken; the text has no URL and no secret."""
 
     def __init__(
@@ -65,7 +65,7 @@ class PushQueue:
         self._limit = limit_bytes
         self._backoff = SpreadBackoff(max_backoff_s)
         self._queue: deque[Request] = deque()
-        self._held_bytes = 0
+        self._queued_bytes = 0
         self._filled = asyncio.Event()
         self._logged: set[str] = set()
         """Kinds of trouble that were logged since a request was taken."""
@@ -80,17 +80,17 @@ class PushQueue:
         """Whether everything has been sent or given up."""
         return not self._queue
 
-    def put(self, request: Request) -> None:
+    def enqueue(self, request: Request) -> None:
         """Queue a request; the oldest give way when there is no room."""
         self._queue.append(request)
-        self._held_bytes += len(request.body)
-        while self._held_bytes > self._limit and len(self._queue) > 1:
+        self._queued_bytes += len(request.body)
+        while self._queued_bytes > self._limit and len(self._queue) > 1:
             self._counts.dropped += self._queue[0].samples
-            self._take_off()
+            self._dequeue()
         self._filled.set()
 
-    def _take_off(self) -> None:
-        self._held_bytes -= len(self._queue.popleft().body)
+    def _dequeue(self) -> None:
+        self._queued_bytes -= len(self._queue.popleft().body)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -101,21 +101,21 @@ class PushQueue:
             request = self._queue[0]
             try:
                 refused = await self._send(request)
-            except NotTaken as fault:
+            except NotAccepted as fault:
                 if fault.passes:
-                    self._say("waits", f"{fault.label}: {fault}")
+                    self._log_once("waits", f"{fault.label}: {fault}")
                     self._counts.retries += 1
                     await asyncio.sleep(self._backoff.next(fault.retry_after_s))
                     continue
                 self._counts.failed += request.samples
-                self._say("is refused", f"{fault.label}: {fault}")
+                self._log_once("is refused", f"{fault.label}: {fault}")
             else:
-                self._taken(request, refused)
+                self._record_accepted(request, refused)
             self._backoff.succeeded()
             if self._queue and self._queue[0] is request:
-                self._take_off()
+                self._dequeue()
 
-    def _taken(self, request: Request, refused: int) -> None:
+    def _record_accepted(self, request: Request, refused: int) -> None:
         counts = self._counts
         counts.sent += request.samples - refused
         counts.failed += refused
@@ -125,7 +125,7 @@ class PushQueue:
             logger.info("%s goes well again", self._name)
             self._logged.clear()
 
-    def _say(self, kind: str, text: str) -> None:
+    def _log_once(self, kind: str, text: str) -> None:
         """Log each kind of trouble once until a request is taken."""
         if kind not in self._logged:
             logger.warning("%s %s %s", self._name, kind, text)

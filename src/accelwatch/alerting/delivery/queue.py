@@ -16,13 +16,13 @@ from accelwatch.alerting.delivery.message import NEVER, Key, Message, decoded, e
 from accelwatch.alerting.delivery.own_problem import is_own, is_own_id
 from accelwatch.alerting.delivery.routing import Plan, Routes
 from accelwatch.alerting.incidents.grouping import FLEET
-from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineKind
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
 from accelwatch.base.backoff import doubled
 
 MOST_MESSAGES = 10_000
 """Of one sink; what begins beyond them is counted and not told."""
-GIVEN_UP_S = 86_400.0
+GIVE_UP_AFTER_S = 86_400.0
 KEPT_S = 86_400.0
 """How long a message is remembered whose incident is over: it may come back."""
 EDIT_EVERY_S = 5.0
@@ -59,7 +59,7 @@ class Queue:
         describe: Callable[[Incident, NoticeKind, int], Notice],
         storm_wait_s: float,
         *,
-        asked: Callable[[Incident], str] = lambda _: "",
+        request_names: Callable[[Incident], str] = lambda _: "",
         soon: Callable[[Incident], float] = lambda _: 0.0,
         decided: Callable[[Incident], bool] = lambda _: False,
         end_wait: Callable[[str], float] = lambda _: 0.0,
@@ -72,7 +72,7 @@ class Queue:
         """
         self._decided = decided
         self._end_wait = end_wait
-        self._asked = asked
+        self._request_names = request_names
         self._soon = soon
         self._routes = routes
         self._traits = traits
@@ -82,9 +82,9 @@ class Queue:
         self._of_incident: dict[str, set[str]] = {}
         self._count = dict.fromkeys(traits, 0)
         self._agenda = Agenda(traits, self._messages)
-        self._last_begun: dict[str, float] = {}
+        self._last_started: dict[str, float] = {}
         self._last_of_family: dict[tuple[str, str], float] = {}
-        self._held: dict[Key, str] = {}
+        self._delayed: dict[Key, str] = {}
         """Those that begin and wait for others of their family, which is given."""
         self._in_flight: dict[str, Key] = {}
         self.untold = 0
@@ -98,112 +98,112 @@ class Queue:
                 # What was wrong with the earlier process; what is wrong with this one is found anew.
                 self._agenda.changes.add(message.key)
             elif message is not None and message.sink in self._traits:
-                self._keep(message)
-                self._agenda.take_up(message, now)
+                self._store(message)
+                self._agenda.reschedule(message, now)
 
     def changed(self, incident: Incident, muted: bool, now: float) -> set[str]:
         """Take up how an incident stands, as often as one likes; the sinks that have something to do."""
         hidden = muted or bool(incident.group)
         plans = {} if hidden else self._routes.plans(incident, now)
         names = plans.keys() | self._of_incident.get(incident.id, set())
-        return {name for name in names if self._one(name, incident, plans.get(name), now)}
+        return {name for name in names if self._update_sink(name, incident, plans.get(name), now)}
 
-    def _one(self, name: str, incident: Incident, plan: Plan | None, now: float) -> bool:
+    def _update_sink(self, name: str, incident: Incident, plan: Plan | None, now: float) -> bool:
         """The same for one sink; without a plan nobody is to hear of it now."""
         message = self._messages.get((incident.id, name))
         if plan is not None and _called_late(incident) and (message is None or message.unknown):
-            return self._begin_late(name, incident, plan, now)
+            return self._open_late(name, incident, plan, now)
         if message is None:
-            begins = plan is not None and incident.is_open
-            return begins and self._begin(name, incident, plan, now)  # type: ignore[arg-type]
+            is_new = plan is not None and incident.is_open
+            return is_new and self._open_message(name, incident, plan, now)  # type: ignore[arg-type]
         if message.unknown and not self._flies(message):
             return self._unheard(message, incident, plan, now)
         if not incident.is_open:
             return self._over(message, incident, plan, now)
-        if incident.reopened > message.reopened and self._ends(message):
-            self._take_end_back(message, incident, now)
+        if incident.reopened > message.reopened and self._is_closing(message):
+            self._cancel_closing(message, incident, now)
         self._hide(message, plan, now)
         if plan is None:
             return False
-        if message.seen == incident.updated and not self._asks_anew(message, incident):
+        if message.seen == incident.updated and not self._has_new_request(message, incident):
             return True
-        return self._goes_on(message, incident, plan, now)
+        return self._update_open(message, incident, plan, now)
 
     def _unheard(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
         """News of an incident of which the sink has heard nothing yet."""
         if plan is None or not incident.is_open:
             self._drop(message)
             return False
-        if message.seen != incident.updated or self._asks_anew(message, incident):
+        if message.seen != incident.updated or self._has_new_request(message, incident):
             due = message.due
             if _rises(message, incident):
-                self._held.pop(message.key, None)
+                self._delayed.pop(message.key, None)
                 due = min(due, plan.due)
-            known = self._asked(incident) or self._decided(incident)
-            if message.key not in self._held and known:
+            is_decided = self._request_names(incident) or self._decided(incident)
+            if message.key not in self._delayed and is_decided:
                 # What it has waited for.
                 due = min(due, plan.due)
-            self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
+            self._queue_notice(message, incident, NoticeKind.OPENED, max(due, now), now)
         return True
 
-    def _goes_on(self, message: Message, incident: Incident, plan: Plan, now: float) -> bool:
+    def _update_open(self, message: Message, incident: Incident, plan: Plan, now: float) -> bool:
         """News of an incident that is open, and of which the sink has heard, or may have."""
         if incident.reopened > message.reopened:
             # An edit rings no bell, and this is to be heard.
             message.reference = ""
             message.reopened = incident.reopened
             message.told_closed = False
-            return self._say(message, incident, NoticeKind.OPENED, plan.due, now)
+            return self._queue_notice(message, incident, NoticeKind.OPENED, plan.due, now)
         if _rises(message, incident):
-            self._held.pop(message.key, None)
+            self._delayed.pop(message.key, None)
             kind = message.notice.kind if message.waits else NoticeKind.UPDATED
-            return self._say(message, incident, kind, plan.due, now)
+            return self._queue_notice(message, incident, kind, plan.due, now)
         bell = self._bell(message, incident)
         if bell is not None:
             first = message.waits and message.notice.kind is NoticeKind.OPENED
             kind = NoticeKind.OPENED if first and not self._flies(message) else bell
-            return self._say(message, incident, kind, plan.due, now)
+            return self._queue_notice(message, incident, kind, plan.due, now)
         if message.waits and not self._flies(message):
-            return self._say(message, incident, message.notice.kind, message.due, now)
+            return self._queue_notice(message, incident, message.notice.kind, message.due, now)
         if not self._traits[message.sink].edits:
             return False
         due = max(now, (message.told_at or 0.0) + EDIT_EVERY_S)
-        return self._say(message, incident, NoticeKind.UPDATED, due, now)
+        return self._queue_notice(message, incident, NoticeKind.UPDATED, due, now)
 
     def _bell(self, message: Message, incident: Incident) -> NoticeKind | None:
         """What has to be heard by somebody who decides or looks: an edit rings no bell."""
-        if self._asks_anew(message, incident):
-            return NoticeKind.ASKED
+        if self._has_new_request(message, incident):
+            return NoticeKind.APPROVAL
         return NoticeKind.CALLED if _called(incident) > message.called else None
 
-    def _asks_anew(self, message: Message, incident: Incident) -> bool:
+    def _has_new_request(self, message: Message, incident: Incident) -> bool:
         """Whether people are asked what they were not, also by a second change at the same moment."""
-        asked = self._asked(incident)
-        return bool(asked) and asked != message.asked
+        requested = self._request_names(incident)
+        return bool(requested) and requested != message.asked
 
     def _over(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
         """It is over, and the sink has heard of it, or may have."""
         again = message.reopened == incident.reopened
         message.reopened = incident.reopened
-        waits = self._ends(message)
+        waits = self._is_closing(message)
         calls = _called(incident) > message.called
         if plan is not None and calls and (message.told_closed or waits):
             # What was done about it goes on after its end: a node that cannot be given back.
-            return self._say(message, incident, NoticeKind.CALLED, plan.due, now)
+            return self._queue_notice(message, incident, NoticeKind.CALLED, plan.due, now)
         # Of one that came back and went while nobody was to hear of it the end was told before.
-        ended = again and message.notice.kind is NoticeKind.CLOSED and not waits
-        if message.told_closed or ended:
+        was_closed = again and message.notice.kind is NoticeKind.CLOSED and not waits
+        if message.told_closed or was_closed:
             return False
         due = now if plan is None else max(plan.due, now)
-        due = max(due, now + self._end_waits_s(message))
-        return self._say(message, incident, NoticeKind.CLOSED, due, now)
+        due = max(due, now + self._resolve_wait_s(message))
+        return self._queue_notice(message, incident, NoticeKind.CLOSED, due, now)
 
-    def _ends(self, message: Message) -> bool:
+    def _is_closing(self, message: Message) -> bool:
         """Whether the end of its incident waits, and is not being sent."""
-        ends = message.waits and message.notice.kind is NoticeKind.CLOSED
-        return ends and not self._flies(message)
+        is_closing = message.waits and message.notice.kind is NoticeKind.CLOSED
+        return is_closing and not self._flies(message)
 
-    def _end_waits_s(self, message: Message) -> float:
+    def _resolve_wait_s(self, message: Message) -> float:
         """For how many seconds from now on the end of its incident waits.
 
         A receiver that forgets what it is not told again waits by itself.
@@ -211,17 +211,19 @@ class Queue:
         forgets = self._traits[message.sink].repeat_s is not None
         return 0.0 if forgets else self._end_wait(message.incident)
 
-    def _take_end_back(self, message: Message, incident: Incident, now: float) -> None:
+    def _cancel_closing(self, message: Message, incident: Incident, now: float) -> None:
         """It is back before anybody was notified of its end, and goes on as if that had not been."""
         message.reopened = incident.reopened
         if message.told_at is None:
-            self._say(message, incident, NoticeKind.OPENED, now, now)
+            self._queue_notice(message, incident, NoticeKind.OPENED, now, now)
             return
         called = _called(incident) > message.told_at
-        self._say(message, incident, NoticeKind.CALLED if called else NoticeKind.UPDATED, now, now)
+        self._queue_notice(
+            message, incident, NoticeKind.CALLED if called else NoticeKind.UPDATED, now, now
+        )
         if not (called or message.rings or self._traits[message.sink].edits):
             message.waits = False
-            self._agenda.place(message, self._again(message), now)
+            self._agenda.schedule(message, self._again(message), now)
 
     def _hide(self, message: Message, plan: Plan | None, now: float) -> None:
         """Hold back what waits, and reminders, while nobody is to hear of an incident."""
@@ -229,36 +231,36 @@ class Queue:
         if cadences != message.cadences:
             message.cadences = cadences
             if not message.waits:
-                self._agenda.place(message, self._again(message), now)
+                self._agenda.schedule(message, self._again(message), now)
         if message.waits and not self._flies(message):
             if plan is None and message.due < NEVER:
-                self._agenda.place(message, NEVER, now)
+                self._agenda.schedule(message, NEVER, now)
             elif plan is not None and message.due == NEVER:
-                self._agenda.place(message, plan.due, now)
+                self._agenda.schedule(message, plan.due, now)
 
     def _flies(self, message: Message) -> bool:
         """Whether it is being sent right now."""
         return self._in_flight.get(message.sink) == message.key
 
-    def _say(
+    def _queue_notice(
         self, message: Message, incident: Incident, kind: NoticeKind, due: float, now: float
     ) -> bool:
         self._replace(message, incident, kind, now)
-        self._agenda.place(message, due, now)
+        self._agenda.schedule(message, due, now)
         return True
 
-    def _begin(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
+    def _open_message(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
         if self._count[name] >= MOST_MESSAGES:
             self.untold += 1
             return False
-        last = self._last_begun.get(name, -NEVER)
+        last = self._last_started.get(name, -NEVER)
         storm = 0.0 <= now - last < self._storm_wait_s and incident.entity.group != FLEET
         # The first look at a storm sees a few of its nodes: how many there are is what counts.
         grows = incident.storm
         if is_own(incident):
             storm = grows = False
         else:
-            self._last_begun[name] = now
+            self._last_started[name] = now
         self._last_of_family[name, incident.family] = now
         message = Message(
             incident=incident.id,
@@ -268,22 +270,22 @@ class Queue:
             seen=incident.updated,
             reopened=incident.reopened,
             cadences=plan.cadences,
-            asked=self._asked(incident),
+            asked=self._request_names(incident),
             called=_called(incident),
         )
-        self._keep(message)
+        self._store(message)
         if storm:
-            self._held[message.key] = incident.family
+            self._delayed[message.key] = incident.family
         soon_s = 0.0 if message.asked else self._soon(incident)
         wait_s = max(self._storm_wait_s if storm or grows else 0.0, soon_s)
-        self._agenda.place(message, max(plan.due, now + wait_s), now)
+        self._agenda.schedule(message, max(plan.due, now + wait_s), now)
         return True
 
-    def _begin_late(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
+    def _open_late(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
         """A person is called for what is over, and of which the sink knows nothing, or no more."""
-        known = self._messages.get((incident.id, name))
-        if known is not None:
-            self._drop(known)  # its beginning, which nobody was told
+        existing = self._messages.get((incident.id, name))
+        if existing is not None:
+            self._drop(existing)  # its beginning, which nobody was told
         if self._count[name] >= MOST_MESSAGES:
             self.untold += 1
             return False
@@ -297,22 +299,22 @@ class Queue:
             cadences=plan.cadences,
             called=_called(incident),
         )
-        self._keep(message)
-        self._agenda.place(message, plan.due, now)
+        self._store(message)
+        self._agenda.schedule(message, plan.due, now)
         return True
 
     def _gathers(self, message: Message, now: float) -> bool:
         """Whether others of its family still begin, so that it may turn out to be one of many."""
-        family = self._held.get(message.key)
+        family = self._delayed.get(message.key)
         if family is None:
             return False
         last = self._last_of_family[message.sink, family]
         due = min(last, message.queued + MOST_WAITS * self._storm_wait_s - self._storm_wait_s)
         due += self._storm_wait_s
         if not now < due <= now + self._storm_wait_s:
-            del self._held[message.key]
+            del self._delayed[message.key]
             return False
-        self._agenda.place(message, due, now)
+        self._agenda.schedule(message, due, now)
         return True
 
     def call(self, incident: Incident, now: float) -> set[str]:
@@ -342,19 +344,19 @@ class Queue:
         message = before or Message(incident=id_, sink=sink, notice=notice, queued=now, once=True)
         message.notice, message.waits, message.seen = notice, True, now
         message.cadences = () if plan is None else plan.cadences
-        self._keep(message)
-        self._agenda.place(message, now if plan is None else plan.due, now)
+        self._store(message)
+        self._agenda.schedule(message, now if plan is None else plan.due, now)
 
     def _replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
         if not message.waits:
             message.queued = now
         message.waits = True
         message.seen = incident.updated
-        message.asked = self._asked(incident) or message.asked
+        message.asked = self._request_names(incident) or message.asked
         message.called = max(_called(incident), message.called)
         message.notice = self._describe(incident, kind, message.notice.sequence + 1)
 
-    def _keep(self, message: Message) -> None:
+    def _store(self, message: Message) -> None:
         if message.key not in self._messages:
             self._count[message.sink] += 1
         self._messages[message.key] = message
@@ -364,7 +366,7 @@ class Queue:
         if self._messages.pop(message.key, None) is None:
             return
         self._count[message.sink] -= 1
-        self._held.pop(message.key, None)
+        self._delayed.pop(message.key, None)
         self._agenda.changes.add(message.key)
         sinks = self._of_incident[message.incident]
         sinks.discard(message.sink)
@@ -383,12 +385,12 @@ class Queue:
             # A sink that was down, or a hub, may be back in the middle of the night.
             rings_at = message.rings_at(now) if message.waits and message.rings else now
             if rings_at > now:
-                self._agenda.place(message, rings_at, now)
+                self._agenda.schedule(message, rings_at, now)
                 continue
-            again = now if message.waits or message.ends else self._again(message)
+            again = now if message.waits or message.is_final else self._again(message)
             if again > now:
                 # A clock that was set has come into quiet hours, or out of them.
-                self._agenda.place(message, again, now)
+                self._agenda.schedule(message, again, now)
                 continue
             if self._ready(message, now):
                 self._in_flight[sink] = message.key
@@ -399,16 +401,16 @@ class Queue:
         """Whether an incident that is over may still come back, or something is still done about it."""
         if not (message.waits and message.notice.kind is NoticeKind.CLOSED):
             return False
-        wait_s = self._end_waits_s(message)
+        wait_s = self._resolve_wait_s(message)
         if wait_s > 0.0:
-            self._agenda.place(message, now + wait_s, now)
+            self._agenda.schedule(message, now + wait_s, now)
         return wait_s > 0.0
 
     def _ready(self, message: Message, now: float) -> bool:
         """Whether there is something to send; what is said again is made here."""
         if message.waits:
             return True
-        if message.ends:
+        if message.is_final:
             self._drop(message)
             return False
         reminds = now >= message.reminds_at
@@ -431,20 +433,20 @@ class Queue:
             return None
         message.attempts += 1
         message.error = outcome.message
-        if outcome.status is Status.RETRY and now - message.queued < GIVEN_UP_S:
+        if outcome.status is Status.RETRY and now - message.queued < GIVE_UP_AFTER_S:
             pause = doubled(_FIRST_PAUSE_S, message.attempts, _LONGEST_PAUSE_S)
-            self._agenda.place(message, now + max(pause, outcome.retry_after_s or 0.0), now)
+            self._agenda.schedule(message, now + max(pause, outcome.retry_after_s or 0.0), now)
             return None
         newer = message.notice.sequence > sent.sequence
         message.attempts = 0
         if newer:
             message.queued = now
-            self._agenda.place(message, now, now)
+            self._agenda.schedule(message, now, now)
         elif message.told_at is None or sent.kind is NoticeKind.CLOSED:
             self._drop(message)
         else:
             message.waits = False
-            self._agenda.place(message, self._again(message), now)
+            self._agenda.schedule(message, self._again(message), now)
         reason = outcome.message if outcome.status is Status.REFUSED else "not taken for a day"
         return Lost(message.sink, sent, reason)
 
@@ -460,10 +462,12 @@ class Queue:
         message.told_closed = after or sent.kind is NoticeKind.CLOSED
         if message.notice.sequence > sent.sequence:
             message.queued = now
-            self._agenda.place(message, max(message.due, now), now)
+            self._agenda.schedule(message, max(message.due, now), now)
             return
         message.waits = False
-        self._agenda.place(message, now + KEPT_S if message.ends else self._again(message), now)
+        self._agenda.schedule(
+            message, now + KEPT_S if message.is_final else self._again(message), now
+        )
 
     def _again(self, message: Message) -> float:
         """When it is to be said again that it is still open."""
@@ -472,7 +476,7 @@ class Queue:
             return min(message.told_at + repeat_s, message.reminds_at)
         return message.reminds_at
 
-    def take_changes(self) -> dict[Key, bytes | None]:
+    def drain_changes(self) -> dict[Key, bytes | None]:
         """The rows that have changed since they were last taken; None for those that are gone."""
         changes: dict[Key, bytes | None] = {}
         for key in self._agenda.changes:
@@ -481,7 +485,7 @@ class Queue:
         self._agenda.changes.clear()
         return changes
 
-    def keep_changes(self, keys: Collection[Key]) -> None:
+    def restore_changes(self, keys: Collection[Key]) -> None:
         """Rows that were taken and could not be written are still to be written."""
         self._agenda.changes |= set(keys)
 
@@ -496,7 +500,7 @@ class Queue:
 
 def _called(incident: Incident) -> float:
     """Unix seconds of the latest call for a person; 0 before the first."""
-    calls = (one.time for one in reversed(incident.timeline) if one.kind is MomentKind.CALL)
+    calls = (entry.time for entry in reversed(incident.timeline) if entry.kind is TimelineKind.CALL)
     return next(calls, 0.0)
 
 

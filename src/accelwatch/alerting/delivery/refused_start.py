@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from accelwatch.alerting.delivery.notice import notice_of
-from accelwatch.alerting.delivery.own_problem import OwnProblem, ended, incident_of
+from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, resolved
 from accelwatch.alerting.delivery.trial import delivered
 from accelwatch.alerting.sink import Notice, NoticeKind, Status
 from accelwatch.base.clock import Clock
@@ -37,7 +37,7 @@ class RefusedStart:
         """Have every sink say why nothing is started, unless it has said so of the same error."""
         text = str(error)
         digest = hashlib.sha256(text.encode()).hexdigest().encode()
-        if self._file is None or self._known() == digest:
+        if self._file is None or self._recorded() == digest:
             return
         if await self._send(text, over=False):
             with contextlib.suppress(OSError):  # then people are notified at the next start, too
@@ -45,12 +45,12 @@ class RefusedStart:
 
     async def is_over(self) -> None:
         """It has started: who was notified that it does not is notified of that, once."""
-        if self._file is None or not self._known():
+        if self._file is None or not self._recorded():
             return
         self._file.unlink(missing_ok=True)
         await self._send(f"{self._what} has started", over=True)
 
-    def _known(self) -> bytes:
+    def _recorded(self) -> bytes:
         try:
             return b"" if self._file is None else read_replaced(self._file)
         except OSError:
@@ -65,7 +65,7 @@ class RefusedStart:
         except AccelwatchError as error:
             logger.warning("people could not be notified error=%s", error)
             return False
-        return any(one.status is Status.DELIVERED for one in outcomes.values())
+        return any(outcome.status is Status.DELIVERED for outcome in outcomes.values())
 
     def _notice(self, text: str, over: bool) -> Notice:
         now = self._clock.wall()
@@ -78,5 +78,5 @@ class RefusedStart:
         )
         incident = incident_of(problem, now)
         if over:
-            return notice_of(ended(incident, now), NoticeKind.CLOSED, sequence=2)
+            return notice_of(resolved(incident, now), NoticeKind.CLOSED, sequence=2)
         return notice_of(incident, NoticeKind.OPENED, sequence=1)

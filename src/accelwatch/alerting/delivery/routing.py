@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.alerting.delivery.cadence import Cadence
 from accelwatch.alerting.delivery.own_problem import is_own
-from accelwatch.alerting.delivery.quiet import after_quiet
+from accelwatch.alerting.delivery.quiet_hours import after_quiet_hours
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.silence import Matcher, matchers
 from accelwatch.alerting.rules.document import Severity
@@ -33,7 +33,7 @@ class _Path(msgspec.Struct, frozen=True):
     sinks: tuple[str, ...]
     matchers: tuple[Matcher, ...]
 
-    def takes(self, incident: Incident) -> bool:
+    def matches(self, incident: Incident) -> bool:
         """Whether an incident goes this way."""
         if incident.severity.weight < Severity(self.route.min_severity).weight:
             return False
@@ -57,22 +57,22 @@ class Routes:
             return dict.fromkeys(self.sinks, Plan(now))
         plans: dict[str, Plan] = {}
         for path in self._paths:
-            if not path.takes(incident):
+            if not path.matches(incident):
                 continue
             route = path.route
             due = max(now, incident.opened + route.after_s)
             cadence = Cadence(remind_s=route.remind_s, quiet=route.quiet)
-            plan = Plan(after_quiet(route.quiet, incident.severity, due), (cadence,))
+            plan = Plan(after_quiet_hours(route.quiet, incident.severity, due), (cadence,))
             for sink in path.sinks:
                 plans[sink] = _earlier(plans.get(sink), plan)
         return plans
 
 
-def _earlier(one: Plan | None, other: Plan) -> Plan:
-    if one is None:
+def _earlier(plan: Plan | None, other: Plan) -> Plan:
+    if plan is None:
         return other
-    cadences = dict.fromkeys((*one.cadences, *other.cadences))
-    return Plan(min(one.due, other.due), tuple(cadences))
+    cadences = dict.fromkeys((*plan.cadences, *other.cadences))
+    return Plan(min(plan.due, other.due), tuple(cadences))
 
 
 def _matchers(texts: Iterable[str]) -> tuple[Matcher, ...]:
@@ -104,8 +104,8 @@ def _mistakes_of(route: Route, names: Sequence[str]) -> Iterator[Mistake]:
         _matchers(route.match)
     except UsageError as error:
         yield "match", str(error)
-    quiet = route.quiet
-    if bool(quiet.begins) != bool(quiet.ends):
+    quiet_hours = route.quiet
+    if bool(quiet_hours.start) != bool(quiet_hours.end):
         yield "quiet", "from and to are both needed"
-    elif quiet.begins and quiet.begins == quiet.ends:
+    elif quiet_hours.start and quiet_hours.start == quiet_hours.end:
         yield "quiet", "from and to are the same; leave the route out instead"

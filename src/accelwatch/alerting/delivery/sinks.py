@@ -23,7 +23,7 @@ _PATHS = frozenset({"ca_file"})
 
 def sinks_of(alerts: Alerts, clock: Clock) -> dict[str, Sink]:
     """The sinks by name. Raises ConfigError with the first mistake."""
-    return {one.name: built(one, clock) for one in alerts.sinks}
+    return {sink.name: built(sink, clock) for sink in alerts.sinks}
 
 
 def built(settings: SinkSettings, clock: Clock) -> Sink:
@@ -50,10 +50,10 @@ def made(make: Callable[[dict[str, object]], Made], options: dict[str, object]) 
         plugin = make(values)
     except OptionsError as error:
         # What is missing because its file cannot be read is no mistake of its own.
-        told = {files.get(key, key): text for key, text in error.mistakes.items()}
+        reported = {files.get(key, key): text for key, text in error.mistakes.items()}
         more = {
             key: text
-            for key, text in told.items()
+            for key, text in reported.items()
             if key not in wrong or text.startswith("unknown key")
         }
         raise OptionsError({**wrong, **more}) from error
@@ -109,13 +109,13 @@ def mistakes(alerts: Alerts) -> Iterator[Mistake]:
             ping_url(alerts.dead_man.url_file)
         except ConfigError as error:
             yield "dead_man.url_file", str(error).removeprefix("dead_man.url_file: ")
-    for number, one in enumerate(alerts.sinks):
+    for number, sink in enumerate(alerts.sinks):
         key = f"sinks[{number}]"
-        if complaint := plugins.unknown(plugins.ALERTS, [one.type]):
-            yield f"{key}.type", complaint if one.type else "is missing"
+        if complaint := plugins.unknown(plugins.ALERTS, [sink.type]):
+            yield f"{key}.type", complaint if sink.type else "is missing"
             continue
         try:
-            built(one, SystemClock())
+            built(sink, SystemClock())
         except AccelwatchError as error:
             for line in str(error).splitlines():
                 yield f"{key}.options", line

@@ -10,7 +10,7 @@ _HEADS = {
     NoticeKind.UPDATED: "update: ",
     NoticeKind.CLOSED: "over: ",
     NoticeKind.REMINDER: "still open: ",
-    NoticeKind.ASKED: "needs your yes or no: ",
+    NoticeKind.APPROVAL: "needs your yes or no: ",
     NoticeKind.CALLED: "needs a person: ",
     NoticeKind.TEST: "test: ",
 }
@@ -26,10 +26,10 @@ def headline(notice: Notice) -> str:
 
 def body(notice: Notice) -> str:
     """All that is known, a line each, the most useful first; without the headline."""
-    lines = [f"since {moment(notice.since)}, {_lasting(notice)}"]
+    lines = [f"since {time_text(notice.since)}, {_lasting(notice)}"]
     if notice.returns:
-        lines.append(f"came back {_times(notice.returns)} since {moment(notice.since)}")
-    lines += _asked(notice)
+        lines.append(f"came back {_times(notice.returns)} since {time_text(notice.since)}")
+    lines += _requested(notice)
     lines += _planned(notice)
     lines += [f"- {line}" for line in notice.evidence]
     if not notice.trusted:
@@ -53,15 +53,17 @@ def body(notice: Notice) -> str:
     return "\n".join(lines)
 
 
-def _asked(notice: Notice) -> Iterator[str]:
+def _requested(notice: Notice) -> Iterator[str]:
     """What waits for a yes, and how somebody decides."""
-    for asked in notice.asks:
-        until = "" if asked.until is None else f", until {moment(asked.until)}"
-        yield f"waits for a yes: {'; '.join(asked.steps)}{until}"
-        if asked.as_of is not None:
-            yield f"as of {moment(asked.as_of)}; when a job comes or goes the plan needs a new yes"
-        how = f"accelwatch remedy approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
-        yield f"decide: {asked.link or how}"
+    for request in notice.asks:
+        until = "" if request.until is None else f", until {time_text(request.until)}"
+        yield f"waits for a yes: {'; '.join(request.steps)}{until}"
+        if request.as_of is not None:
+            yield f"as of {time_text(request.as_of)}; when a job comes or goes the plan needs a new yes"
+        how = (
+            f"accelwatch remedy approve {request.node} --plan {request.plan} --reason WHY (or deny)"
+        )
+        yield f"decide: {request.link or how}"
 
 
 def _planned(notice: Notice) -> Iterator[str]:
@@ -69,9 +71,9 @@ def _planned(notice: Notice) -> Iterator[str]:
     for plan in notice.plans:
         if plan.held_back:
             when = f"held back ({plan.held_back})"
-            when += "" if plan.at is None else f" until {moment(plan.at)}"
+            when += "" if plan.at is None else f" until {time_text(plan.at)}"
         else:
-            when = "now" if plan.at is None else f"at {moment(plan.at)}"
+            when = "now" if plan.at is None else f"at {time_text(plan.at)}"
         saves = plan.saved_gpu_hours
         worth = "" if saves is None else f"; saves about {saves:.3g} GPU-hours"
         yield f"will be done {when}: {'; '.join(plan.steps)}{worth}"
@@ -82,17 +84,17 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def moment(time: float) -> str:
+def time_text(time: float) -> str:
     """A time that nobody on another continent misreads: `2026-11-22 03:14:07 UTC`."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def lasting(seconds: float) -> str:
     """`45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
-    whole = max(0, round(seconds))
-    if whole < 120:
-        return f"{whole} s"
-    minutes = whole // 60
+    rounded = max(0, round(seconds))
+    if rounded < 120:
+        return f"{rounded} s"
+    minutes = rounded // 60
     if minutes < 120:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)

@@ -19,11 +19,13 @@ async def tried(alerts: Alerts, names: Collection[str], clock: Clock) -> dict[st
 
     Raises UsageError for a name that no sink has, ConfigError for one that cannot be built.
     """
-    known = [one.name for one in alerts.sinks]
+    configured = [sink.name for sink in alerts.sinks]
     for name in names:
-        if name not in known:
-            raise UsageError(f"there is no sink {name!r}; there are {', '.join(known) or 'none'}")
-    chosen = [one for one in alerts.sinks if not names or one.name in names]
+        if name not in configured:
+            raise UsageError(
+                f"there is no sink {name!r}; there are {', '.join(configured) or 'none'}"
+            )
+    chosen = [sink for sink in alerts.sinks if not names or sink.name in names]
     if not chosen:
         raise UsageError("the configuration has no sink below alerts.sinks")
     return await delivered(chosen, trial_notice(clock.wall()), clock)
@@ -33,9 +35,9 @@ async def delivered(
     chosen: Sequence[SinkSettings], notice: Notice, clock: Clock
 ) -> dict[str, Outcome]:
     """What became of one notice at each of the sinks, sent once. Raises ConfigError."""
-    sinks = [(built(one, clock), one.timeout_s) for one in chosen]
+    sinks = [(built(settings, clock), settings.timeout_s) for settings in chosen]
     outcomes = await asyncio.gather(*(_tried(sink, notice, timeout_s) for sink, timeout_s in sinks))
-    return {one.name: outcome for one, outcome in zip(chosen, outcomes, strict=True)}
+    return {settings.name: outcome for settings, outcome in zip(chosen, outcomes, strict=True)}
 
 
 async def _tried(sink: Sink, notice: Notice, timeout_s: float) -> Outcome:

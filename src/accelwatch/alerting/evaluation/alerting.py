@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.delivery.asking import Asking, NobodyAsks
+from accelwatch.alerting.delivery.approval_requests import ApprovalRequests, NoApprovalRequests
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.base.clock import Clock
@@ -33,7 +33,7 @@ class Alerting:
         self._end_wait = end_wait
         self._settings = settings
         self._muted = muted
-        self.asking: Asking = NobodyAsks()
+        self.approval_requests: ApprovalRequests = NoApprovalRequests()
         """What people are asked; to be set before it begins."""
         self._clock = clock
         self._well = well
@@ -49,9 +49,9 @@ class Alerting:
         self._outbox = (
             MemoryOutbox() if writer is None else JournalOutbox(writer, self._clock, rows)
         )
-        await self._begin(self._settings, incidents)
+        await self._replace_dispatcher(self._settings, incidents)
 
-    async def _begin(self, settings: Alerts, incidents: Iterable[Incident]) -> None:
+    async def _replace_dispatcher(self, settings: Alerts, incidents: Iterable[Incident]) -> None:
         """A dispatcher that cannot be built leaves the one before in place."""
         made = None
         if settings.sinks or settings.dead_man.url_file:
@@ -63,21 +63,21 @@ class Alerting:
                 self._outbox,
                 self._clock,
                 well=self._well,
-                asking=self.asking,
+                approval_requests=self.approval_requests,
                 end_wait=lambda id_: self._end_wait(id_, settings.resolve_after_s),
             )
         await self.stop()
         self._settings, self._dispatcher = settings, made
         if made is not None:
             await made.start()
-            self.heard(incidents)
+            self.on_changes(incidents)
 
     async def reload(self, settings: Alerts, incidents: Iterable[Incident]) -> None:
         """Other settings. Raises ConfigError, PluginError; then those before stay in force."""
         if settings != self._settings:
-            await self._begin(settings, incidents)
+            await self._replace_dispatcher(settings, incidents)
 
-    def heard(self, incidents: Iterable[Incident]) -> None:
+    def on_changes(self, incidents: Iterable[Incident]) -> None:
         """Tell of incidents, where they have changed."""
         if self._dispatcher is not None:
             for incident in incidents:

@@ -3,12 +3,12 @@
 from accelwatch.alerting.evaluation.documents import (
     EvidenceNote,
     IncidentDocument,
-    MomentNote,
     MuteNote,
+    TimelineNote,
 )
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.muting import Mute
-from accelwatch.schema.moments import moment_or_none, timestamp
+from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
 
 def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocument:
@@ -42,7 +42,7 @@ def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocumen
         since=timestamp(incident.since),
         opened=timestamp(incident.opened),
         updated=timestamp(incident.updated),
-        closed=moment_or_none(incident.closed),
+        closed=timestamp_or_none(incident.closed),
         reopened=incident.reopened,
         trusted=incident.trusted,
         advice=incident.advice.value,
@@ -51,21 +51,24 @@ def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocumen
         source=incident.source,
         evidence=tuple(
             EvidenceNote(
-                signal=one.signal,
-                text=one.text,
-                value=one.value,
-                expected=one.expected,
-                since=moment_or_none(one.since),
-                source=one.source,
-                trusted=one.trusted,
+                signal=line.signal,
+                text=line.text,
+                value=line.value,
+                expected=line.expected,
+                since=timestamp_or_none(line.since),
+                source=line.source,
+                trusted=line.trusted,
             )
-            for one in incident.evidence
+            for line in incident.evidence
         ),
         timeline=tuple(
-            MomentNote(
-                time=timestamp(one.time), kind=one.kind.value, text=one.text, actor=one.actor
+            TimelineNote(
+                time=timestamp(entry.time),
+                kind=entry.kind.value,
+                text=entry.text,
+                actor=entry.actor,
             )
-            for one in incident.timeline
+            for entry in incident.timeline
         ),
         follows=incident.follows,
         provenance=incident.provenance.value,

@@ -15,7 +15,7 @@ class EvidenceNote(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool
 
 
-class MomentNote(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineNote(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an incident's history."""
 
     time: str
@@ -79,7 +79,7 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     runbook: str
     source: str
     evidence: tuple[EvidenceNote, ...]
-    timeline: tuple[MomentNote, ...]
+    timeline: tuple[TimelineNote, ...]
     left_to_do: str = ""
     """What a person was called for after its end, and has not been done since."""
     muted_by: MuteNote | None = None

@@ -5,14 +5,14 @@ from typing import Protocol
 
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.rule import Rule, RuleSet
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.base.clock import Clock
 from accelwatch.schema.event import ErrorEvent
 
-IsNews = Callable[[str, ErrorEvent], bool]
+IsNew = Callable[[str, ErrorEvent], bool]
 """Whether an event of a node, its time on our clock, was not judged before."""
 
 
@@ -30,7 +30,7 @@ class Evaluator(Protocol):
         ...
 
     @property
-    def spells(self) -> Spells:
+    def alert_states(self) -> AlertStates:
         """How far each rule has come on each entity."""
         ...
 
@@ -39,11 +39,11 @@ class Evaluator(Protocol):
         """What rules may cost, and which took more and are not worked out any more."""
         ...
 
-    def pace(self, wanted_s: float) -> float:
+    def pace(self, requested_s: float) -> float:
         """Take up how often rules ask to be worked out; how often they are, in seconds."""
         ...
 
-    def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
+    def set_rules(self, loaded: RuleSet, is_new: IsNew) -> None:
         """Other rules from now on. Raises WindowsError for those too dear; then all stays."""
         ...
 

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Iterable
 
-from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
+from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationRow
+from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.evidence import worded
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.timing import Phase
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
 from accelwatch.expr.environment import Environment
-from accelwatch.expr.explain import Part, explain
+from accelwatch.expr.explain import Component, explain
 from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Truth
 from accelwatch.schema.metrics import nearest
 
@@ -26,10 +26,12 @@ _EXAMPLES = {
 _TRUTHS = {True: "true", False: "false", None: ""}
 
 
-def explained(rule: Rule, entity: Entity, spells: Spells, environment: Environment) -> Explanation:
+def explained(
+    rule: Rule, entity: Entity, alert_states: AlertStates, environment: Environment
+) -> Explanation:
     """Every part of a rule on an entity."""
-    spell = spells.of(rule.id).get(entity)
-    wanted = {
+    state = alert_states.of(rule.id).get(entity)
+    conditions = {
         "select": rule.select,
         "when": rule.when,
         "confirm": rule.confirm,
@@ -38,23 +40,23 @@ def explained(rule: Rule, entity: Entity, spells: Spells, environment: Environme
     return Explanation(
         rule=rule.id,
         entity=str(entity),
-        phase="idle" if spell is None else spell.phase.value,
-        held_s=None if spell is None or spell.phase is Phase.FIRING else spell.held_s,
+        phase="idle" if state is None else state.phase.value,
+        held_s=None if state is None or state.phase is Phase.FIRING else state.phase_s,
         mode=rule.mode.value,
         confidence=rule.confidence.value,
         act_on=rule.act_on.value,
         parts=tuple(
-            _part(key, part)
-            for key, expression in wanted.items()
+            _row(key, component)
+            for key, expression in conditions.items()
             if expression is not None
-            for part in explain(expression.text, expression.tree, environment)
+            for component in explain(expression.text, expression.tree, environment)
         ),
     )
 
 
-def no_such_rule(id_: str, known: Iterable[str]) -> UnmetError:
+def no_such_rule(id_: str, existing: Iterable[str]) -> UnmetError:
     """That no rule of this id is in force, and which one may be meant."""
-    close = nearest(id_[:_MOST_OF_ID], list(known))
+    close = nearest(id_[:_MOST_OF_ID], list(existing))
     hint = f"; did you mean {close}?" if close else ""
     return UnmetError(f"no rule {id_[:_MOST_OF_ID]!r} is in force{hint}")
 
@@ -67,29 +69,29 @@ def wrong_scope(rule: Rule, entity: Entity) -> UnmetError:
     )
 
 
-def _part(key: str, part: Part) -> PartRow:
-    return PartRow(
+def _row(key: str, component: Component) -> ExplanationRow:
+    return ExplanationRow(
         key=key,
-        depth=part.depth,
-        text=part.text,
-        value=None if part.value is MISSING else part.value,
-        truth=_word(part.truth),
-        reason=part.reason,
-        shown=_shown(part),
+        depth=component.depth,
+        text=component.text,
+        value=None if component.value is MISSING else component.value,
+        truth=_truth_text(component.truth),
+        reason=component.reason,
+        shown=_shown(component),
     )
 
 
-def _shown(part: Part) -> str:
+def _shown(component: Component) -> str:
     """`412 W`, `0.95 (95 %)`: in base units, which the rule is written in, and as people see it."""
-    value = part.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or part.truth is not None:
+    value = component.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or component.truth is not None:
         return ""
-    plain, said = f"{value:.6g}", worded(part.node, value)
-    number, _, unit = said.partition(" ")
+    plain, shown = f"{value:.6g}", worded(component.node, value)
+    number, _, unit = shown.partition(" ")
     if not unit or number == plain:
-        return said if unit else plain
+        return shown if unit else plain
     same = math.isclose(float(number), value, rel_tol=0.05) if _is_number(number) else False
-    return f"{plain} {unit}" if same else f"{plain} ({said})"
+    return f"{plain} {unit}" if same else f"{plain} ({shown})"
 
 
 def _is_number(text: str) -> bool:
@@ -100,5 +102,5 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _word(truth: Truth | None) -> str:
+def _truth_text(truth: Truth | None) -> str:
     return "unknown" if truth is UNKNOWN else _TRUTHS[truth]

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class PartRow(msgspec.Struct, frozen=True, kw_only=True):
+class ExplanationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a rule's condition; those that it consists of follow with a greater depth."""
 
     key: str
@@ -34,4 +34,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """How sure the rule is: `high` or `low`; empty from older hubs, like the others."""
     act_on: str = ""
     """How sure it must be to act without a person's approval."""
-    parts: tuple[PartRow, ...]
+    parts: tuple[ExplanationRow, ...]

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from accelwatch.alerting.delivery.own_problem import OwnProblem, ended, incident_of
+from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, resolved
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 
 NOTIFIED_AFTER_S = 10.0
 """A disk that is slow for a moment wakes nobody."""
 _JOURNAL = "journal"
-_MEND = "do what the line above says and see accelwatch incidents for whether it holds"
+_REPAIR_HINT = "do what the line above says and see accelwatch incidents for whether it holds"
 
 _LEFT_AS_IT_IS = (
     "Put right what the line above says: a disk that is full or read-only (df, mount), another hub that "
@@ -34,15 +34,15 @@ def journal_problem(stalled: str, unkept: str) -> OwnProblem | None:
             key=_JOURNAL,
             title="nothing is done about incidents",
             text=stalled,
-            what_to_do=f"{_MEND}. Until then look after bad nodes yourself; one that accelwatch has "
-            "drained is given back by: accelwatch remedy release NODE --force --reason WHY",
+            what_to_do=f"{_REPAIR_HINT}. Until then look after bad nodes yourself; one that accelwatch "
+            "has drained is given back by: accelwatch remedy release NODE --force --reason WHY",
         )
     if unkept:
         return OwnProblem(
             key=_JOURNAL,
             title="incidents are not kept in the journal",
             text=unkept,
-            what_to_do=f"{_MEND}. Incidents are found and notified all the same, but a restart "
+            what_to_do=f"{_REPAIR_HINT}. Incidents are found and notified all the same, but a restart "
             "forgets them and all silences",
         )
     return None
@@ -134,16 +134,16 @@ class OwnProblems:
         self._notified: dict[str, Incident] = {}
         """What people were notified of and that is not over."""
 
-    def look(self, problems: Iterable[OwnProblem], now: float, at: float) -> None:
+    def update_problems(self, problems: Iterable[OwnProblem], now: float, at: float) -> None:
         """Take up all that is wrong now: `now` in Unix seconds, `at` in monotonic ones."""
-        standing = {problem.key: problem for problem in problems}
-        for key in self._since.keys() - standing.keys():
+        current = {problem.key: problem for problem in problems}
+        for key in self._since.keys() - current.keys():
             del self._since[key]
-        for key, problem in standing.items():
+        for key, problem in current.items():
             wall, since = self._since.setdefault(key, (now, at))
             if key not in self._notified and at - since >= NOTIFIED_AFTER_S:
                 self._notified[key] = incident_of(problem, wall)
-        for key in self._notified.keys() - standing.keys():
-            self._notify(ended(self._notified.pop(key), now))
+        for key in self._notified.keys() - current.keys():
+            self._notify(resolved(self._notified.pop(key), now))
         for incident in self._notified.values():
             self._notify(incident)

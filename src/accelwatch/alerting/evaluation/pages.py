@@ -33,23 +33,24 @@ class IncidentPages:
 
     def incidents(self, query: Query, headers: Headers) -> Page:
         """`IncidentsPage`. Raises UsageError."""
-        limit, state = limit_of(query), _word(query, "state", (*IncidentState, _ALL))
-        severity, node = _word(query, "severity", tuple(Severity)), only(query, "node")
+        limit, state = limit_of(query), _choice(query, "state", (*IncidentState, _ALL))
+        severity, node = _choice(query, "severity", tuple(Severity)), only(query, "node")
         runner = self._runner()
         if runner is None:
             return json_page(IncidentsPage(judged=False), headers)
-        wanted = state or IncidentState.OPEN.value
+        requested = state or IncidentState.OPEN.value
         incidents: list[Incident] = []
-        if wanted in (IncidentState.OPEN, _ALL):
+        if requested in (IncidentState.OPEN, _ALL):
             incidents += reversed(runner.open)
-        if wanted in (IncidentState.CLOSED, _ALL):
+        if requested in (IncidentState.CLOSED, _ALL):
             incidents += runner.closed
         elif state is None:
-            incidents += (one for one in runner.closed if one.left_to_do)
+            incidents += (incident for incident in runner.closed if incident.left_to_do)
         chosen = [
-            one
-            for one in incidents
-            if severity in (None, one.severity.value) and (node is None or node in one.nodes)
+            incident
+            for incident in incidents
+            if severity in (None, incident.severity.value)
+            and (node is None or node in incident.nodes)
         ]
         page = incidents_page(runner, chosen[:limit])
         return json_page(msgspec.structs.replace(page, node=self._node()), headers)
@@ -88,10 +89,10 @@ def incidents_page(runner: "RuleRunner", incidents: Iterable[Incident]) -> Incid
         rules=len(runner.rules.rules),
         digest=runner.rules.digest,
         interval_s=runner.interval_s,
-        judged_age_s=runner.judged_age_s,
-        told_by=runner.told_by.value,
+        judged_age_s=runner.evaluated_age_s,
+        told_by=runner.notified_by.value,
         problems=runner.problems,
-        incidents=tuple(document_of(one, runner.mute_of(one)) for one in incidents),
+        incidents=tuple(document_of(incident, runner.mute_of(incident)) for incident in incidents),
     )
 
 
@@ -119,9 +120,9 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
         )
 
 
-def _word(query: Query, name: str, words: Iterable[str]) -> str | None:
-    given = only(query, name)
-    known = [str(word) for word in words]
-    if given is not None and given not in known:
-        raise UsageError(f"{name}: {given[:40]!r} is not one of {', '.join(known)}")
-    return given
+def _choice(query: Query, name: str, choices: Iterable[str]) -> str | None:
+    requested = only(query, name)
+    allowed = [str(choice) for choice in choices]
+    if requested is not None and requested not in allowed:
+        raise UsageError(f"{name}: {requested[:40]!r} is not one of {', '.join(allowed)}")
+    return requested

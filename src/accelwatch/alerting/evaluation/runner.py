@@ -9,14 +9,15 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from accelwatch.alerting.delivery.asking import Asking
+from accelwatch.alerting.delivery.approval_requests import ApprovalRequests
 from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
 from accelwatch.alerting.delivery.calling import call_of, entity_of
-from accelwatch.alerting.delivery.ending import end_wait_s
+from accelwatch.alerting.delivery.resolve_wait import resolve_wait_s
 from accelwatch.alerting.evaluation.alerting import Alerting
 from accelwatch.alerting.evaluation.evaluator import Evaluator
+from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
 from accelwatch.alerting.evaluation.explanation import Explanation
-from accelwatch.alerting.evaluation.news import News
+from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy, NotifierOwner
 from accelwatch.alerting.evaluation.own_problems import (
     OwnProblems,
     configuration_problem,
@@ -26,12 +27,11 @@ from accelwatch.alerting.evaluation.own_problems import (
     state_problem,
 )
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
-from accelwatch.alerting.evaluation.teller import Teller, Told
 from accelwatch.alerting.incidents.incident import Facts, Incident
-from accelwatch.alerting.incidents.incident_store import Heard, IncidentStore, take_up
+from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges, restore_firing
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.alerting.incidents.muting import Mute
-from accelwatch.alerting.rules.configured import Marks, loaded_rules, marks
+from accelwatch.alerting.rules.configured import FileStamps, file_stamps, loaded_rules
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.alerts import Alerts
@@ -42,7 +42,7 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 5.0
+CHECK_EVERY_S = 5.0
 """How often rule files, and whether this process itself is well, are looked at again."""
 _FILES_WAIT_S = 30.0
 """For the state folder, which may be on a file system that hangs."""
@@ -59,11 +59,11 @@ class RuleRunner:
         evaluator: Evaluator,
         settings: RuleSettings,
         folder: Path | None,
-        heard: Heard = lambda _: None,
+        on_changes: OnChanges = lambda _: None,
         *,
         alerts: Alerts | None = None,
-        teller: Teller | None = None,
-        asking: Asking | None = None,
+        notifier_owner: NotifierOwner | None = None,
+        approval_requests: ApprovalRequests | None = None,
     ) -> None:
         """`teller` knows whether a hub tells people instead, `asking` what they are asked.
 
@@ -73,29 +73,33 @@ class RuleRunner:
         self._clock = evaluator.clock
         self._settings = settings
         self._folder = folder
-        self._also_heard = heard
-        self._teller = teller
-        self._told_by = Told.HERE
+        self._forward_changes = on_changes
+        self._notifier_owner = notifier_owner
+        self._notified_by = NotifiedBy.HERE
         self._alerting = Alerting(
-            alerts or Alerts(), self._clock, self._well, self._is_untold, self._end_wait_s
+            alerts or Alerts(), self._clock, self._well, self._is_untold, self._resolve_wait_s
         )
-        if asking is not None:
-            self._alerting.asking = asking
+        if approval_requests is not None:
+            self._alerting.approval_requests = approval_requests
         self._ticking = asyncio.Lock()
         """One at a time: a tick rests now and then, and goes on with the moment that it began at."""
         self._ticked_at: float | None = None
-        self._begun_at = self._clock.monotonic()
-        self._marks: Marks = marks(settings)
+        self._started_at = self._clock.monotonic()
+        self._file_stamps: FileStamps = file_stamps(settings)
         """Of the rule files when they were looked at last."""
         self.rules: RuleSet = loaded_rules(settings)
-        self._news = News({}, self._has_open, self._clock.wall)
+        self._deduplicator = EventDeduplicator({}, self._has_open, self._clock.wall)
         self.interval_s = evaluator.pace(settings.interval_s)
         """Between two ticks."""
         evaluator.budgets.allow(settings.budget_s)
         self._switched_off = SwitchedOffRules()
-        evaluator.set_rules(self.rules, self._is_news)
+        evaluator.set_rules(self.rules, self._is_new)
         self._incident_store = IncidentStore(
-            self._known(), evaluator.facts, self._heard, self._clock.wall, evaluator.suspects
+            self._incident_rules(),
+            evaluator.facts,
+            self._on_changes,
+            self._clock.wall,
+            evaluator.suspects,
         )
         self.beside: Callable[[], tuple[str, ...]] = tuple
         """What is wrong with those who act on what is judged here."""
@@ -111,8 +115,8 @@ class RuleRunner:
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
-        self._own_look: asyncio.Task[None] | None = None
-        self._files_look: asyncio.Task[None] | None = None
+        self._own_check: asyncio.Task[None] | None = None
+        self._files_check: asyncio.Task[None] | None = None
         self._listing: Blocking[tuple[Path, ...]] = Blocking("state folder")
         self._damaged: tuple[Path, ...] = ()
         """State files that were set aside, as of the last look that the file system answered."""
@@ -124,104 +128,106 @@ class RuleRunner:
     async def start(self) -> None:
         """Open the journal, take up what was open, and begin to judge."""
         wall, now = self._clock.wall(), self._clock.monotonic()
-        loaded = await self._incident_store.begin(self._folder, self.rules, wall)
+        loaded = await self._incident_store.start(self._folder, self.rules, wall)
         self.states = loaded.states
-        self._news = News(loaded.seen, self._has_open, self._clock.wall)
-        take_up(self.open, self._evaluator.spells, wall, now)
-        rested_on = (shown.event for one in self.open for shown in one.evidence)
+        self._deduplicator = EventDeduplicator(
+            loaded.fingerprints, self._has_open, self._clock.wall
+        )
+        restore_firing(self.open, self._evaluator.alert_states, wall, now)
+        rested_on = (shown.event for incident in self.open for shown in incident.evidence)
         self._evaluator.recall([event for event in rested_on if event is not None])
-        self._begun_at = now
-        if self._teller is not None:
-            self._teller.remember(loaded.seen, wall)
-        self._told_by = self.told_by
-        known = (*self.open, *self.closed)
-        await self._alerting.start(self._incident_store.writer, loaded.outbox, known)
+        self._started_at = now
+        if self._notifier_owner is not None:
+            self._notifier_owner.remember(loaded.fingerprints, wall)
+        self._notified_by = self.notified_by
+        incidents = (*self.open, *self.closed)
+        await self._alerting.start(self._incident_store.writer, loaded.outbox, incidents)
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._run(), name="rules")
-        self._own_look = loop.create_task(self._look_at_itself(), name="own problems")
-        self._files_look = loop.create_task(self._look_at_files(), name="state folder")
+        self._own_check = loop.create_task(self._check_itself(), name="own problems")
+        self._files_check = loop.create_task(self._check_files(), name="state folder")
 
-    def _is_news(self, node: str, event: ErrorEvent) -> bool:
-        return self._news.is_news(node, event)
+    def _is_new(self, node: str, event: ErrorEvent) -> bool:
+        return self._deduplicator.is_new(node, event)
 
     def _has_open(self, node: str, device: str) -> bool:
         if self._open_at[0] != self.version:
             self._open_at = (
                 self.version,
-                {(one.entity.node, one.entity.device) for one in self.open},
+                {(incident.entity.node, incident.entity.device) for incident in self.open},
             )
-        places = self._open_at[1]
-        return (node, device) in places or (node, "") in places
+        entities = self._open_at[1]
+        return (node, device) in entities or (node, "") in entities
 
-    def _heard(self, incidents: Sequence[Incident]) -> None:
+    def _on_changes(self, incidents: Sequence[Incident]) -> None:
         self.version += 1
-        self._also_heard(incidents)
-        self._alerting.heard(incidents)
+        self._forward_changes(incidents)
+        self._alerting.on_changes(incidents)
 
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
-        begun = (self._task, self._own_look, self._files_look)
-        tasks = [task for task in begun if task is not None]
+        started = (self._task, self._own_check, self._files_check)
+        tasks = [task for task in started if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._alerting.stop()
-        await self._incident_store.end()
+        await self._incident_store.stop()
         self._evaluator.close()
 
     async def reload(self, settings: RuleSettings, alerts: Alerts | None = None) -> None:
         """Read the rules again. Raises ConfigError, WindowsError; then those before stay in force."""
         # Many rules take a second to load, in which streams and pages go on.
-        seen = await asyncio.to_thread(marks, settings)
+        stamps = await asyncio.to_thread(file_stamps, settings)
         try:
             rules = await asyncio.to_thread(loaded_rules, settings)
         except AccelwatchError as error:
-            self._refuse(error, settings, seen)
+            self._refuse(error, settings, stamps)
             raise
         await self._alerting.reload(alerts or Alerts(), self.open)
         try:
             if rules.digest != self.rules.digest:
                 await self._replace(rules)
         except AccelwatchError as error:
-            self._refuse(error, settings, seen)
+            self._refuse(error, settings, stamps)
             raise
         self.interval_s = self._evaluator.pace(settings.interval_s)
         self._evaluator.budgets.allow(settings.budget_s)
-        self._settings, self._marks, self._refused = settings, seen, ""
+        self._settings, self._file_stamps, self._refused = settings, stamps, ""
 
-    def _refuse(self, error: AccelwatchError, settings: RuleSettings, seen: Marks) -> None:
+    def _refuse(self, error: AccelwatchError, settings: RuleSettings, stamps: FileStamps) -> None:
         if settings == self._settings:
             # Who asked for it tells of it; the next look at the files is no second telling.
-            self._marks, self._refused = seen, _refusal(error)
+            self._file_stamps, self._refused = stamps, _refusal(error)
 
     async def _replace(self, rules: RuleSet) -> None:
-        self._evaluator.set_rules(rules, self._is_news)
+        self._evaluator.set_rules(rules, self._is_new)
         self.rules = rules
         wall, now = self._clock.wall(), self._clock.monotonic()
-        await self._incident_store.set_rules(self._known(), rules, wall)
-        take_up(self.open, self._evaluator.spells, wall, now)
+        await self._incident_store.set_rules(self._incident_rules(), rules, wall)
+        restore_firing(self.open, self._evaluator.alert_states, wall, now)
         logger.info("rules in force count=%d", len(rules.rules))
 
-    def _known(self) -> dict[str, Rule]:
+    def _incident_rules(self) -> dict[str, Rule]:
         """The rules that incidents may rest on."""
         return {**self._evaluator.rules, SWITCHED_OFF.id: SWITCHED_OFF}
 
     async def _run(self) -> None:
-        looked = self._clock.monotonic()
+        checked_at = self._clock.monotonic()
         while True:
             await self._evaluator.wait()
             await self.tick_safely()
-            if self._clock.monotonic() - looked >= LOOK_EVERY_S:
-                await self.look_again()
-                looked = self._clock.monotonic()
+            if self._clock.monotonic() - checked_at >= CHECK_EVERY_S:
+                await self.reload_changed_files()
+                checked_at = self._clock.monotonic()
 
-    async def look_again(self) -> None:
+    async def reload_changed_files(self) -> None:
         """Take up rule files that have changed; what cannot be loaded is told once, no more."""
         try:
-            now = await asyncio.to_thread(marks, self._settings)
-            if now == self._marks:
+            now = await asyncio.to_thread(file_stamps, self._settings)
+            if now == self._file_stamps:
                 return
-            self._marks = now
+            self._file_stamps = now
             rules = await asyncio.to_thread(loaded_rules, self._settings)
             if self._refused:
                 self.refused = ""  # which was because of them
@@ -251,9 +257,9 @@ class RuleRunner:
     async def tick(self) -> None:
         """Judge once; while that is being done already, afterwards."""
         async with self._ticking:
-            await self._judge()
+            await self._evaluate()
 
-    async def _judge(self) -> None:
+    async def _evaluate(self) -> None:
         changes = await self._evaluator.evaluate()
         self._ticked_at = self._clock.monotonic()
         await asyncio.sleep(0)
@@ -261,12 +267,12 @@ class RuleRunner:
         off = self._evaluator.budgets.switched_off
         changes = [*changes, *self._switched_off.changes(off, now)]
         await self._incident_store.step(changes, now, self._ticked_at)
-        await self._incident_store.look_at_mutes()
-        self._look_who_tells()
-        seen = self._news.to_write(now)
-        if self._teller is not None:
-            seen.update(self._teller.to_write(now))
-        await self._incident_store.remember(seen, now)
+        await self._incident_store.refresh_mutes()
+        self._update_notifier()
+        fingerprints = self._deduplicator.to_write(now)
+        if self._notifier_owner is not None:
+            fingerprints.update(self._notifier_owner.to_write(now))
+        await self._incident_store.remember(fingerprints, now)
 
     def call(self, text: str, node: str = "") -> None:
         """Call a person for what no incident is about: an alert like any other, told once."""
@@ -276,17 +282,17 @@ class RuleRunner:
         if self._incident_store.muting.muted_now(call) is None:
             self._alerting.call(call)
 
-    async def _look_at_itself(self) -> None:
+    async def _check_itself(self) -> None:
         """See every few seconds whether this process can do its work, however often rules are judged."""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
             try:
                 await self._incident_store.check_journal(self._clock.wall())
                 self._notify_of_itself()
             except Exception:
                 logger.exception("a look at this process itself failed")
 
-    async def _look_at_files(self) -> None:
+    async def _check_files(self) -> None:
         """See which state files were set aside; nothing else waits for a file system that hangs."""
         while True:
             try:
@@ -296,15 +302,19 @@ class RuleRunner:
                     )
             except Exception:
                 logger.exception("a look at the state folder failed")
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
 
     def _notify_of_itself(self) -> None:
         """Notify people of what is wrong with this process itself, once, and of its end."""
         stalled = "" if self.stalled is None else self.stalled()
-        unkept = next(iter(self._incident_store.problems), "") if self._incident_store.keeps else ""
+        unkept = (
+            next(iter(self._incident_store.problems), "")
+            if self._incident_store.has_journal
+            else ""
+        )
         problems = [journal_problem(stalled, unkept)]
         # Of what is wrong on each of a thousand nodes alike people are notified where nobody else is.
-        if self.told_by is not Told.HUB:
+        if self.notified_by is not NotifiedBy.HUB:
             # Where rule files are broken the configuration is refused because of them.
             refused = "" if self._refused else self.refused
             problems += [
@@ -313,40 +323,42 @@ class RuleRunner:
                 evaluation_problem(self.late_s, acts=self.stalled is not None),
                 state_problem(self._damaged, self.unread()),
             ]
-        standing = [one for one in problems if one is not None]
-        self._own_problems.look(standing, self._clock.wall(), self._clock.monotonic())
+        current = [problem for problem in problems if problem is not None]
+        self._own_problems.update_problems(current, self._clock.wall(), self._clock.monotonic())
 
     @property
-    def told_by(self) -> Told:
+    def notified_by(self) -> NotifiedBy:
         """Who tells people of incidents."""
-        return Told.HERE if self._teller is None else self._teller.now
+        return NotifiedBy.HERE if self._notifier_owner is None else self._notifier_owner.now
 
-    def _look_who_tells(self) -> None:
-        before, self._told_by = self._told_by, self.told_by
-        if self._told_by is not before:
-            logger.info("notifications of incidents come from=%s", self._told_by.value)
-            self._alerting.heard(self.open)
+    def _update_notifier(self) -> None:
+        before, self._notified_by = self._notified_by, self.notified_by
+        if self._notified_by is not before:
+            logger.info("notifications of incidents come from=%s", self._notified_by.value)
+            self._alerting.on_changes(self.open)
 
     def _is_untold(self, incident: Incident) -> bool:
         """Whether nobody is to hear of an incident from here."""
-        if self.mute_of(incident) is not None or self._told_by is Told.HUB:
+        if self.mute_of(incident) is not None or self._notified_by is NotifiedBy.HUB:
             return True
-        if self.is_told_by_another(incident):
+        if self.is_covered_by_leader(incident):
             return True
-        return self._told_by is Told.LOCAL and not any(map(self._is_local, incident.rules))
+        return self._notified_by is NotifiedBy.LOCAL and not any(
+            map(self._is_local, incident.rules)
+        )
 
-    def _end_wait_s(self, id_: str, resolve_after_s: float) -> float:
+    def _resolve_wait_s(self, id_: str, resolve_after_s: float) -> float:
         """For how many seconds the end of an incident waits until people are notified of it."""
         incident = self.incident(id_)
         if incident is None:
             return 0.0
         rule = self.rules.rules.get(incident.rule)
-        return end_wait_s(
+        return resolve_wait_s(
             incident,
             self._clock.wall(),
             resolve_after_s=resolve_after_s,
             cooldown_s=0.0 if rule is None else rule.cooldown_s,
-            working=self._alerting.asking.works_on(incident),
+            working=self._alerting.approval_requests.works_on(incident),
         )
 
     def _is_local(self, id_: str) -> bool:
@@ -359,15 +371,15 @@ class RuleRunner:
         return self._task is not None and not self._task.done()
 
     @property
-    def judged_age_s(self) -> float | None:
+    def evaluated_age_s(self) -> float | None:
         """Seconds since the last tick; None before the first."""
         return None if self._ticked_at is None else self._clock.monotonic() - self._ticked_at
 
     @property
     def late_s(self) -> float:
         """Seconds without an evaluation, where that is too long to rely on what is known; else 0."""
-        age_s = self.judged_age_s
-        waited_s = self._clock.monotonic() - self._begun_at if age_s is None else age_s
+        age_s = self.evaluated_age_s
+        waited_s = self._clock.monotonic() - self._started_at if age_s is None else age_s
         return waited_s if waited_s > max(LATE_INTERVALS * self.interval_s, LATE_S) else 0.0
 
     def _well(self) -> bool:
@@ -380,19 +392,19 @@ class RuleRunner:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with journal, rules and alerts; empty when all is well."""
-        ended = self._task is not None and self._task.done()
+        has_stopped = self._task is not None and self._task.done()
         off = self._evaluator.budgets.switched_off.items()
-        told = (
+        texts = (
             *self._incident_store.problems,
             *self.beside(),
-            "rules are judged no more; see the log" if ended else "",
+            "rules are judged no more; see the log" if has_stopped else "",
             self._broken,
             self._refused,
-            "" if self._teller is None else self._teller.problem,
+            "" if self._notifier_owner is None else self._notifier_owner.problem,
             *self._alerting.problems,
             *(f"rule {rule} is switched off: {why}" for rule, why in off),
         )
-        return tuple(one for one in told if one)
+        return tuple(text for text in texts if text)
 
     def switched_off(self, rule: str) -> str:
         """Why a rule is not judged any more; empty if it is."""
@@ -417,9 +429,9 @@ class RuleRunner:
         """Why nobody is told of an incident; None when people are."""
         return self._incident_store.mute_of(incident)
 
-    def is_told_by_another(self, incident: Incident) -> bool:
+    def is_covered_by_leader(self, incident: Incident) -> bool:
         """Whether people are told of what leads its cause instead."""
-        return self._incident_store.is_told_by_another(incident)
+        return self._incident_store.is_covered_by_leader(incident)
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
@@ -431,14 +443,14 @@ class RuleRunner:
 
     def blind(self) -> dict[str, int]:
         """On how many entities each rule has begun and cannot see any more, whether it fires or not."""
-        spells = self._evaluator.spells
-        return {id_: spells.blind(rule) for id_, rule in sorted(self._evaluator.rules.items())}
+        states = self._evaluator.alert_states
+        return {id_: states.blind(rule) for id_, rule in sorted(self._evaluator.rules.items())}
 
     def series(self) -> dict[tuple[str, ...], Number]:
         """On how many entities each rule fires, and on how many it is blind."""
-        spells = self._evaluator.spells
+        states = self._evaluator.alert_states
         firing: dict[tuple[str, ...], Number] = {
-            ("rule_firing", id_, rule.severity.value): sum(1 for _ in spells.firing(id_))
+            ("rule_firing", id_, rule.severity.value): sum(1 for _ in states.firing(id_))
             for id_, rule in sorted(self._evaluator.rules.items())
         }
         return {**firing, **{("rule_blind", id_): count for id_, count in self.blind().items()}}

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from accelwatch.alerting.incidents.silence import Maintenance, Silence
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
 _MOST_UNKNOWN = 20
 
@@ -127,6 +127,6 @@ def window_document(
     )
 
 
-def unknown_in(window: Maintenance, known: Collection[str]) -> tuple[str, ...]:
+def unknown_in(window: Maintenance, existing: Collection[str]) -> tuple[str, ...]:
     """Nodes of a window that are not known; some of them, where they are many."""
-    return tuple(sorted(name for name in window.names if name not in known)[:_MOST_UNKNOWN])
+    return tuple(sorted(name for name in window.names if name not in existing)[:_MOST_UNKNOWN])

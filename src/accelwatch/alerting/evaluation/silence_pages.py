@@ -24,7 +24,7 @@ from accelwatch.alerting.evaluation.silencing import (
     NewMaintenance,
     NewNote,
     NewSilence,
-    asked_for,
+    decode_request,
     note_of,
     reason_of,
     silence_of,
@@ -36,9 +36,18 @@ from accelwatch.alerting.incidents.incident import OWN_LABELS
 from accelwatch.alerting.incidents.silence import Maintenance, Silence, named
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
+from accelwatch.web.pages.page import (
+    JSON,
+    Change,
+    Headers,
+    Page,
+    Query,
+    check_parameters,
+    only,
+    plain,
+)
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -65,7 +74,7 @@ class SilencePages:
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
         """`SilencesPage` or `MaintenancePage`. Raises UsageError."""
-        ask_again(query, ())
+        check_parameters(query, ())
         runner, now = self._runner(), self._clock.wall()
         if runner is None:
             nothing = SilencesPage if path == SILENCES else MaintenancePage
@@ -79,11 +88,11 @@ class SilencePages:
 
     async def act(self, change: Change) -> Page:
         """Set, end, close or write a note. Raises UsageError, UnmetError."""
-        runner = self._judging()
+        runner = self._required_runner()
         if change.method == "DELETE":
-            ask_again(change.query, ("by",))
-            return await self._end(runner, change)
-        ask_again(change.query, ())
+            check_parameters(change.query, ("by",))
+            return await self._expire(runner, change)
+        check_parameters(change.query, ())
         media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media != JSON:
             return plain(415, _NO_JSON)
@@ -97,28 +106,28 @@ class SilencePages:
 
     async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
         incident_store, now = runner.incident_store, self._clock.wall()
-        asked = asked_for(change.body, NewSilence)
+        request = decode_request(change.body, NewSilence)
         incident_store.muting.check_room(Silence)
         # A number is given to those only that are taken.
         unknown = unknown_labels(
-            silence_of(asked, "", now, change.user), self._known_labels(incident_store)
+            silence_of(request, "", now, change.user), self._existing_labels(incident_store)
         )
-        silence = silence_of(asked, incident_store.next_id("s"), now, change.user)
+        silence = silence_of(request, incident_store.next_id("s"), now, change.user)
         problem = await incident_store.mute(silence)
         document = silence_document(silence, now, _counts(runner))
-        told = SilenceChanged(silence=document, problem=problem, unknown=unknown)
-        return json_page(told, change.headers)
+        response = SilenceChanged(silence=document, problem=problem, unknown=unknown)
+        return json_page(response, change.headers)
 
-    def _known_labels(self, incident_store: "IncidentStore") -> set[str]:
+    def _existing_labels(self, incident_store: "IncidentStore") -> set[str]:
         of_incidents = (name for incident in incident_store.open for name in incident.facts.labels)
         return {*OWN_LABELS, *self._labels(), *of_incidents}
 
     async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
         incident_store, now = runner.incident_store, self._clock.wall()
-        asked = asked_for(change.body, NewMaintenance)
+        request = decode_request(change.body, NewMaintenance)
         incident_store.muting.check_room(Maintenance)
-        incident_store.muting.check_nodes(window_of(asked, "", now, change.user))
-        window = window_of(asked, incident_store.next_id("m"), now, change.user)
+        incident_store.muting.check_nodes(window_of(request, "", now, change.user))
+        window = window_of(request, incident_store.next_id("m"), now, change.user)
         problem = await incident_store.mute(window)
         document = window_document(window, now, _counts(runner))
         unknown = unknown_in(window, self._nodes())
@@ -127,7 +136,7 @@ class SilencePages:
             change.headers,
         )
 
-    async def _end(self, runner: "RuleRunner", change: Change) -> Page:
+    async def _expire(self, runner: "RuleRunner", change: Change) -> Page:
         by = only(change.query, "by") or ""
         actor = named(who(change.user, by), bool(change.user))
         silences = id_below(SILENCES, change.path)
@@ -139,21 +148,21 @@ class SilencePages:
         if not isinstance(muting.get(id_), kind):
             what = "silence" if silences else "maintenance"
             raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
-        ended, problem = await runner.incident_store.unmute(id_, actor)
+        expired, problem = await runner.incident_store.unmute(id_, actor)
         now, counts = self._clock.wall(), _counts(runner)
-        if isinstance(ended, Silence):
-            told = silence_document(ended, now, counts)
-            return json_page(SilenceChanged(silence=told, problem=problem), change.headers)
-        window = window_document(ended, now, counts)
+        if isinstance(expired, Silence):
+            document = silence_document(expired, now, counts)
+            return json_page(SilenceChanged(silence=document, problem=problem), change.headers)
+        window = window_document(expired, now, counts)
         return json_page(
             MaintenanceChanged(maintenance=window, unknown=(), problem=problem), change.headers
         )
 
     async def _close(self, runner: "RuleRunner", change: Change) -> Page:
-        asked = asked_for(change.body, Closing)
-        actor = named(who(change.user, asked.by), bool(change.user))
+        request = decode_request(change.body, Closing)
+        actor = named(who(change.user, request.by), bool(change.user))
         incident, problem = await runner.incident_store.close(
-            to_close(change.path), actor, reason_of(asked.reason)
+            to_close(change.path), actor, reason_of(request.reason)
         )
         closed = timestamp(incident.updated)
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
@@ -161,15 +170,15 @@ class SilencePages:
     async def _note(self, runner: "RuleRunner", change: Change) -> Page:
         from accelwatch.alerting.incidents.incident_store import Line
 
-        asked, id_ = asked_for(change.body, NewNote), to_note(change.path)
-        actor = named(who(change.user, asked.by), bool(change.user))
-        text = note_of(asked.text)
-        if not runner.incident_store.takes_notes(id_):
+        request, id_ = decode_request(change.body, NewNote), to_note(change.path)
+        actor = named(who(change.user, request.by), bool(change.user))
+        text = note_of(request.text)
+        if not runner.incident_store.accepts_notes(id_):
             raise UnmetError(f"no incident {id_[:100]!r} is kept that can be written into")
         problem = await runner.incident_store.note([Line(id_, actor, text)])
         return json_page(NoteWritten(id=id_, text=text, problem=problem), change.headers)
 
-    def _judging(self) -> "RuleRunner":
+    def _required_runner(self) -> "RuleRunner":
         runner = self._runner()
         if runner is None:
             raise UnmetError(

@@ -26,7 +26,7 @@ MOST_NAMED = 4096
 _LONGEST_TEXT = 500
 _LONGEST_NAME = 100
 
-Asked = TypeVar("Asked", bound=msgspec.Struct)
+RequestBody = TypeVar("RequestBody", bound=msgspec.Struct)
 
 
 class _Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class NewNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     by: str = ""
 
 
-def asked_for(body: bytes, shape: type[Asked]) -> Asked:
+def decode_request(body: bytes, shape: type[RequestBody]) -> RequestBody:
     """A request's body. Raises UsageError."""
     try:
         return msgspec.json.decode(body, type=shape)
@@ -80,10 +80,10 @@ def asked_for(body: bytes, shape: type[Asked]) -> Asked:
         raise UsageError(f"the body is not what is expected: {error}") from error
 
 
-def silence_of(asked: NewSilence, id_: str, now: float, user: str) -> Silence:
+def silence_of(request: NewSilence, id_: str, now: float, user: str) -> Silence:
     """The silence that is asked for. Raises UsageError."""
-    starts, ends = _span(asked, now)
-    parsed = tuple(matcher for text in asked.matchers for matcher in matchers(text))
+    starts, ends = _span(request, now)
+    parsed = tuple(matcher for text in request.matchers for matcher in matchers(text))
     if not parsed:
         raise UsageError("matchers: say whom to silence, such as node=n12 or rule=~nvidia.*")
     if len(parsed) > MOST_MATCHERS:
@@ -93,22 +93,22 @@ def silence_of(asked: NewSilence, id_: str, now: float, user: str) -> Silence:
         matchers=parsed,
         starts=starts,
         ends=ends,
-        by=who(user, asked.by),
+        by=who(user, request.by),
         verified=bool(user),
-        reason=reason_of(asked.reason),
+        reason=reason_of(request.reason),
     )
 
 
-def unknown_labels(silence: Silence, known: Collection[str]) -> tuple[str, ...]:
+def unknown_labels(silence: Silence, existing: Collection[str]) -> tuple[str, ...]:
     """Labels that nothing here has, and of which nobody can tell what was meant.
 
     Raises UsageError for one that is another misspelt.
     """
     unknown: list[str] = []
     for name in dict.fromkeys(matcher.name for matcher in silence.matchers):
-        if name in known:
+        if name in existing:
             continue
-        if close := nearest(name, sorted(known)):
+        if close := nearest(name, sorted(existing)):
             raise UsageError(
                 f"matchers: nothing here has a label {name[:60]!r}; did you mean {close}?"
             )
@@ -116,11 +116,11 @@ def unknown_labels(silence: Silence, known: Collection[str]) -> tuple[str, ...]:
     return tuple(unknown)
 
 
-def window_of(asked: NewMaintenance, id_: str, now: float, user: str) -> Maintenance:
+def window_of(request: NewMaintenance, id_: str, now: float, user: str) -> Maintenance:
     """The window that is asked for. Raises UsageError."""
-    starts, ends = _span(asked, now)
-    ranges = tuple(text.strip() for text in asked.nodes)
-    if asked.all == bool(ranges) or not all(ranges):
+    starts, ends = _span(request, now)
+    ranges = tuple(text.strip() for text in request.nodes)
+    if request.all == bool(ranges) or not all(ranges):
         raise UsageError('nodes: name some, such as ["n[1-9]"], or say "all": true for every node')
     names = 0
     for text in ranges:
@@ -132,19 +132,23 @@ def window_of(asked: NewMaintenance, id_: str, now: float, user: str) -> Mainten
         nodes=ranges,
         starts=starts,
         ends=ends,
-        by=who(user, asked.by),
+        by=who(user, request.by),
         verified=bool(user),
-        reason=reason_of(asked.reason),
+        reason=reason_of(request.reason),
     )
 
 
-def _span(asked: _Span, now: float) -> tuple[float, float]:
+def _span(request: _Span, now: float) -> tuple[float, float]:
     """Unix seconds of beginning and end."""
-    starts = moment_of("from", asked.starts) if asked.starts else now
-    if bool(asked.until) == bool(asked.lasts):
+    starts = timestamp_of("from", request.starts) if request.starts else now
+    if bool(request.until) == bool(request.lasts):
         raise UsageError('say until when: either "for": "2h", or "until" with a time')
-    lasts = asked.lasts
-    ends = starts + durations.seconds_with_unit(lasts) if lasts else moment_of("until", asked.until)
+    lasts = request.lasts
+    ends = (
+        starts + durations.seconds_with_unit(lasts)
+        if lasts
+        else timestamp_of("until", request.until)
+    )
     if ends <= max(starts, now):
         raise UsageError("it would be over before it begins, or is over already")
     if ends - now > LONGEST_S:
@@ -152,22 +156,22 @@ def _span(asked: _Span, now: float) -> tuple[float, float]:
     return starts, ends
 
 
-def moment_of(name: str, text: str) -> float:
+def timestamp_of(name: str, text: str) -> float:
     """Unix seconds of RFC 3339 with its zone. Raises UsageError that begins with `name`."""
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        parsed = datetime.datetime.fromisoformat(text)
     except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        parsed = None
+    if parsed is None or parsed.tzinfo is None:
         raise UsageError(
             f"{name}: {text[:40]!r} is not a valid time with time zone; write 2030-01-31T12:00:00Z"
         )
-    return moment.timestamp()
+    return parsed.timestamp()
 
 
-def who(user: str, given: str) -> str:
+def who(user: str, provided: str) -> str:
     """The name that was proved, else the one that is given. Raises UsageError."""
-    name = user or " ".join(given.split())
+    name = user or " ".join(provided.split())
     if len(name) > _LONGEST_NAME:
         raise UsageError(f"by: more than {_LONGEST_NAME} characters")
     return name
@@ -183,10 +187,10 @@ def note_of(text: str) -> str:
     return _line_of("text", text, "a note needs a text; it is kept in the audit log")
 
 
-def _line_of(key: str, text: str, mend: str) -> str:
+def _line_of(key: str, text: str, hint: str) -> str:
     line = " ".join(text.split())
     if not line:
-        raise UsageError(f"{key}: {mend}")
+        raise UsageError(f"{key}: {hint}")
     if len(line) > _LONGEST_TEXT:
         raise UsageError(f"{key}: more than {_LONGEST_TEXT} characters")
     return line

@@ -46,12 +46,12 @@ class SwitchedOffRules:
 
     def __init__(self) -> None:
         self._entity = Entity(scope=Scope.NODE, node=socket.gethostname())
-        self._told: Mapping[str, str] | None = None
+        self._reported: Mapping[str, str] | None = None
 
     def changes(self, switched_off: Mapping[str, str], wall: float) -> list[VerdictChange]:
         """What others must hear at a moment, in Unix seconds; an incident of before may be over."""
-        before, self._told = self._told, dict(switched_off)
-        if self._told == before:
+        before, self._reported = self._reported, dict(switched_off)
+        if self._reported == before:
             return []
         return [
             VerdictChange(

@@ -46,7 +46,7 @@ class Leading:
         self._unsettled: dict[Cause, None] = {}
         """Those in which another incident may have to lead."""
 
-    def put(self, cause: Cause, incident: Incident) -> None:
+    def update_incident(self, cause: Cause, incident: Incident) -> None:
         """Have an open incident in a cause as it stands."""
         cause.open_[incident.id] = incident
         leader = cause.open_.get(cause.leader)
@@ -89,7 +89,7 @@ class Leading:
         if cause.follows.get(id_, "") != follows:
             self._moves[id_] = cause.follows[id_] = follows
 
-    def take_moves(self) -> dict[str, str]:
+    def drain_moves(self) -> dict[str, str]:
         """By id of those that follow another incident than before, whom; empty: it leads itself."""
         moves, self._moves = self._moves, {}
         return moves

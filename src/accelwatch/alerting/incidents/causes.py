@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import NamedTuple
 
 from accelwatch.alerting.incidents.cause import AT_ONCE, Cause, Leading
-from accelwatch.alerting.incidents.grouping import may_be_one_of_many
+from accelwatch.alerting.incidents.grouping import may_join_group
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule
@@ -63,7 +63,7 @@ def where_of(incident: Incident, suspects: Sequence[str]) -> Where:
     return Where(scope, entity.node or (nodes[0] if alone and nodes else None), nodes)
 
 
-class Told(NamedTuple):
+class CauseReport(NamedTuple):
     """What somebody is told."""
 
     cause: Cause
@@ -90,22 +90,24 @@ class Causes:
         self._leading = Leading()
         self._forgot_at = float("-inf")
         self._number = 0
-        self._began: dict[str, tuple[float, str]] = {}
+        self._last_started: dict[str, tuple[float, str]] = {}
         """Of families: when one of them was first heard of last, and on which node."""
 
-    def step(self, changed: Iterable[Incident], now: float) -> list[Told]:
+    def step(self, changed: Iterable[Incident], now: float) -> list[CauseReport]:
         """What somebody is told at `now`, Unix seconds."""
         steps = self.steps(changed, now)
         while True:
             try:
                 next(steps)
             except StopIteration as done:
-                told: list[Told] = done.value
-                return told
+                reports: list[CauseReport] = done.value
+                return reports
 
-    def steps(self, changed: Iterable[Incident], now: float) -> Generator[None, None, list[Told]]:
+    def steps(
+        self, changed: Iterable[Incident], now: float
+    ) -> Generator[None, None, list[CauseReport]]:
         """The same an incident at a time."""
-        told: list[Told] = []
+        reports: list[CauseReport] = []
         concerned: list[Incident] = []
         for incident in changed:
             # Of members of a group nobody is told, and of a storm there are thousands.
@@ -113,9 +115,9 @@ class Causes:
                 concerned.append(incident)
             yield
         for incident in (yield from _ordered(concerned)):
-            self._hear(incident, now)
+            self._observe(incident, now)
             yield
-        ripe = [one for until, one in self._waiting.values() if until <= now]
+        ripe = [waiting for until, waiting in self._waiting.values() if until <= now]
         for incident in (yield from _ordered(ripe)):
             until = self._worked_on_until(self._blamed(incident) or _nodes(incident), now)
             if until is not None and until > now:
@@ -123,36 +125,38 @@ class Causes:
                 continue
             del self._waiting[incident.id]
             suspects = self._blamed(incident)
-            if self._tells(incident, suspects, now):
-                told.append(Told(self._of[incident.id], incident, suspects))
+            if self._needs_report(incident, suspects, now):
+                reports.append(CauseReport(self._of[incident.id], incident, suspects))
             yield
         yield from self._leading.settle()
         yield from self._forget(now)
-        return told
+        return reports
 
-    def take_moves(self) -> dict[str, str]:
+    def drain_moves(self) -> dict[str, str]:
         """By id of those that follow another incident than before, whom; empty: it leads itself."""
-        return self._leading.take_moves()
+        return self._leading.drain_moves()
 
     def restore(self, incidents: Iterable[Incident]) -> None:
         """Incidents that were open before, and what belonged together."""
-        going_on = [one for one in incidents if one.is_open and not one.group]
-        for one in sorted(going_on, key=lambda one: bool(one.follows)):
-            cause = self._of.get(one.follows)
+        going_on = [incident for incident in incidents if incident.is_open and not incident.group]
+        for incident in sorted(going_on, key=lambda incident: bool(incident.follows)):
+            cause = self._of.get(incident.follows)
             if cause is None:
-                self._begun(one, (), one.updated)
+                self._start_cause(incident, (), incident.updated)
             else:
-                cause.follows[one.id] = one.follows
-                self._add(cause, one, one.updated)
+                cause.follows[incident.id] = incident.follows
+                self._add(cause, incident, incident.updated)
 
     def drop(self, id_: str) -> None:
         """A person says that an incident, and so its cause, is over: nothing is added to it."""
         cause = self._of.get(id_)
         if cause is not None:
-            self._of = {one: known for one, known in self._of.items() if known is not cause}
-            self._let_go(cause)
+            self._of = {
+                other_id: other for other_id, other in self._of.items() if other is not cause
+            }
+            self._remove(cause)
 
-    def _let_go(self, cause: Cause) -> None:
+    def _remove(self, cause: Cause) -> None:
         self._recent.pop(cause, None)
         for key in _keys(cause):
             there = self._at.get(key)
@@ -161,7 +165,7 @@ class Causes:
                 if not there:
                     del self._at[key]
 
-    def _hear(self, incident: Incident, now: float) -> None:
+    def _observe(self, incident: Incident, now: float) -> None:
         cause = self._of.get(incident.id)
         if not incident.is_open:
             self._waiting.pop(incident.id, None)
@@ -169,13 +173,13 @@ class Causes:
                 self._leading.leave(cause, incident)
             return
         if cause is not None and incident.id in cause.open_:
-            self._leading.put(cause, incident)
+            self._leading.update_incident(cause, incident)
         if incident.group:
             self._waiting.pop(incident.id, None)
             return
         if cause is not None and _WEIGHT[level_of(incident)] <= _WEIGHT[cause.level]:
             cause.closed = None
-            self._leading.put(cause, incident)
+            self._leading.update_incident(cause, incident)
             return
         if incident.id not in self._waiting:
             until = now + max(self._wait_s(incident), self._storm_wait_s(incident, now))
@@ -188,23 +192,23 @@ class Causes:
         rule = self.rules.get(incident.rule)
         if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
             return 0.0
-        return STORM_WAIT_S if may_be_one_of_many(incident, rule) else 0.0
+        return STORM_WAIT_S if may_join_group(incident, rule) else 0.0
 
     def _storm_wait_s(self, incident: Incident, now: float) -> float:
         """How long it waits because another node began a moment ago: both may be part of a storm."""
         node, family = incident.entity.node, incident.family
         if not node or incident.severity is Severity.INFO:
             return 0.0
-        last, where = self._began.get(family, (float("-inf"), ""))
-        self._began[family] = now, node
+        last, where = self._last_started.get(family, (float("-inf"), ""))
+        self._last_started[family] = now, node
         return STORM_WAIT_S if where != node and now - last <= STORM_WAIT_S else 0.0
 
-    def _tells(self, incident: Incident, suspects: Sequence[str], now: float) -> bool:
+    def _needs_report(self, incident: Incident, suspects: Sequence[str], now: float) -> bool:
         """Whether somebody is told of it: not of one that adds nothing to what was told."""
         cause = self._of.get(incident.id) or self._same(incident, suspects, now)
         level = level_of(incident)
         if cause is None:
-            self._begun(incident, suspects, now)
+            self._start_cause(incident, suspects, now)
             return True
         self._add(cause, incident, now)
         if _WEIGHT[level] <= _WEIGHT[cause.level]:
@@ -215,7 +219,7 @@ class Causes:
     def _blamed(self, incident: Incident) -> Sequence[str]:
         return self._suspects(incident) if incident.entity.scope is Scope.JOB else ()
 
-    def _begun(self, incident: Incident, suspects: Sequence[str], now: float) -> None:
+    def _start_cause(self, incident: Incident, suspects: Sequence[str], now: float) -> None:
         where = where_of(incident, suspects)
         group = where.scope == GROUP
         self._number += 1
@@ -244,18 +248,18 @@ class Causes:
             for node in set(incident.nodes) - cause.nodes:
                 cause.nodes.add(node)
                 self._at.setdefault(node, {})[cause] = None
-        self._leading.put(cause, incident)
+        self._leading.update_incident(cause, incident)
 
     def _same(self, incident: Incident, suspects: Sequence[str], now: float) -> Cause | None:
         """What an incident is a part of; of several the one that grew last."""
         fitting = [
-            one
-            for one in self.near(incident, suspects)
-            if not is_over(one, now)
-            and (_is_near(one, now) or _adds_nothing(incident, one))
-            and _belongs(incident, suspects, one)
+            cause
+            for cause in self.near(incident, suspects)
+            if not is_over(cause, now)
+            and (_is_near(cause, now) or _adds_nothing(incident, cause))
+            and _belongs(incident, suspects, cause)
         ]
-        return max(fitting, key=lambda one: (one.grew, -one.number), default=None)
+        return max(fitting, key=lambda cause: (cause.grew, -cause.number), default=None)
 
     def near(self, incident: Incident, suspects: Sequence[str] = ()) -> Collection[Cause]:
         """Causes on the same nodes, or of the same jobs: nobody else has to be looked at."""
@@ -266,20 +270,22 @@ class Causes:
         if 0 <= now - self._forgot_at < _FORGET_EVERY_S:
             return
         self._forgot_at = now
-        for cause in [one for one in self._recent if is_over(one, now)]:
-            self._let_go(cause)
+        for cause in [recent for recent in self._recent if is_over(recent, now)]:
+            self._remove(cause)
             yield
         if len(self._of) > 4 * len(self._recent) + 256:
-            self._of = {id_: one for id_, one in self._of.items() if one in self._recent}
+            self._of = {
+                id_: tracked for id_, tracked in self._of.items() if tracked in self._recent
+            }
 
 
 def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[Incident]]:
     """Those that are told first come first; put in order in steps, for a storm has thousands."""
-    parts: list[list[Incident]] = []
-    for begin in range(0, len(incidents), AT_ONCE):
-        parts.append(sorted(incidents[begin : begin + AT_ONCE], key=_order))
+    chunks: list[list[Incident]] = []
+    for start in range(0, len(incidents), AT_ONCE):
+        chunks.append(sorted(incidents[start : start + AT_ONCE], key=_order))
         yield
-    return heapq.merge(*parts, key=_order)
+    return heapq.merge(*chunks, key=_order)
 
 
 def _keys(cause: Cause) -> Iterator[str]:

@@ -10,9 +10,9 @@ from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     IncidentState,
-    Moment,
-    MomentKind,
-    with_moment,
+    TimelineEntry,
+    TimelineKind,
+    with_entry,
 )
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule
@@ -48,7 +48,7 @@ def opened(rule: Rule, change: VerdictChange, facts: Facts, id_: str) -> Inciden
         what_to_do=rule.what_to_do,
         runbook=rule.runbook,
         source=rule.source,
-        timeline=(Moment(change.time, MomentKind.OPENED, rule.title),),
+        timeline=(TimelineEntry(change.time, TimelineKind.OPENED, rule.title),),
     )
 
 
@@ -64,11 +64,11 @@ def fired_again(rule: Rule, change: VerdictChange, before: Incident, *, in_group
             group=before.group if in_group else "",
             follows="",
         )
-        kind, text = MomentKind.REOPENED, f"{rule.title} again"
+        kind, text = TimelineKind.REOPENED, f"{rule.title} again"
     elif rule.id in before.rules:
-        kind, text = MomentKind.AGAIN, f"{rule.title} fires again"
+        kind, text = TimelineKind.AGAIN, f"{rule.title} fires again"
     else:
-        kind, text = MomentKind.RULE, rule.title
+        kind, text = TimelineKind.RULE, rule.title
     severity = severity_of(rule, change)
     rises = severity.weight > before.severity.weight or not before.rules
     after = msgspec.structs.replace(
@@ -81,18 +81,18 @@ def fired_again(rule: Rule, change: VerdictChange, before: Incident, *, in_group
         after = msgspec.structs.replace(after, provenance=change.provenance)
     if rises:
         after = _led_by(rule, change, after)
-        if kind is MomentKind.RULE:
-            kind = MomentKind.ROSE
-    return with_moment(after, Moment(change.time, kind, text))
+        if kind is TimelineKind.RULE:
+            kind = TimelineKind.ROSE
+    return with_entry(after, TimelineEntry(change.time, kind, text))
 
 
 def title_of(rule: Rule, change: VerdictChange) -> str:
     """The title of a rule and the detail that it adds: `A device calls itself failed: Alarm`."""
     signal = "" if rule.detail is None else rule.detail.text
-    words = next((one.value for one in change.evidence if one.signal == signal), None)
-    if not isinstance(words, str):
+    detail = next((line.value for line in change.evidence if line.signal == signal), None)
+    if not isinstance(detail, str):
         return rule.title
-    return f"{rule.title}: {textwrap.shorten(words, MOST_DETAIL, placeholder=' ...')}"
+    return f"{rule.title}: {textwrap.shorten(detail, MOST_DETAIL, placeholder=' ...')}"
 
 
 def _led_by(rule: Rule, change: VerdictChange, incident: Incident) -> Incident:
@@ -118,10 +118,10 @@ def cleared(change: VerdictChange, incident: Incident) -> Incident | None:
     if rest:
         text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
         left = msgspec.structs.replace(incident, rules=rest)
-        return with_moment(left, Moment(change.time, MomentKind.NOTE, text))
+        return with_entry(left, TimelineEntry(change.time, TimelineKind.NOTE, text))
     lasted_s = round(change.time - incident.opened)
     text = f"cleared after {lasted_s} s" if lasted_s >= 0 else "cleared; the clock was set back"
-    return closed(incident, Moment(change.time, MomentKind.CLOSED, text))
+    return closed(incident, TimelineEntry(change.time, TimelineKind.CLOSED, text))
 
 
 def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:
@@ -137,11 +137,11 @@ def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> I
     if left:
         text = f"rule {gone} is judged no more; {', '.join(left)} still is"
         kept = msgspec.structs.replace(incident, rules=left)
-        return with_moment(kept, Moment(now, MomentKind.NOTE, text))
-    if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
+        return with_entry(kept, TimelineEntry(now, TimelineKind.NOTE, text))
+    if incident.timeline and incident.timeline[-1].kind is TimelineKind.ORPHANED:
         return incident
     text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
-    return with_moment(incident, Moment(now, MomentKind.ORPHANED, text))
+    return with_entry(incident, TimelineEntry(now, TimelineKind.ORPHANED, text))
 
 
 def severity_of(rule: Rule, change: VerdictChange) -> Severity:
@@ -150,28 +150,28 @@ def severity_of(rule: Rule, change: VerdictChange) -> Severity:
 
 
 def _trusted(evidence: tuple[Evidence, ...]) -> bool:
-    return not evidence or any(one.trusted for one in evidence)
+    return not evidence or any(line.trusted for line in evidence)
 
 
 def _gathered(newer: tuple[Evidence, ...], older: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """The newest evidence of each signal, the newer first."""
     by_signal: dict[str, Evidence] = {}
-    for one in (*newer, *older):
-        by_signal.setdefault(one.signal, one)
+    for line in (*newer, *older):
+        by_signal.setdefault(line.signal, line)
     return tuple(by_signal.values())[:MOST_EVIDENCE]
 
 
-def seen_or_not(change: VerdictChange, incident: Incident) -> Incident | None:
+def with_visibility(change: VerdictChange, incident: Incident) -> Incident | None:
     """Nobody can tell whether it is over, or somebody can again; None when that is another rule's."""
     if change.rule not in incident.rules:
         return None
     blind = change.transition is Transition.BLIND
-    kind = MomentKind.BLIND if blind else MomentKind.SEEING
+    kind = TimelineKind.BLIND if blind else TimelineKind.SEEING
     text = "unknown whether it is over: data is missing" if blind else "data is back"
-    return with_moment(incident, Moment(change.time, kind, text))
+    return with_entry(incident, TimelineEntry(change.time, kind, text))
 
 
-def closed(incident: Incident, moment: Moment) -> Incident:
+def closed(incident: Incident, entry: TimelineEntry) -> Incident:
     """The incident, over."""
-    closed = msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=moment.time)
-    return with_moment(closed, moment)
+    closed = msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=entry.time)
+    return with_entry(closed, entry)

@@ -15,9 +15,9 @@ from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     IncidentState,
-    Moment,
-    MomentKind,
-    with_moment,
+    TimelineEntry,
+    TimelineKind,
+    with_entry,
 )
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Grouping, Rule
@@ -39,9 +39,9 @@ class _Gathering(msgspec.Struct, kw_only=True):
     """Those that are open."""
     waiting: dict[str, Incident] = {}
     """Those of them that are not in the group's incident."""
-    known: set[str] = set()
+    member_ids: set[str] = set()
     """Ids of all that the group's incident has ever had."""
-    begun: dict[str, float] = {}
+    started_at: dict[str, float] = {}
     """When each member was opened or came back, in monotonic seconds."""
     incident: Incident | None = None
     calm_since: float | None = None
@@ -61,21 +61,21 @@ class Groups:
     def open(self) -> list[Incident]:
         """The groups that are going on."""
         return [
-            one.incident
-            for one in self._gatherings.values()
-            if one.incident is not None and one.incident.is_open
+            gathering.incident
+            for gathering in self._gatherings.values()
+            if gathering.incident is not None and gathering.incident.is_open
         ]
 
     def restore(self, incident: Incident, members: Iterable[Incident]) -> None:
         """A group that was open before, with those of its members that still are."""
         if incident.is_open:
             rule = Grouping(by="", at_least=2, within_s=0.0, calm_s=600.0)
-            known = {one.id: one for one in members}
-            gathering = _Gathering(rule=rule, incident=incident, members=known)
-            gathering.known = set(incident.members)
+            open_members = {member.id: member for member in members}
+            gathering = _Gathering(rule=rule, incident=incident, members=open_members)
+            gathering.member_ids = set(incident.members)
             key = incident.family, incident.entity.group
             self._gatherings[key] = gathering
-            for id_ in known:
+            for id_ in open_members:
                 self._of.setdefault(id_, set()).add(key)
 
     def step(
@@ -92,10 +92,10 @@ class Groups:
                 continue
             gathering = self._gatherings.setdefault(key, _Gathering(rule=_grouping(rule)))
             gathering.rule = _grouping(rule)
-            if incident.id not in gathering.known:
+            if incident.id not in gathering.member_ids:
                 gathering.waiting[incident.id] = incident
             gathering.members[incident.id] = incident
-            gathering.begun.setdefault(incident.id, at - max(now - incident.begun, 0.0))
+            gathering.started_at.setdefault(incident.id, at - max(now - incident.started_at, 0.0))
             self._of.setdefault(incident.id, set()).add(key)
             touched[key] = rule
         results = [self._grown(key, rule, now, at) for key, rule in touched.items()]
@@ -107,12 +107,12 @@ class Groups:
         for key in self._of.pop(closed.id, ()):
             gathering = self._gatherings.get(key)
             if gathering is not None:
-                for kept in (gathering.members, gathering.waiting, gathering.begun):
+                for kept in (gathering.members, gathering.waiting, gathering.started_at):
                     kept.pop(closed.id, None)
 
     def yield_to(self, storm: Incident, now: float) -> list[Incident]:
         """Give the members of a storm up to it, and the groups that have none left; those groups."""
-        joining, given = set(storm.members), []
+        joining, yielded = set(storm.members), []
         for key, gathering in list(self._gatherings.items()):
             if key[0] != storm.family:
                 continue
@@ -127,8 +127,8 @@ class Groups:
             del self._gatherings[key]
             text = f"part of {storm.id}: {storm.title}"
             within = msgspec.structs.replace(gathering.incident, group=storm.id)
-            given.append(with_moment(within, Moment(now, MomentKind.JOINED, text)))
-        return given
+            yielded.append(with_entry(within, TimelineEntry(now, TimelineKind.JOINED, text)))
+        return yielded
 
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a group by hand; None for one that is not open."""
@@ -136,25 +136,27 @@ class Groups:
             incident = gathering.incident
             if incident is not None and incident.id == id_ and incident.is_open:
                 del self._gatherings[key]
-                return closed_at(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                return closed_at(incident, TimelineEntry(now, TimelineKind.CLOSED, note, actor))
         return None
 
     def _grown(self, key: Key, rule: Rule, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
         waiting = gathering.waiting
         if gathering.incident is None:
-            since, begun = at - gathering.rule.within_s, gathering.begun
-            recent = [one for id_, one in waiting.items() if begun[id_] >= since]
-            if len({one.entity for one in recent}) < gathering.rule.at_least:
+            since, started = at - gathering.rule.within_s, gathering.started_at
+            recent = [member for id_, member in waiting.items() if started[id_] >= since]
+            if len({member.entity for member in recent}) < gathering.rule.at_least:
                 return None
             gathering.incident = group_of(self._next_id(), key[1], rule, recent, now)
-            gathering.known = set(gathering.incident.members)
-            gathering.waiting = {id_: one for id_, one in waiting.items() if begun[id_] < since}
+            gathering.member_ids = set(gathering.incident.members)
+            gathering.waiting = {
+                id_: member for id_, member in waiting.items() if started[id_] < since
+            }
             return gathering.incident
         new, gathering.waiting = list(waiting.values()), {}
         if not new:
             return None
-        gathering.known.update(one.id for one in new)
+        gathering.member_ids.update(member.id for member in new)
         grown = with_members(gathering.incident, new, now)
         title = title_of(rule, grown.nodes, len(grown.members), key[1])
         gathering.incident = msgspec.structs.replace(grown, title=title)
@@ -167,7 +169,7 @@ class Groups:
             if not gathering.members:
                 del self._gatherings[key]
             return None
-        if gathering.known & gathering.members.keys():
+        if gathering.member_ids & gathering.members.keys():
             gathering.calm_since = None
             return None
         # An incident that began long before is no part of it, and may stay open for days.
@@ -177,10 +179,10 @@ class Groups:
             return None
         del self._gatherings[key]
         text = f"none of its {len(incident.members)} members is open any more"
-        return closed_at(incident, Moment(now, MomentKind.CLOSED, text))
+        return closed_at(incident, TimelineEntry(now, TimelineKind.CLOSED, text))
 
 
-def may_be_one_of_many(incident: Incident, rule: Rule) -> bool:
+def may_join_group(incident: Incident, rule: Rule) -> bool:
     """Whether a rule groups its incidents, and this one has what they are grouped by."""
     return rule.group is not None and _key(incident, rule) is not None
 
@@ -217,19 +219,19 @@ def _what_to_do(rule: Rule) -> str:
     return "look for one cause: storage, fabric, power, cooling, a roll-out"
 
 
-def title_of(rule: Rule, nodes: tuple[str, ...], members: int, place: str) -> str:
+def title_of(rule: Rule, nodes: tuple[str, ...], members: int, common: str) -> str:
     """`GPU has fallen off the bus: 30 nodes at once, rack r7`; `place` is `rack=r7` or `fleet`."""
-    shared = "" if place == FLEET else f", {place.removeprefix(_LABEL).replace('=', ' ', 1)}"
+    shared = "" if common == FLEET else f", {common.removeprefix(_LABEL).replace('=', ' ', 1)}"
     many = f"{len(nodes)} nodes" if len(nodes) > 1 else f"{members} {rule.scope.value}s"
     return f"{rule.title}: {many} at once{shared}".replace("driver_version", "driver version")
 
 
-def group_of(id_: str, place: str, rule: Rule, members: list[Incident], now: float) -> Incident:
+def group_of(id_: str, common: str, rule: Rule, members: list[Incident], now: float) -> Incident:
     """The incident of a group that begins; `place` is what its members have in common."""
-    worst = max(members, key=lambda one: one.severity.weight)
-    first = min(members, key=lambda one: one.opened)
-    nodes = tuple(dict.fromkeys(node for one in members for node in one.nodes))
-    title = title_of(rule, nodes, len(members), place)
+    worst = max(members, key=lambda member: member.severity.weight)
+    first = min(members, key=lambda member: member.opened)
+    nodes = tuple(dict.fromkeys(node for member in members for node in member.nodes))
+    title = title_of(rule, nodes, len(members), common)
     return Incident(
         id=id_,
         family=rule.family,
@@ -237,24 +239,24 @@ def group_of(id_: str, place: str, rule: Rule, members: list[Incident], now: flo
         rules=(rule.id,),
         rule_digest=rule.digest,
         title=title,
-        entity=Entity(scope=rule.scope, group=place),
+        entity=Entity(scope=rule.scope, group=common),
         facts=_shared(members),
         severity=worst.severity,
         confidence=rule.confidence,
         # Nobody is taken out for what befalls many: the cause is somewhere else.
         advice=Advice.WAIT,
-        since=min(one.since for one in members),
+        since=min(member.since for member in members),
         opened=now,
         updated=now,
         evidence=first.evidence[:MOST_EVIDENCE],
         nodes=nodes[:MOST_NODES],
-        members=tuple(one.id for one in members),
-        trusted=any(one.trusted for one in members),
-        provenance=weakest(one.provenance for one in members),
+        members=tuple(member.id for member in members),
+        trusted=any(member.trusted for member in members),
+        provenance=weakest(member.provenance for member in members),
         what_to_do=_what_to_do(rule),
         runbook=rule.runbook,
         source=rule.source,
-        timeline=(Moment(now, MomentKind.OPENED, title),),
+        timeline=(TimelineEntry(now, TimelineKind.OPENED, title),),
     )
 
 
@@ -266,17 +268,17 @@ def _grouping(rule: Rule) -> Grouping:
 
 def with_members(group: Incident, new: list[Incident], now: float) -> Incident:
     """A group that has grown; its title is still the old one."""
-    nodes = dict.fromkeys((*group.nodes, *(node for one in new for node in one.nodes)))
+    nodes = dict.fromkeys((*group.nodes, *(node for member in new for node in member.nodes)))
     grown = msgspec.structs.replace(
         group,
-        members=(*group.members, *(one.id for one in new)),
+        members=(*group.members, *(member.id for member in new)),
         nodes=tuple(nodes)[:MOST_NODES],
     )
     last = group.timeline[-1] if group.timeline else None
     if last is not None and last.time == now:
         return grown  # a storm that comes in parts is one moment
     text = f"{len(new)} more, {len(grown.members)} in all"
-    return with_moment(grown, Moment(now, MomentKind.GREW, text))
+    return with_entry(grown, TimelineEntry(now, TimelineKind.GREW, text))
 
 
 def _shared(members: list[Incident]) -> Facts:
@@ -284,20 +286,22 @@ def _shared(members: list[Incident]) -> Facts:
     first, rest = members[0].facts, members[1:]
     driver = first.driver_version
     return Facts(
-        model=first.model if all(one.facts.model == first.model for one in rest) else "",
-        vendor=first.vendor if all(one.facts.vendor == first.vendor for one in rest) else "",
-        driver_version=driver if all(one.facts.driver_version == driver for one in rest) else "",
+        model=first.model if all(member.facts.model == first.model for member in rest) else "",
+        vendor=first.vendor if all(member.facts.vendor == first.vendor for member in rest) else "",
+        driver_version=driver
+        if all(member.facts.driver_version == driver for member in rest)
+        else "",
         labels={
             name: value
             for name, value in first.labels.items()
-            if all(one.facts.labels.get(name) == value for one in rest)
+            if all(member.facts.labels.get(name) == value for member in rest)
         },
-        jobs=tuple(dict.fromkeys(job for one in members for job in one.facts.jobs)),
-        users=tuple(dict.fromkeys(user for one in members for user in one.facts.users)),
+        jobs=tuple(dict.fromkeys(job for member in members for job in member.facts.jobs)),
+        users=tuple(dict.fromkeys(user for member in members for user in member.facts.users)),
     )
 
 
-def closed_at(group: Incident, moment: Moment) -> Incident:
+def closed_at(group: Incident, entry: TimelineEntry) -> Incident:
     """A group that is over."""
-    closed = msgspec.structs.replace(group, state=IncidentState.CLOSED, closed=moment.time)
-    return with_moment(closed, moment)
+    closed = msgspec.structs.replace(group, state=IncidentState.CLOSED, closed=entry.time)
+    return with_entry(closed, entry)

@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.document import Advice, Confidence, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.schema.provenance import Provenance
 
-MOST_MOMENTS = 100
+MOST_TIMELINE_ENTRIES = 100
 """Lines kept of one incident's history, unless people wrote so many."""
 MOST_NOTES = 500
 """Lines of people in one incident's history; further ones are refused, for none of them is dropped."""
@@ -53,7 +53,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The nodes of a job or rack; a device or node has its own."""
 
 
-class MomentKind(StrEnum):
+class TimelineKind(StrEnum):
     """What happened to an incident."""
 
     OPENED = "opened"
@@ -78,12 +78,12 @@ class MomentKind(StrEnum):
     """A person has to look: what is done about it does not continue on its own."""
 
 
-class Moment(msgspec.Struct, frozen=True, gc=False):
+class TimelineEntry(msgspec.Struct, frozen=True, gc=False):
     """One line of an incident's history."""
 
     time: float
     """Unix seconds."""
-    kind: MomentKind
+    kind: TimelineKind
     text: str
     actor: str = ""
     """Who did it, where a person did."""
@@ -142,7 +142,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     what_to_do: str = ""
     runbook: str = ""
     source: str = ""
-    timeline: tuple[Moment, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -150,11 +150,13 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.state is IncidentState.OPEN
 
     @property
-    def begun(self) -> float:
+    def started_at(self) -> float:
         """When it was opened, or came back last, Unix seconds."""
         if not self.reopened:
             return self.opened
-        back = (one.time for one in reversed(self.timeline) if one.kind is MomentKind.REOPENED)
+        back = (
+            entry.time for entry in reversed(self.timeline) if entry.kind is TimelineKind.REOPENED
+        )
         return next(back, self.opened)
 
     @property
@@ -162,11 +164,11 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """What a person was called for after its end and nothing was said of since; empty otherwise."""
         if self.is_open or self.closed is None:
             return ""
-        for one in reversed(self.timeline):
-            if one.time < self.closed:
+        for entry in reversed(self.timeline):
+            if entry.time < self.closed:
                 break
-            if one.kind in (MomentKind.CALL, MomentKind.NOTE):
-                return one.text if one.kind is MomentKind.CALL else ""
+            if entry.kind in (TimelineKind.CALL, TimelineKind.NOTE):
+                return entry.text if entry.kind is TimelineKind.CALL else ""
         return ""
 
     def labels(self) -> dict[str, str]:
@@ -187,22 +189,22 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return {**self.facts.labels, **dict(zip(OWN_LABELS, own, strict=True))}
 
 
-def with_moment(incident: Incident, moment: Moment) -> Incident:
+def with_entry(incident: Incident, entry: TimelineEntry) -> Incident:
     """The incident with one more line of history; the middle of the engine's goes."""
-    timeline = (*incident.timeline, moment)
-    if len(timeline) > MOST_MOMENTS:
+    timeline = (*incident.timeline, entry)
+    if len(timeline) > MOST_TIMELINE_ENTRIES:
         timeline = _shortened(timeline)
-    return msgspec.structs.replace(incident, timeline=timeline, updated=moment.time)
+    return msgspec.structs.replace(incident, timeline=timeline, updated=entry.time)
 
 
 def notes(incident: Incident) -> int:
     """How many lines people have written into its history, or done something by."""
-    return sum(moment.of_person for moment in incident.timeline)
+    return sum(entry.of_person for entry in incident.timeline)
 
 
-def _shortened(timeline: tuple[Moment, ...]) -> tuple[Moment, ...]:
+def _shortened(timeline: tuple[TimelineEntry, ...]) -> tuple[TimelineEntry, ...]:
     """All lines of people, and the first and the newest of the engine's as far as there is room."""
-    of_engine = [at for at, moment in enumerate(timeline) if not moment.of_person]
-    room = max(MOST_MOMENTS - (len(timeline) - len(of_engine)), _LEAST_OF_ENGINE)
+    of_engine = [at for at, entry in enumerate(timeline) if not entry.of_person]
+    room = max(MOST_TIMELINE_ENTRIES - (len(timeline) - len(of_engine)), _LEAST_OF_ENGINE)
     dropped = set(of_engine[room - room // 2 : len(of_engine) - room // 2])
-    return tuple(moment for at, moment in enumerate(timeline) if at not in dropped)
+    return tuple(entry for at, entry in enumerate(timeline) if at not in dropped)

@@ -16,7 +16,7 @@ from accelwatch.alerting.incidents.course import (
     closed,
     fired_again,
     opened,
-    seen_or_not,
+    with_visibility,
     without_lost,
 )
 from accelwatch.alerting.incidents.grouping import Groups
@@ -24,9 +24,9 @@ from accelwatch.alerting.incidents.incident import (
     Facts,
     Incident,
     IncidentState,
-    Moment,
-    MomentKind,
-    with_moment,
+    TimelineEntry,
+    TimelineKind,
+    with_entry,
 )
 from accelwatch.alerting.incidents.storm import WITHIN_S, Storms
 from accelwatch.alerting.rules.rule import Rule
@@ -66,7 +66,7 @@ class IncidentManager:
         """Of what is kept, by id."""
         self._groups = Groups(next_id)
         self._storms = Storms(next_id, storm_within_s)
-        self._ended: dict[str, float] = {}
+        self._closed_at: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
         self._resting: list[tuple[float, str]] = []
         """A heap: until when those that are over may come back, in monotonic seconds, and their ids."""
@@ -80,7 +80,7 @@ class IncidentManager:
             if incident.members or incident.entity.group:
                 groups.append(incident)
             else:
-                self._keep((incident.family, incident.entity), incident)
+                self._store((incident.family, incident.entity), incident)
                 if not incident.is_open:
                     self._rest(incident.id, 0.0)
         members = self.members()
@@ -90,9 +90,9 @@ class IncidentManager:
                 continue
             self._joined[group.id] = len(group.members)
             layer = self._storms if group.storm else self._groups
-            layer.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
+            layer.restore(group, (member for member in members.get(group.id, ()) if member.is_open))
 
-    def _keep(self, key: Key, incident: Incident) -> None:
+    def _store(self, key: Key, incident: Incident) -> None:
         before = self._kept.get(key)
         if before is not None and before.id != incident.id:
             self._keys.pop(before.id, None)
@@ -103,7 +103,9 @@ class IncidentManager:
     def open(self) -> list[Incident]:
         """Everything that is going on, groups included, in the order in which it was opened."""
         # Of ten thousand, the property and a lambda would cost three times as much.
-        single = [one for one in self._kept.values() if one.state is IncidentState.OPEN]
+        single = [
+            incident for incident in self._kept.values() if incident.state is IncidentState.OPEN
+        ]
         return sorted((*single, *self._groups.open, *self._storms.open), key=attrgetter("opened"))
 
     def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
@@ -144,7 +146,7 @@ class IncidentManager:
 
     def _over(self, incident: Incident, at: float) -> None:
         """A single incident is over since `at`, monotonic seconds; it may come back for a while."""
-        self._ended[incident.id] = at
+        self._closed_at[incident.id] = at
         self._groups.left(incident)
         rule = self._rules.get(incident.rule)
         self._rest(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
@@ -154,29 +156,33 @@ class IncidentManager:
 
     def _new_members(self, group: Incident) -> Sequence[str]:
         """Those that it had not when it was looked at last; members are only ever added at the end."""
-        known, self._joined[group.id] = self._joined.get(group.id, 0), len(group.members)
+        reported, self._joined[group.id] = self._joined.get(group.id, 0), len(group.members)
         if not group.is_open:
             del self._joined[group.id]
-        return () if group.group else group.members[known:]
+        return () if group.group else group.members[reported:]
 
     def _grouped(self, changed: list[Incident], now: float, at: float) -> list[Incident]:
         """The groups that a tick has changed: what rules ask for, and storms above them."""
-        before = {one.id for one in self._groups.open}
-        free = (one for one in changed if not self._storms.has(one.group))
+        before = {open_group.id for open_group in self._groups.open}
+        free = (incident for incident in changed if not self._storms.has(incident.group))
         groups = self._groups.step(self._members(free), now, at)
         storms = self._storms.step(changed, self._groups.open, self._rules, now, at)
-        given = [
-            one
+        absorbed = [
+            smaller
             for storm in storms
             if storm.storm and storm.is_open
-            for one in self._groups.yield_to(storm, now)
+            for smaller in self._groups.yield_to(storm, now)
         ]
         # Of a group that would begin and be given up in one tick nobody needs to know.
-        known = [one for one in given if one.id in before]
-        for group in known:
+        reported = [smaller for smaller in absorbed if smaller.id in before]
+        for group in reported:
             self._storms.add_group(group)
-        gone = {one.id for one in given}
-        return [*(one for one in groups if one.id not in gone), *known, *storms]
+        gone = {smaller.id for smaller in absorbed}
+        return [
+            *(changed_group for changed_group in groups if changed_group.id not in gone),
+            *reported,
+            *storms,
+        ]
 
     def members(self) -> dict[str, list[Incident]]:
         """The incidents that are part of a group, by the id of the group."""
@@ -190,7 +196,9 @@ class IncidentManager:
         """Close an incident by hand; None for one that is not open."""
         for key, incident in self._kept.items():
             if incident.id == id_ and incident.is_open:
-                self._kept[key] = closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                self._kept[key] = closed(
+                    incident, TimelineEntry(now, TimelineKind.CLOSED, note, actor)
+                )
                 self._groups.left(self._kept[key])
                 self._storms.left(self._kept[key])
                 self._rest(incident.id, 0.0)
@@ -205,7 +213,7 @@ class IncidentManager:
         if key is not None:
             return self._kept[key]
         return next(
-            (one for one in (*self._groups.open, *self._storms.open) if one.id == id_), None
+            (group for group in (*self._groups.open, *self._storms.open) if group.id == id_), None
         )
 
     def follow(self, id_: str, leader: str, now: float) -> Incident | None:
@@ -217,7 +225,7 @@ class IncidentManager:
         title = "" if other is None else f": {self._kept[other].title}"
         text = f"of one cause with {leader}{title}" if leader else "it stands for its cause now"
         after = msgspec.structs.replace(self._kept[key], follows=leader)
-        self._kept[key] = with_moment(after, Moment(now, MomentKind.JOINED, text))
+        self._kept[key] = with_entry(after, TimelineEntry(now, TimelineKind.JOINED, text))
         return self._kept[key]
 
     def note(
@@ -230,8 +238,8 @@ class IncidentManager:
         key = self._keys.get(id_)
         if key is None or self._kept[key].id != id_:
             return None
-        kind = MomentKind.CALL if calls else MomentKind.NOTE
-        self._kept[key] = with_moment(self._kept[key], Moment(now, kind, text, actor))
+        kind = TimelineKind.CALL if calls else TimelineKind.NOTE
+        self._kept[key] = with_entry(self._kept[key], TimelineEntry(now, kind, text, actor))
         return self._kept[key]
 
     def release(self, group: Incident, now: float) -> list[Incident]:
@@ -244,13 +252,15 @@ class IncidentManager:
                 continue
             text = f"{group.id}, which it was part of, was closed by hand"
             alone = msgspec.structs.replace(member, group="")
-            self._kept[key] = with_moment(alone, Moment(now, MomentKind.NOTE, text))
+            self._kept[key] = with_entry(alone, TimelineEntry(now, TimelineKind.NOTE, text))
             released.append(self._kept[key])
         return released
 
-    def _goes_on(self, group: str) -> bool:
+    def _is_group_open(self, group: str) -> bool:
         """Whether a group, by its id, is open."""
-        return any(one.id == group for one in (*self._groups.open, *self._storms.open))
+        return any(
+            open_group.id == group for open_group in (*self._groups.open, *self._storms.open)
+        )
 
     def _fired(
         self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
@@ -258,7 +268,7 @@ class IncidentManager:
         """Opened, back again, or fired on while it goes on."""
         if before is None or not (before.is_open or self._may_return(before, change.time, at)):
             return opened(rule, change, self._describe(change.entity), self._next_id())
-        return fired_again(rule, change, before, in_group=self._goes_on(before.group))
+        return fired_again(rule, change, before, in_group=self._is_group_open(before.group))
 
     def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
@@ -271,9 +281,9 @@ class IncidentManager:
         elif change.transition is Transition.CLEARED:
             after = cleared(change, incident)
         else:
-            after = seen_or_not(change, incident)
+            after = with_visibility(change, incident)
         if after is not None:
-            self._keep(key, after)
+            self._store(key, after)
         return after
 
     def _may_return(self, incident: Incident, now: float, at: float) -> bool:
@@ -281,14 +291,18 @@ class IncidentManager:
         cooldown_s = rule.cooldown_s if rule is not None else 0.0
         if incident.closed is None:
             return False
-        ended = self._ended.get(incident.id)
-        over_s = now - incident.closed if ended is None else at - ended
+        closed_s = self._closed_at.get(incident.id)
+        over_s = now - incident.closed if closed_s is None else at - closed_s
         return 0 <= over_s < cooldown_s
 
     def _members(self, changed: Iterable[Incident]) -> list[tuple[Incident, Rule]]:
         """Changed incidents whose rule says that many of them are one."""
-        pairs = ((one, self._rules.get(one.rule)) for one in changed)
-        return [(one, rule) for one, rule in pairs if rule is not None and rule.group is not None]
+        pairs = ((incident, self._rules.get(incident.rule)) for incident in changed)
+        return [
+            (incident, rule)
+            for incident, rule in pairs
+            if rule is not None and rule.group is not None
+        ]
 
     def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
         key = self._keys.get(id_)
@@ -297,8 +311,8 @@ class IncidentManager:
         if not group.storm and self._storms.has(self._kept[key].group):
             return None
         joined = msgspec.structs.replace(self._kept[key], group=group.id)
-        moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")
-        self._kept[key] = with_moment(joined, moment)
+        entry = TimelineEntry(now, TimelineKind.JOINED, f"part of {group.id}: {group.title}")
+        self._kept[key] = with_entry(joined, entry)
         return self._kept[key]
 
     def _forget(self, now: float, at: float) -> None:
@@ -314,4 +328,4 @@ class IncidentManager:
                 self._rest(id_, at + _AGAIN_S)
                 continue
             del self._kept[key], self._keys[id_]
-            self._ended.pop(id_, None)
+            self._closed_at.pop(id_, None)

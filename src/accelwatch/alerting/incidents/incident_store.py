@@ -16,10 +16,10 @@ from accelwatch.alerting.incidents.incident import (
     ENGINE,
     MOST_NOTES,
     Incident,
-    Moment,
-    MomentKind,
+    TimelineEntry,
+    TimelineKind,
     notes,
-    with_moment,
+    with_entry,
 )
 from accelwatch.alerting.incidents.incident_manager import Describe, IncidentManager
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
@@ -32,11 +32,11 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
 )
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
-from accelwatch.alerting.incidents.muting import Mute, Muting, Quiet
+from accelwatch.alerting.incidents.muting import Mute, MuteSource, Muting
 from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule, RuleSet
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork
@@ -46,7 +46,7 @@ MOST_CLOSED = 1000
 _AT_ONCE = 25
 """Incidents that are worked on before others have their turn."""
 
-Heard = Callable[[Sequence[Incident]], None]
+OnChanges = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
 
 
@@ -68,7 +68,7 @@ class IncidentStore:
         self,
         rules: Mapping[str, Rule],
         describe: Describe,
-        heard: Heard = lambda _: None,
+        on_changes: OnChanges = lambda _: None,
         wall: Callable[[], float] = time.time,
         suspects: Suspects = lambda _: (),
     ) -> None:
@@ -81,7 +81,7 @@ class IncidentStore:
         self._causes = Causes(rules, suspects, lambda _nodes, _now: None)
         self._rules = rules
         self._describe = describe
-        self._heard = heard
+        self._on_changes = on_changes
         self._number = 0
         self._manager = IncidentManager(rules, describe, self._next_id)
         self._closed: dict[str, Incident] = {}
@@ -89,22 +89,22 @@ class IncidentStore:
         self._changing = asyncio.Lock()
         self._journal = PatientJournal()
 
-    async def begin(self, folder: Path | None, rules: RuleSet, now: float) -> Loaded:
+    async def start(self, folder: Path | None, rules: RuleSet, now: float) -> Loaded:
         """Open the journal of a folder; what it knows from before. Raises nothing."""
         loaded = await self._journal.open(folder, now)
         self._number = loaded.number
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
-        self._closed = {one.id: one for one in incidents if not one.is_open}
+        self._closed = {incident.id: incident for incident in incidents if not incident.is_open}
         self._muting = Muting(loaded.silences, loaded.windows)
         self._muting.advance(now)
         self._causes.restore(self._manager.open)
-        await self._look(self._manager.open)
+        await self._evaluate_mutes(self._manager.open)
         await self._journal.write([_in_force(rules)], now)
         await self._changed(self._manager.set_rules(self._rules, now), now)
         return loaded
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Write what waits, and let go of the journal."""
         await self._journal.close()
 
@@ -123,10 +123,12 @@ class IncidentStore:
         waiting = list(changes)
         changed: dict[str, Incident] = {}
         async with self._changing:
-            for begin in range(0, len(waiting) or 1, _AT_ONCE):
-                part = waiting[begin : begin + _AT_ONCE]
-                changed.update((one.id, one) for one in self._manager.step(part, now, at))
-                if begin + _AT_ONCE < len(waiting):
+            for start in range(0, len(waiting) or 1, _AT_ONCE):
+                chunk = waiting[start : start + _AT_ONCE]
+                changed.update(
+                    (incident.id, incident) for incident in self._manager.step(chunk, now, at)
+                )
+                if start + _AT_ONCE < len(waiting):
                     await asyncio.sleep(0)
             await self._relate(changed, now)
             await self._changed(list(changed.values()), now)
@@ -136,7 +138,7 @@ class IncidentStore:
         work = LongWork()
         for _ in self._causes.steps(list(changed.values()), now):
             await work.rest()
-        for id_, leader in self._causes.take_moves().items():
+        for id_, leader in self._causes.drain_moves().items():
             after = self._manager.follow(id_, leader, now)
             if after is not None:
                 changed[id_] = after
@@ -146,17 +148,17 @@ class IncidentStore:
         """See whether the journal can be written, also when nothing is to be."""
         await self._journal.check(now)
 
-    async def remember(self, seen: dict[str, float], now: float) -> None:
+    async def remember(self, fingerprints: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
-        if seen:
-            await self._journal.write([], now, seen)
+        if fingerprints:
+            await self._journal.write([], now, fingerprints)
 
     async def _changed(self, incidents: Sequence[Incident], now: float, actor: str = ENGINE) -> str:
         if not incidents:
             return ""
         records: list[Record] = []
-        for part in _parts(incidents):
-            for incident in part:
+        for chunk in _chunks(incidents):
+            for incident in chunk:
                 self._closed.pop(incident.id, None)
                 if not incident.is_open:
                     self._closed[incident.id] = incident
@@ -165,17 +167,17 @@ class IncidentStore:
                 oldest = next(iter(self._closed))
                 del self._closed[oldest]
                 self._muting.forget(oldest)
-            await _rest(part)
+            await _rest(chunk)
         problem = await self._journal.write(records, now, actor=actor)
-        also = self._with_followers(await self._look(incidents))
-        known = {incident.id for incident in incidents} if also else set()
-        heard = [*incidents, *(incident for incident in also if incident.id not in known)]
-        for part in _parts(heard):
-            self._heard(part)
-            await _rest(part)
+        also = self._with_followers(await self._evaluate_mutes(incidents))
+        reported = {incident.id for incident in incidents} if also else set()
+        notified = [*incidents, *(incident for incident in also if incident.id not in reported)]
+        for chunk in _chunks(notified):
+            self._on_changes(chunk)
+            await _rest(chunk)
         return problem
 
-    async def _look(self, incidents: Sequence[Incident]) -> list[Incident]:
+    async def _evaluate_mutes(self, incidents: Sequence[Incident]) -> list[Incident]:
         """Which of them, and of the groups, are muted now otherwise than before."""
         if self._muting.idle:
             return []
@@ -187,34 +189,34 @@ class IncidentStore:
         changed: list[Incident] = []
         work = LongWork()
         for incident in singles:
-            changed += self._muting.look((incident,), members, now)
+            changed += self._muting.evaluate_mutes((incident,), members, now)
             await work.rest()
-        return [*changed, *self._muting.look(groups, members, now)]
+        return [*changed, *self._muting.evaluate_mutes(groups, members, now)]
 
-    async def look_at_mutes(self) -> None:
+    async def refresh_mutes(self) -> None:
         """Let silences and windows begin and end; who is muted otherwise than before is told of."""
         async with self._changing:
             await self._advance()
 
     async def _advance(self) -> None:
         if self._muting.advance(self._wall()):
-            changed = self._with_followers(await self._look(self._manager.open))
+            changed = self._with_followers(await self._evaluate_mutes(self._manager.open))
             if changed:
-                self._heard(changed)
+                self._on_changes(changed)
 
     def _with_followers(self, changed: list[Incident]) -> list[Incident]:
         """Those that are muted otherwise than before, and those that they tell for."""
-        leaders = {one.id for one in changed if not one.follows}
+        leaders = {incident.id for incident in changed if not incident.follows}
         if not leaders:
             return changed
-        known = {one.id for one in changed}
-        followers = (one for one in self._manager.open if one.follows in leaders)
-        return [*changed, *(one for one in followers if one.id not in known)]
+        changed_ids = {incident.id for incident in changed}
+        followers = (incident for incident in self._manager.open if incident.follows in leaders)
+        return [*changed, *(incident for incident in followers if incident.id not in changed_ids)]
 
-    async def mute(self, quiet: Quiet) -> str:
+    async def mute(self, source: MuteSource) -> str:
         """Put a silence or window in force; what is wrong with the journal, if anything."""
         async with self._changing:
-            return await self._set(quiet, quiet.named)
+            return await self._set(source, source.named)
 
     async def announce(self, windows: Iterable[Maintenance]) -> None:
         """Heed the windows that a scheduler keeps, instead of those that it announced before."""
@@ -222,26 +224,26 @@ class IncidentStore:
             self._muting.announce(windows)
             await self._advance()
 
-    async def unmute(self, id_: str, actor: str) -> tuple[Quiet, str]:
+    async def unmute(self, id_: str, actor: str) -> tuple[MuteSource, str]:
         """End a silence or window; how it is now, and what is wrong with the journal, if anything.
 
         Raises UnmetError when there is none, or none any more.
         """
         async with self._changing:
-            quiet = self._muting.get(id_)
-            if quiet is None:
+            source = self._muting.get(id_)
+            if source is None:
                 raise UnmetError(f"no silence or maintenance {id_[:100]!r}, or it is over")
-            ended = msgspec.structs.replace(quiet, ends=min(self._wall(), quiet.ends))
-            return ended, await self._set(ended, actor)
+            expired = msgspec.structs.replace(source, ends=min(self._wall(), source.ends))
+            return expired, await self._set(expired, actor)
 
-    async def _set(self, quiet: Quiet, actor: str) -> str:
-        record = SilenceRecord(quiet) if isinstance(quiet, Silence) else MaintenanceRecord(quiet)
+    async def _set(self, source: MuteSource, actor: str) -> str:
+        record = SilenceRecord(source) if isinstance(source, Silence) else MaintenanceRecord(source)
         problem = await self._journal.write([record], self._wall(), actor=actor)
-        self._muting.set(quiet)
+        self._muting.set(source)
         await self._advance()
         return problem
 
-    def takes_notes(self, id_: str) -> bool:
+    def accepts_notes(self, id_: str) -> bool:
         """Whether lines can be written into its history: of what is kept, and is no group.
 
         Raises UsageError where people have written as many as are kept.
@@ -266,11 +268,11 @@ class IncidentStore:
                 noted = self._noted(line, now, late)
                 if noted is not None:
                     by_actor.setdefault(line.actor or ENGINE, {})[line.incident] = noted
-            told = [
+            problems = [
                 await self._changed(list(noted.values()), now, actor)
                 for actor, noted in by_actor.items()
             ]
-            return next(filter(None, told), "")
+            return next(filter(None, problems), "")
 
     def _noted(self, line: Line, now: float, late: dict[str, Incident]) -> Incident | None:
         """The incident with one more line; None for a group or one that is not known.
@@ -284,8 +286,8 @@ class IncidentStore:
         over = late.get(line.incident) or self._closed.get(line.incident)
         if over is None or over.entity.group:
             return None
-        kind = MomentKind.CALL if line.calls else MomentKind.NOTE
-        late[over.id] = with_moment(over, Moment(now, kind, line.text, line.actor))
+        kind = TimelineKind.CALL if line.calls else TimelineKind.NOTE
+        late[over.id] = with_entry(over, TimelineEntry(now, kind, line.text, line.actor))
         return late[over.id]
 
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
@@ -301,7 +303,7 @@ class IncidentStore:
             changed = {closed.id: closed}
             if closed.entity.group:
                 self._causes.drop(closed.id)
-                changed.update((one.id, one) for one in self._manager.release(closed, now))
+                changed.update((member.id, member) for member in self._manager.release(closed, now))
             await self._relate(changed, now)
             return closed, await self._changed(list(changed.values()), now, actor)
 
@@ -328,9 +330,9 @@ class IncidentStore:
         return self._journal.writer
 
     @property
-    def keeps(self) -> bool:
+    def has_journal(self) -> bool:
         """Whether a journal is wanted at all."""
-        return self._journal.wanted
+        return self._journal.has_folder
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -351,7 +353,7 @@ class IncidentStore:
         """One incident, if it is known here."""
         return self._closed.get(id_) or self._manager.get(id_)
 
-    def is_told_by_another(self, incident: Incident) -> bool:
+    def is_covered_by_leader(self, incident: Incident) -> bool:
         """Whether what leads its cause is open and told, and it is not critical itself.
 
         A muted one tells for nobody else.
@@ -362,18 +364,20 @@ class IncidentStore:
         return leader is not None and leader.is_open and self.mute_of(leader) is None
 
 
-def _parts(incidents: Sequence[Incident]) -> Iterator[Sequence[Incident]]:
-    for begin in range(0, len(incidents), _AT_ONCE):
-        yield incidents[begin : begin + _AT_ONCE]
+def _chunks(incidents: Sequence[Incident]) -> Iterator[Sequence[Incident]]:
+    for start in range(0, len(incidents), _AT_ONCE):
+        yield incidents[start : start + _AT_ONCE]
 
 
-async def _rest(part: Sequence[Incident]) -> None:
+async def _rest(chunk: Sequence[Incident]) -> None:
     """Let others have their turn after a part of many; few incidents wait for nobody."""
-    if len(part) == _AT_ONCE:
+    if len(chunk) == _AT_ONCE:
         await asyncio.sleep(0)
 
 
-def take_up(incidents: Iterable[Incident], spells: Spells, wall: float, now: float) -> None:
+def restore_firing(
+    incidents: Iterable[Incident], alert_states: AlertStates, wall: float, now: float
+) -> None:
     """Let rules fire of which incidents are open and nothing is known: only they say when it is over.
 
     They fired before this process began, or said something else until now. `wall` in Unix seconds,
@@ -383,8 +387,8 @@ def take_up(incidents: Iterable[Incident], spells: Spells, wall: float, now: flo
         if incident.is_open and not incident.entity.group:
             since = now - max(wall - incident.since, 0.0)
             for rule in incident.rules:
-                if incident.entity not in spells.of(rule):
-                    spells.restore(rule, incident.entity, since)
+                if incident.entity not in alert_states.of(rule):
+                    alert_states.restore(rule, incident.entity, since)
 
 
 def _in_force(rules: RuleSet) -> RuleSetRecord:

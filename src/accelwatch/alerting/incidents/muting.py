@@ -17,7 +17,7 @@ MOST_WINDOWS = 1000
 MOST_NODES = 20_000
 """Of all windows together. All of these are held against incidents, so none is unbounded."""
 
-Quiet = Silence | Maintenance
+MuteSource = Silence | Maintenance
 
 
 class Mute(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Muting:
         self._silences = {silence.id: silence for silence in silences}
         self._windows = {window.id: window for window in windows}
         self._announced: tuple[Maintenance, ...] = ()
-        self._in_force: tuple[Quiet, ...] = ()
+        self._in_force: tuple[MuteSource, ...] = ()
         self._covering: dict[str | None, list[tuple[Maintenance, frozenset[str]]]] = {}
         """Windows in force by each of their nodes, those of every node by None."""
         self._mutes: dict[str, Mute] = {}
@@ -58,7 +58,7 @@ class Muting:
         windows = (*self._windows.values(), *self._announced)
         return sorted(windows, key=lambda window: (window.starts, window.id))
 
-    def check_room(self, kind: type[Quiet]) -> None:
+    def check_room(self, kind: type[MuteSource]) -> None:
         """Raise UsageError when there are too many already."""
         if kind is Silence and len(self._silences) >= MOST_SILENCES:
             raise UsageError(f"there are {MOST_SILENCES} silences already; end some")
@@ -74,18 +74,18 @@ class Muting:
                 "end some, or announce it for every node"
             )
 
-    def set(self, quiet: Quiet) -> None:
+    def set(self, source: MuteSource) -> None:
         """Have one more, or the same one changed."""
-        if isinstance(quiet, Silence):
-            self._silences[quiet.id] = quiet
+        if isinstance(source, Silence):
+            self._silences[source.id] = source
         else:
-            self._windows[quiet.id] = quiet
+            self._windows[source.id] = source
 
     def announce(self, windows: Iterable[Maintenance]) -> None:
         """The windows that somebody else keeps, instead of those that he announced before."""
         self._announced = tuple(windows)[:MOST_WINDOWS]
 
-    def get(self, id_: str) -> Quiet | None:
+    def get(self, id_: str) -> MuteSource | None:
         """The silence or window of an id, if it is ours and not over."""
         return self._silences.get(id_) or self._windows.get(id_)
 
@@ -105,8 +105,8 @@ class Muting:
         before = self._in_force
         self._announced = tuple(window for window in self._announced if now < window.ends)
         windows = (*self._windows.values(), *self._announced)
-        quiet: tuple[Quiet, ...] = (*self._silences.values(), *windows)
-        self._in_force = tuple(kept for kept in quiet if kept.starts <= now)
+        sources: tuple[MuteSource, ...] = (*self._silences.values(), *windows)
+        self._in_force = tuple(kept for kept in sources if kept.starts <= now)
         if self._in_force == before:
             return False
         self._covering = {}
@@ -129,7 +129,7 @@ class Muting:
         """An incident that nobody asks for any more."""
         self._mutes.pop(id_, None)
 
-    def look(
+    def evaluate_mutes(
         self, incidents: Iterable[Incident], members: Mapping[str, Sequence[Incident]], now: float
     ) -> list[Incident]:
         """Look at incidents again; those that are muted now and were not, by something else, or no more.
@@ -186,11 +186,11 @@ def _names(silence: Silence, id_: str) -> bool:
     )
 
 
-def _mute(quiet: Quiet) -> Mute:
+def _mute(source: MuteSource) -> Mute:
     return Mute(
-        id=quiet.id,
-        kind="silence" if isinstance(quiet, Silence) else "maintenance",
-        reason=quiet.reason,
-        by=quiet.named,
-        until=quiet.ends,
+        id=source.id,
+        kind="silence" if isinstance(source, Silence) else "maintenance",
+        reason=source.reason,
+        by=source.named,
+        until=source.ends,
     )

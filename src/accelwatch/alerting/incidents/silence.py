@@ -46,9 +46,9 @@ class Matcher(msgspec.Struct, frozen=True):
             case Operator.IS_NOT:
                 return actual != self.value
             case Operator.MATCHES:
-                return _looked_at(self.value, actual) is True
+                return _cached_match(self.value, actual) is True
         # A text too long for the pattern is neither: nothing is muted by what cannot be told.
-        return _looked_at(self.value, actual) is False
+        return _cached_match(self.value, actual) is False
 
     @property
     def is_pattern(self) -> bool:
@@ -61,7 +61,7 @@ class Matcher(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=8192)
-def _looked_at(pattern: str, text: str) -> Raw:
+def _cached_match(pattern: str, text: str) -> Raw:
     """What a pattern says of a text; rules, racks and models are few, and asked for again and again."""
     return _pattern(pattern)(text)
 
@@ -73,12 +73,14 @@ def _pattern(text: str) -> Callable[[Raw], Raw]:
 
 def matchers(text: str) -> tuple[Matcher, ...]:
     """`node=n12, rule=~nvidia.*` as matchers; a comma in a value is written `\\,`. Raises UsageError."""
-    parts = [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text) if part.strip()]
-    if not parts:
+    fragments = [
+        fragment.replace("\\,", ",") for fragment in re.split(r"(?<!\\),", text) if fragment.strip()
+    ]
+    if not fragments:
         raise UsageError("say whom to silence, such as node=n12 or rule=~nvidia.*")
-    if len(parts) > MOST_MATCHERS:
+    if len(fragments) > MOST_MATCHERS:
         raise UsageError(f"more than {MOST_MATCHERS} matchers")
-    return tuple(_matcher(part) for part in parts)
+    return tuple(_matcher(fragment) for fragment in fragments)
 
 
 def _matcher(text: str) -> Matcher:
@@ -99,8 +101,8 @@ def _matcher(text: str) -> Matcher:
 def _instead(text: str) -> str:
     """What to write; a bare word is most likely the name of a node."""
     forms = "name=value, name!=value, name=~pattern or name!~pattern"
-    word = text.strip()[:80]
-    return f"write node={word}, or {forms}" if re.fullmatch(r"[\w.-]+", word) else f"write {forms}"
+    name = text.strip()[:80]
+    return f"write node={name}, or {forms}" if re.fullmatch(r"[\w.-]+", name) else f"write {forms}"
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from accelwatch.alerting.incidents.grouping import (
     title_of,
     with_members,
 )
-from accelwatch.alerting.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule
 
@@ -44,7 +44,7 @@ class _Storm(msgspec.Struct, kw_only=True):
     """Those that are open and may become part of it, the first to begin first."""
     members: set[str] = set()
     """Ids of all that the storm has ever had."""
-    begun: dict[str, float] = {}
+    started_at: dict[str, float] = {}
     """When each of those was opened or came back, in monotonic seconds."""
     incident: Incident | None = None
     groups: dict[str, Incident] = {}
@@ -54,14 +54,14 @@ class _Storm(msgspec.Struct, kw_only=True):
 
     def absorb(self, new: Iterable[Incident]) -> None:
         """These are part of it from now on."""
-        for one in new:
-            self.concerned[one.id] = self.coming.pop(one.id)
-            self.members.add(one.id)
+        for incident in new:
+            self.concerned[incident.id] = self.coming.pop(incident.id)
+            self.members.add(incident.id)
 
     def forget(self, since: float) -> None:
         """Those that began before a moment, in monotonic seconds, become no part of it any more."""
-        for id_ in list(itertools.takewhile(lambda one: self.begun[one] < since, self.coming)):
-            del self.coming[id_], self.begun[id_]
+        for id_ in list(itertools.takewhile(lambda key: self.started_at[key] < since, self.coming)):
+            del self.coming[id_], self.started_at[id_]
 
 
 class Storms:
@@ -78,23 +78,28 @@ class Storms:
     @property
     def open(self) -> list[Incident]:
         """The storms that are going on, and the groups that are part of them."""
-        storms = [one for one in self._storms.values() if one.incident is not None]
+        storms = [
+            candidate for candidate in self._storms.values() if candidate.incident is not None
+        ]
         groups = [group for storm in storms for group in storm.groups.values()]
-        return [*(one.incident for one in storms if one.incident is not None), *groups]
+        return [
+            *(candidate.incident for candidate in storms if candidate.incident is not None),
+            *groups,
+        ]
 
     def has(self, id_: str) -> bool:
         """Whether a storm of this id is going on."""
-        storms = (one.incident for one in self._storms.values())
+        storms = (candidate.incident for candidate in self._storms.values())
         return any(storm is not None and storm.id == id_ for storm in storms)
 
     def restore(self, incident: Incident, members: Iterable[Incident]) -> None:
         """A storm that was open before, with those of its members that still are."""
         if incident.is_open:
-            known = {one.id: one for one in members}
+            open_members = {member.id: member for member in members}
             storm = self._storms.setdefault(incident.family, _Storm())
-            storm.incident, storm.concerned = incident, known
+            storm.incident, storm.concerned = incident, open_members
             storm.members = set(incident.members)
-            storm.begun = dict.fromkeys(known, float("-inf"))
+            storm.started_at = dict.fromkeys(open_members, float("-inf"))
 
     def add_group(self, group: Incident) -> None:
         """Have a group as a part of the storm of its family."""
@@ -113,20 +118,20 @@ class Storms:
         `now` in Unix seconds, `at` in monotonic ones.
         """
         touched: set[str] = set()
-        for one in changed:
-            storm = self._storms.get(one.family)
-            if not one.is_open:
-                self.left(one)
+        for candidate in changed:
+            storm = self._storms.get(candidate.family)
+            if not candidate.is_open:
+                self.left(candidate)
                 continue
-            if storm is not None and one.id in storm.members:
-                storm.concerned[one.id] = one
-            elif _counts(one, rules):
-                storm = storm or self._storms.setdefault(one.family, _Storm())
-                storm.coming[one.id] = one
+            if storm is not None and candidate.id in storm.members:
+                storm.concerned[candidate.id] = candidate
+            elif _counts(candidate, rules):
+                storm = storm or self._storms.setdefault(candidate.family, _Storm())
+                storm.coming[candidate.id] = candidate
             else:
                 continue
-            storm.begun.setdefault(one.id, at - max(now - one.begun, 0.0))
-            touched.add(one.family)
+            storm.started_at.setdefault(candidate.id, at - max(now - candidate.started_at, 0.0))
+            touched.add(candidate.family)
         results: list[Incident | None] = []
         for family in touched:
             own = [group for group in groups if group.family == family]
@@ -139,25 +144,25 @@ class Storms:
         """A member that is over: no storm waits for its end any more."""
         storm = self._storms.get(closed.family)
         if storm is not None:
-            for kept in (storm.concerned, storm.coming, storm.begun):
+            for kept in (storm.concerned, storm.coming, storm.started_at):
                 kept.pop(closed.id, None)
 
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a storm, or a group in it, by hand; None for one that is not open."""
-        moment = Moment(now, MomentKind.CLOSED, note, actor)
+        entry = TimelineEntry(now, TimelineKind.CLOSED, note, actor)
         for family, storm in self._storms.items():
             if id_ in storm.groups:
-                return closed_at(storm.groups.pop(id_), moment)
+                return closed_at(storm.groups.pop(id_), entry)
             if storm.incident is not None and storm.incident.id == id_:
-                return self._ended(family, storm.incident, moment)
+                return self._close_storm(family, storm.incident, entry)
         return None
 
-    def _ended(self, family: str, incident: Incident, moment: Moment) -> Incident:
+    def _close_storm(self, family: str, incident: Incident, entry: TimelineEntry) -> Incident:
         groups = self._storms.pop(family).groups.values()
         text = f"{incident.id}, which it is part of, is over"
-        over = Moment(moment.time, MomentKind.CLOSED, text)
+        over = TimelineEntry(entry.time, TimelineKind.CLOSED, text)
         self._over += [closed_at(group, over) for group in groups]
-        return closed_at(incident, moment)
+        return closed_at(incident, entry)
 
     def _grown(
         self,
@@ -170,29 +175,29 @@ class Storms:
         storm = self._storms[family]
         before, since = storm.incident, at - self._within_s
         coming = [
-            one
-            for id_, one in storm.coming.items()
-            if storm.begun[id_] >= since and one.rule in rules
+            incident
+            for id_, incident in storm.coming.items()
+            if storm.started_at[id_] >= since and incident.rule in rules
         ]
         if before is None:
             recent = coming = _unexplained(coming, own)
-            place, alike = _rack_of_most(recent, rules)
+            common, alike = _rack_of_most(recent, rules)
         else:
-            place, alike = before.entity.group, before.rule
+            common, alike = before.entity.group, before.rule
             # Of the storm of the fleet everybody is a part, so that nobody else has to be looked at.
-            recent = coming if place == FLEET else [*storm.concerned.values(), *coming]
-        if place != FLEET and _is_wide(recent, place, alike):
-            place = FLEET
-        new = [one for one in coming if _belongs(one, place, alike, rules)]
-        if not place or not new:
+            recent = coming if common == FLEET else [*storm.concerned.values(), *coming]
+        if common != FLEET and _is_wide(recent, common, alike):
+            common = FLEET
+        new = [incident for incident in coming if _belongs(incident, common, alike, rules)]
+        if not common or not new:
             return None
         storm.absorb(new)
         if before is None:
             rule = _leading(new, rules)
-            begun = group_of(self._next_id(), place, rule, new, now)
-            storm.incident = msgspec.structs.replace(begun, storm=True)
+            opened = group_of(self._next_id(), common, rule, new, now)
+            storm.incident = msgspec.structs.replace(opened, storm=True)
             return storm.incident
-        storm.incident = _joined(before, new, place, rules, now)
+        storm.incident = _joined(before, new, common, rules, now)
         return storm.incident
 
     def _calmed(self, family: str, now: float, at: float) -> Incident | None:
@@ -210,7 +215,9 @@ class Storms:
         if at - storm.calm_since < CALM_S:
             return None
         text = f"none of its {len(storm.members)} members is open any more"
-        return self._ended(family, storm.incident, Moment(now, MomentKind.CLOSED, text))
+        return self._close_storm(
+            family, storm.incident, TimelineEntry(now, TimelineKind.CLOSED, text)
+        )
 
 
 def _counts(incident: Incident, rules: Mapping[str, Rule]) -> bool:
@@ -226,17 +233,17 @@ def _rack(incident: Incident) -> str:
 
 
 def _nodes(incidents: Iterable[Incident]) -> set[str]:
-    return {one.entity.node for one in incidents}
+    return {incident.entity.node for incident in incidents}
 
 
-def _stands_in(incident: Incident, place: str) -> bool:
-    return place in (FLEET, f"{_RACK}{_rack(incident)}")
+def _stands_in(incident: Incident, common: str) -> bool:
+    return common in (FLEET, f"{_RACK}{_rack(incident)}")
 
 
-def _belongs(incident: Incident, place: str, alike: str, rules: Mapping[str, Rule]) -> bool:
+def _belongs(incident: Incident, common: str, alike: str, rules: Mapping[str, Rule]) -> bool:
     """Whether it is part of a storm there; that of a rack is of one rule, as long as that is known."""
     same = incident.rule == alike or alike not in rules
-    return place == FLEET or (_stands_in(incident, place) and same)
+    return common == FLEET or (_stands_in(incident, common) and same)
 
 
 def _unexplained(recent: list[Incident], own: Sequence[Incident]) -> list[Incident]:
@@ -246,50 +253,52 @@ def _unexplained(recent: list[Incident], own: Sequence[Incident]) -> list[Incide
     for group in own:
         if not group.entity.group.startswith(_NODE):
             members = set(group.members)
-            if len(_nodes(one for one in recent if one.id in members)) > half:
+            if len(_nodes(incident for incident in recent if incident.id in members)) > half:
                 explained |= members
-    return [one for one in recent if one.id not in explained]
+    return [incident for incident in recent if incident.id not in explained]
 
 
 def _rack_of_most(recent: list[Incident], rules: Mapping[str, Rule]) -> tuple[str, str]:
     """`rack=r7` where most nodes of one rule are, and that rule; both empty when there is none."""
-    for id_ in dict.fromkeys(one.rule for one in recent):
+    for id_ in dict.fromkeys(incident.rule for incident in recent):
         group = rules[id_].group
         if group is not None and group.by == "rack":
             continue  # it has said itself from how many on
-        nodes = {one.entity.node: one for one in recent if one.rule == id_}
-        racks = Counter(_rack(one) for one in nodes.values() if _rack(one))
+        nodes = {incident.entity.node: incident for incident in recent if incident.rule == id_}
+        racks = Counter(_rack(incident) for incident in nodes.values() if _rack(incident))
         for rack, count in racks.most_common(1):
             if count >= LEAST_OF_RACK and count > len(nodes) / 2:
                 return f"{_RACK}{rack}", id_
     return "", ""
 
 
-def _is_wide(recent: list[Incident], place: str, alike: str) -> bool:
+def _is_wide(recent: list[Incident], common: str, alike: str) -> bool:
     """Whether it is of the fleet, and not, or no more, of one rack."""
     if len(_nodes(recent)) < LEAST_NODES:
         return False
-    inside = (one for one in recent if _stands_in(one, place) and one.rule == alike)
-    return not place or len(_nodes(recent) - _nodes(inside)) >= LEAST_BESIDES
+    inside = (
+        incident for incident in recent if _stands_in(incident, common) and incident.rule == alike
+    )
+    return not common or len(_nodes(recent) - _nodes(inside)) >= LEAST_BESIDES
 
 
 def _leading(members: list[Incident], rules: Mapping[str, Rule]) -> Rule:
     """The rule that most of the worst go by."""
-    worst = max(one.severity.weight for one in members)
-    counted = Counter(one.rule for one in members if one.severity.weight == worst)
+    worst = max(member.severity.weight for member in members)
+    counted = Counter(member.rule for member in members if member.severity.weight == worst)
     return rules[counted.most_common(1)[0][0]]
 
 
 def _joined(
-    storm: Incident, new: list[Incident], place: str, rules: Mapping[str, Rule], now: float
+    storm: Incident, new: list[Incident], common: str, rules: Mapping[str, Rule], now: float
 ) -> Incident:
     grown = with_members(storm, new, now)
     rule = rules.get(storm.rule) or _leading(new, rules)
-    severity = max((storm, *new), key=lambda one: one.severity.weight).severity
+    severity = max((storm, *new), key=lambda incident: incident.severity.weight).severity
     return msgspec.structs.replace(
         grown,
-        title=title_of(rule, grown.nodes, len(grown.members), place),
-        entity=msgspec.structs.replace(storm.entity, group=place),
+        title=title_of(rule, grown.nodes, len(grown.members), common),
+        entity=msgspec.structs.replace(storm.entity, group=common),
         severity=severity,
         updated=now,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.rules.checks import Part, action_of, canary_of
+from accelwatch.alerting.rules.checks import Section, action_of, canary_of
 from accelwatch.alerting.rules.document import AmendmentDocument, Confidence, Mode, Trust
 from accelwatch.alerting.rules.rule import Action, Canary, Origin, Rule
 from accelwatch.schema.metrics import nearest
@@ -31,28 +31,28 @@ class Amendment:
     action: Action | None
     canary: Canary | None
     digest: str
-    part: Part
+    section: Section
     """Where it is written."""
     action_origin: Origin
     """Where its action is, or would be."""
 
 
 def amendments_of(
-    written: Sequence[AmendmentDocument], part: Part, file: Path
+    written: Sequence[AmendmentDocument], section: Section, file: Path
 ) -> tuple[Amendment, ...]:
     """The amendments of a file; mistakes are complained about."""
-    return tuple(_amendment(one, part.at(at), file) for at, one in enumerate(written))
+    return tuple(_amendment(document, section.at(at), file) for at, document in enumerate(written))
 
 
-def _amendment(written: AmendmentDocument, part: Part, file: Path) -> Amendment:
+def _amendment(written: AmendmentDocument, section: Section, file: Path) -> Amendment:
     mode = written.mode
     if mode is True:
-        part.complain("mode", f"is one of {', '.join(Mode)}")
+        section.complain("mode", f"is one of {', '.join(Mode)}")
     if not written.rules:
-        part.complain("rules", "no rule is named; write for example [nvidia.lost]")
-    said = (written.act_on, written.trust, written.action, written.canary)
-    if mode is None and not any(said):
-        part.complain(
+        section.complain("rules", "no rule is named; write for example [nvidia.lost]")
+    settings = (written.act_on, written.trust, written.action, written.canary)
+    if mode is None and not any(settings):
+        section.complain(
             "rules", "nothing is said of them; write mode, act_on, trust, action or canary"
         )
     return Amendment(
@@ -60,16 +60,16 @@ def _amendment(written: AmendmentDocument, part: Part, file: Path) -> Amendment:
         mode=Mode.OFF if isinstance(mode, bool) else mode,
         act_on=written.act_on,
         trust=written.trust,
-        action=action_of(written.action, part.at("action")),
-        canary=canary_of(written.canary, part.at("canary")),
+        action=action_of(written.action, section.at("action")),
+        canary=canary_of(written.canary, section.at("canary")),
         digest=hashlib.sha256(msgspec.json.encode(written, order="deterministic")).hexdigest(),
-        part=part,
-        action_origin=Origin(file=file, line=part.at("action").line),
+        section=section,
+        action_origin=Origin(file=file, line=section.at("action").line),
     )
 
 
 def amended(
-    rules: Mapping[str, Rule], amendments: Iterable[Amendment], *, whole: bool
+    rules: Mapping[str, Rule], amendments: Iterable[Amendment], *, is_complete: bool
 ) -> dict[str, Rule]:
     """The rules as the site wants them, in their order.
 
@@ -77,14 +77,14 @@ def amended(
     is one of which two amendments say the same.
     """
     changed = dict(rules)
-    said: dict[tuple[str, str], Amendment] = {}
+    amended_by: dict[tuple[str, str], Amendment] = {}
     for amendment in amendments:
         for at, name in enumerate(amendment.rules):
             meant = [id_ for id_ in rules if _is_meant(name, id_)]
-            if not meant and whole:
-                amendment.part.at("rules").complain(at, _unknown(name, rules))
+            if not meant and is_complete:
+                amendment.section.at("rules").complain(at, _unknown(name, rules))
             for id_ in meant:
-                _once(said, id_, amendment, at)
+                _once(amended_by, id_, amendment, at)
                 changed[id_] = _with(changed[id_], amendment)
     return changed
 
@@ -99,13 +99,15 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
     return f"no rule {name[:60]!r}; {hint}"
 
 
-def _once(said: dict[tuple[str, str], Amendment], rule: str, amendment: Amendment, at: int) -> None:
+def _once(
+    amended_by: dict[tuple[str, str], Amendment], rule: str, amendment: Amendment, at: int
+) -> None:
     for key in ("mode", "act_on", "trust", "action", "canary"):
         if getattr(amendment, key) is None:
             continue
-        other = said.setdefault((rule, key), amendment)
+        other = amended_by.setdefault((rule, key), amendment)
         if other is not amendment:
-            amendment.part.at("rules").complain(at, f"{key} of {rule} is amended twice")
+            amendment.section.at("rules").complain(at, f"{key} of {rule} is amended twice")
 
 
 def _with(rule: Rule, amendment: Amendment) -> Rule:

@@ -30,7 +30,7 @@ _CHANGING = "sample_age_s"
 _NEVER = float("-inf")
 
 Atom = Series | WindowNeed
-Asked = Mapping[Series, Number]
+SeriesValues = Mapping[Series, Number]
 
 
 class Reads(NamedTuple):
@@ -47,12 +47,12 @@ class Reads(NamedTuple):
     """Whether its selection asks for nothing but who somebody is."""
 
 
-class Stir:
+class ChangeSet:
     """What has changed since the tick before."""
 
     def __init__(self, attention: "Attention") -> None:
         self.attention = attention
-        self.anew = False
+        self.is_full = False
         """Whether everything must be worked out."""
         self.moved: set[Entity] = set()
         """Who is somebody else than before, or has gone."""
@@ -69,7 +69,7 @@ class Stir:
             else:
                 self.whom.setdefault(id_, set()).add(entity)
 
-    def hear(self) -> None:
+    def note_events(self) -> None:
         """Events have been heard."""
         self.everyone |= self.attention.listeners
 
@@ -86,21 +86,27 @@ class Attention:
                 everywhere = reads.everywhere or of_host(_series(atom))
                 self.readers.setdefault(atom, []).append((id_, everywhere))
         self.listeners = frozenset(id_ for id_, reads in self.reads.items() if reads.events)
-        series = [one for one in self.readers if isinstance(one, tuple)]
-        self._of_host = [one for one in series if of_host(one)]
-        self._of_device = [one for one in series if not of_host(one)]
+        series = [key for key in self.readers if isinstance(key, tuple)]
+        self._of_host = [key for key in series if of_host(key)]
+        self._of_device = [key for key in series if not of_host(key)]
         self._values: dict[Entity, list[Number | None]] = {}
         self._who: dict[Entity, object] = {}
 
-    def look(
-        self, stir: Stir, entity: Entity, who: object, asked: Sequence[Asked], *, host: bool = False
+    def compare(
+        self,
+        changed: ChangeSet,
+        entity: Entity,
+        who: object,
+        value_maps: Sequence[SeriesValues],
+        *,
+        host: bool = False,
     ) -> None:
         """Compare an entity with before: who it is, and its values, the first that `asked` have."""
         if self._who.get(entity) != who:
             self._who[entity] = who
-            stir.moved.add(entity)
+            changed.moved.add(entity)
         series = self._of_host if host else self._of_device
-        first, *others = asked
+        first, *others = value_maps
         values = list(map(first.get, series))
         for other in others:
             values = [
@@ -109,42 +115,42 @@ class Attention:
             ]
         before = self._values.get(entity)
         if before is None:
-            stir.moved.add(entity)
+            changed.moved.add(entity)
         elif before != values:
             for key, old, new in zip(series, before, values, strict=True):
                 if old != new:
-                    stir.change(key, entity)
+                    changed.change(key, entity)
         self._values[entity] = values
 
-    def forget(self, stir: Stir, entity: Entity) -> None:
+    def forget(self, changed: ChangeSet, entity: Entity) -> None:
         """It is not there any more."""
         self._who.pop(entity, None)
         self._values.pop(entity, None)
-        stir.moved.add(entity)
+        changed.moved.add(entity)
 
 
 def reads_of(rule: Rule) -> Reads:
     """What a rule looks at."""
-    parts = list(_parts(rule.when.tree))
-    selecting = [] if rule.select is None else list(_parts(rule.select.tree))
-    whole = [*parts, *selecting]
-    readings = [key for one in whole if isinstance(one, Reading) for key in one.keys]
+    nodes = list(_subtree(rule.when.tree))
+    selecting = [] if rule.select is None else list(_subtree(rule.select.tree))
+    all_nodes = [*nodes, *selecting]
+    readings = [key for node in all_nodes if isinstance(node, Reading) for key in node.keys]
     windows = [
-        WindowNeed(one.kind, key, one.seconds, one.quantile, one.of_job)
-        for one in whole
-        if isinstance(one, Window)
-        for key in one.reading.keys
+        WindowNeed(node.kind, key, node.seconds, node.quantile, node.of_job)
+        for node in all_nodes
+        if isinstance(node, Window)
+        for key in node.reading.keys
         if isinstance(key, tuple)
     ]
     return Reads(
         atoms=frozenset([*(key for key in readings if isinstance(key, tuple)), *windows]),
-        events=tuple(one for one in whole if isinstance(one, Event)),
-        everywhere=any(isinstance(one, Peers | Fold) for one in whole),
-        always=_CHANGING in readings or any(isinstance(one, Affected) for one in whole),
+        events=tuple(node for node in all_nodes if isinstance(node, Event)),
+        everywhere=any(isinstance(node, Peers | Fold) for node in all_nodes),
+        always=_CHANGING in readings or any(isinstance(node, Affected) for node in all_nodes),
         by_identity=not any(
-            isinstance(one, Event | Window | Peers | Fold | Affected)
-            or (isinstance(one, Reading) and not _is_identity(one))
-            for one in selecting
+            isinstance(node, Event | Window | Peers | Fold | Affected)
+            or (isinstance(node, Reading) and not _is_identity(node))
+            for node in selecting
         ),
     )
 
@@ -153,12 +159,12 @@ def _is_identity(reading: Reading) -> bool:
     return all(isinstance(key, str) and key != _CHANGING for key in reading.keys)
 
 
-def _parts(node: Node) -> Iterator[Node]:
+def _subtree(node: Node) -> Iterator[Node]:
     """A node and all its parts, without what a window is over."""
     yield node
     if not isinstance(node, Window):
         for child in children(node):
-            yield from _parts(child)
+            yield from _subtree(child)
 
 
 def _series(atom: Atom) -> Series:
@@ -169,7 +175,7 @@ def may_change_by_itself(reads: Reads, environment: Environment) -> bool:
     """Whether what a rule says may be another later though nothing has happened."""
     if reads.always or not reads.events:
         return reads.always
-    return any(_runs(one, environment) for one in reads.events)
+    return any(_runs(event, environment) for event in reads.events)
 
 
 def _runs(event: Event, environment: Environment) -> bool:

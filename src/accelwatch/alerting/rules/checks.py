@@ -16,11 +16,11 @@ from accelwatch.alerting.rules.document import (
     QuarantineLevel,
     When,
 )
-from accelwatch.alerting.rules.rule import Action, Canary, Deadlines, Grouping, Rung
+from accelwatch.alerting.rules.rule import Action, Canary, Deadlines, EscalationStep, Grouping
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
 from accelwatch.located_yaml.document import Document
-from accelwatch.located_yaml.nodes import Place
+from accelwatch.located_yaml.nodes import Location
 
 LONGEST_S = 400 * 86_400.0
 _SHORTEST_DEADLINE_S = 10.0
@@ -31,50 +31,52 @@ GROUPS = ("fleet", "rack", "job", "node", "model", "stage", "driver_version")
 _LABEL = "labels."
 
 
-class Part:
+class Section:
     """A place in a document that complaints are made about."""
 
-    def __init__(self, document: Document, place: Place) -> None:
+    def __init__(self, document: Document, path: Location) -> None:
         self._document = document
-        self._place = place
+        self._path = path
 
-    def at(self, *steps: str | int) -> "Part":
+    def at(self, *steps: str | int) -> "Section":
         """What is below a key or a position."""
-        return Part(self._document, (*self._place, *steps))
+        return Section(self._document, (*self._path, *steps))
 
     @property
     def line(self) -> int:
         """Where it is written."""
-        return self._document.line(self._place)
+        return self._document.line(self._path)
 
     def complain(self, key: str | int, message: str) -> None:
         """Something is wrong with the value of a key or position."""
-        self._document.complain((*self._place, key), message)
+        self._document.complain((*self._path, key), message)
 
 
-def seconds_of(written: Duration, part: Part, key: str | int) -> float:
+def seconds_of(written: Duration, section: Section, key: str | int) -> float:
     """A duration in seconds; 0 with a complaint for what is none."""
     try:
         value = seconds(written) if isinstance(written, str) else float(written)
     except UsageError as error:
-        part.complain(key, str(error))
+        section.complain(key, str(error))
         return 0.0
     if not value <= LONGEST_S:
-        part.complain(key, "longer than 400 days")
+        section.complain(key, "longer than 400 days")
         return 0.0
     return value
 
 
-def action_of(written: ActionDocument | None, part: Part) -> Action | None:
+def action_of(written: ActionDocument | None, section: Section) -> Action | None:
     """The action of a rule, checked; it is carried out by nobody here."""
     if written is None:
         return None
     job = written.job or JobAction(policy=JobPolicy.NOTHING)
     quarantine = written.quarantine
     if job.signal and f"SIG{job.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        part.at("job").complain("signal", f"no signal {job.signal[:20]!r}; write for example USR1")
+        section.at("job").complain(
+            "signal", f"no signal {job.signal[:20]!r}; write for example USR1"
+        )
     if written.spare is not None and written.spare.draw and quarantine is None:
-        part.at("spare").complain(
+        section.at("spare").complain(
             "draw", "a spare is drawn for what is quarantined; add quarantine"
         )
     leaves = quarantine is not None and quarantine.when is not When.AFTER_JOB
@@ -82,53 +84,56 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
         text = (
             f"{job.policy} is for a node that is taken out at once; add quarantine: {{when: now}}"
         )
-        part.at("job").complain("policy", text)
+        section.at("job").complain("policy", text)
     if quarantine is not None:
-        _check_quarantine(quarantine, job, part.at("quarantine"))
-    passive_s, active = _verification(written.verify, part.at("verify"))
+        _check_quarantine(quarantine, job, section.at("quarantine"))
+    passive_s, active = _verification(written.verify, section.at("verify"))
     return Action(
         quarantine=None if quarantine is None else quarantine.level,
         quarantine_when=When.AFTER_JOB if quarantine is None else quarantine.when,
         job=job.policy,
         signal=job.signal.removeprefix("SIG"),
-        grace_s=seconds_of(job.grace, part.at("job"), "grace"),
+        grace_s=seconds_of(job.grace, section.at("job"), "grace"),
         draw_spare=written.spare is not None and written.spare.draw,
         fence=written.fence,
-        remedy=tuple(_rung(rung, part.at("remedy"), at) for at, rung in enumerate(written.remedy)),
+        remedy=tuple(
+            _escalation_step(step, section.at("remedy"), at)
+            for at, step in enumerate(written.remedy)
+        ),
         verify_passive_s=passive_s,
         verify_active=active,
-        probation_s=seconds_of(written.probation, part, "probation"),
-        deadlines=_deadlines(written.deadlines, part.at("deadlines")),
+        probation_s=seconds_of(written.probation, section, "probation"),
+        deadlines=_deadlines(written.deadlines, section.at("deadlines")),
     )
 
 
-def _deadlines(written: DeadlinesDocument, part: Part) -> Deadlines:
+def _deadlines(written: DeadlinesDocument, section: Section) -> Deadlines:
     return Deadlines(
-        drain_s=_deadline(written.drain, part, "drain"),
-        move_s=_deadline(written.move, part, "move"),
-        fence_s=_deadline(written.fence, part, "fence"),
-        reboot_s=_deadline(written.reboot, part, "reboot"),
-        test_s=_deadline(written.test, part, "test"),
+        drain_s=_deadline(written.drain, section, "drain"),
+        move_s=_deadline(written.move, section, "move"),
+        fence_s=_deadline(written.fence, section, "fence"),
+        reboot_s=_deadline(written.reboot, section, "reboot"),
+        test_s=_deadline(written.test, section, "test"),
     )
 
 
-def _deadline(written: Duration, part: Part, key: str) -> float:
-    value = seconds_of(written, part, key)
+def _deadline(written: Duration, section: Section, key: str) -> float:
+    value = seconds_of(written, section, key)
     if not _SHORTEST_DEADLINE_S <= value <= _LONGEST_DEADLINE_S:
-        part.complain(key, "from 10s to 24h; nothing may wait for longer unless a person knows")
+        section.complain(key, "from 10s to 24h; nothing may wait for longer unless a person knows")
     return value
 
 
-def _check_quarantine(written: Quarantine, job: JobAction, part: Part) -> None:
+def _check_quarantine(written: Quarantine, job: JobAction, section: Section) -> None:
     if written.level is QuarantineLevel.DEVICE:
-        part.complain("level", "no scheduler takes out a single device; write node")
-    asked = job.signal and job.policy not in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
-    if written.when is When.AT_CHECKPOINT and not asked:
+        section.complain("level", "no scheduler takes out a single device; write node")
+    is_signalled = job.signal and job.policy not in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
+    if written.when is When.AT_CHECKPOINT and not is_signalled:
         text = "a job checkpoints when it gets a signal; add job: {policy: requeue, signal: USR1}"
-        part.complain("when", text)
+        section.complain("when", text)
 
 
-def _rung(written: object, part: Part, at: int) -> Rung:
+def _escalation_step(written: object, section: Section, at: int) -> EscalationStep:
     name: object
     limits: object = {}
     if isinstance(written, str):
@@ -136,28 +141,28 @@ def _rung(written: object, part: Part, at: int) -> Rung:
     elif isinstance(written, Mapping) and len(written) == 1:
         ((name, limits),) = written.items()
     else:
-        part.complain(at, "a word, or a word with its limits ({power_cycle: {max: 1}})")
-        return Rung(name="service")
+        section.complain(at, "a word, or a word with its limits ({power_cycle: {max: 1}})")
+        return EscalationStep(name="service")
     if name not in REMEDIES:
-        part.complain(at, f"no remedy {str(name)[:40]!r}; one of {', '.join(REMEDIES)}")
+        section.complain(at, f"no remedy {str(name)[:40]!r}; one of {', '.join(REMEDIES)}")
     most = limits.get("max", 1) if isinstance(limits, Mapping) else None
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 10:
-        part.complain(at, "max is a number from 1 to 10")
+        section.complain(at, "max is a number from 1 to 10")
         most = 1
-    return Rung(name=str(name), most=most)
+    return EscalationStep(name=str(name), most=most)
 
 
-def _verification(written: list[dict[str, Any]], part: Part) -> tuple[float, tuple[str, ...]]:
+def _verification(written: list[dict[str, Any]], section: Section) -> tuple[float, tuple[str, ...]]:
     passive_s = 0.0
     active: list[str] = []
     for at, step in enumerate(written):
         match step:
             case {"passive": duration} if len(step) == 1 and _is_duration(duration):
-                passive_s = seconds_of(duration, part, at)
+                passive_s = seconds_of(duration, section, at)
             case {"active": str() as name} if len(step) == 1 and name:
                 active.append(name)
             case _:
-                part.complain(at, "{passive: 10m} or {active: name of a test}")
+                section.complain(at, "{passive: 10m} or {active: name of a test}")
     return passive_s, tuple(active)
 
 
@@ -165,23 +170,23 @@ def _is_duration(written: object) -> bool:
     return isinstance(written, str | int | float) and not isinstance(written, bool)
 
 
-def grouping_of(written: GroupDocument | None, part: Part) -> Grouping | None:
+def grouping_of(written: GroupDocument | None, section: Section) -> Grouping | None:
     """From when on many are one."""
     if written is None:
         return None
     label = written.by.startswith(_LABEL) and len(written.by) > len(_LABEL)
     if written.by not in GROUPS and not label:
-        part.complain("by", f"one of {', '.join(GROUPS)}, or a label such as labels.pdu")
+        section.complain("by", f"one of {', '.join(GROUPS)}, or a label such as labels.pdu")
     return Grouping(
         by=written.by,
         at_least=written.at_least,
-        within_s=seconds_of(written.within, part, "within"),
-        calm_s=seconds_of(written.calm, part, "calm"),
+        within_s=seconds_of(written.within, section, "within"),
+        calm_s=seconds_of(written.calm, section, "calm"),
         what_to_do=written.what_to_do.strip(),
     )
 
 
-def canary_of(written: CanaryDocument | None, part: Part) -> Canary | None:
+def canary_of(written: CanaryDocument | None, section: Section) -> Canary | None:
     """The share on which a new rule acts."""
     if written is None:
         return None
@@ -191,6 +196,6 @@ def canary_of(written: CanaryDocument | None, part: Part) -> Canary | None:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        part.complain("share", "a share of the fleet, such as 5%")
+        section.complain("share", "a share of the fleet, such as 5%")
         share = 1.0
-    return Canary(share=share, for_s=seconds_of(written.for_, part, "for"))
+    return Canary(share=share, for_s=seconds_of(written.for_, section, "for"))

@@ -10,7 +10,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
 from accelwatch.located_yaml.nodes import read_file
 
-Marks = tuple[tuple[str, int, int, int], ...]
+FileStamps = tuple[tuple[str, int, int, int], ...]
 """Path, inode, size and time of change of each file."""
 
 
@@ -25,22 +25,24 @@ def loaded_rules(settings: RuleSettings) -> RuleSet:
     """
     files = files_of(_paths(settings))
     content = tuple((str(file), hashlib.sha256(read_file(file)).digest()) for file in files)
-    found = _latest.get(content)
-    if found is None:
-        found = load(files, tests=False)
+    loaded = _latest.get(content)
+    if loaded is None:
+        loaded = load(files, tests=False)
         _latest.clear()
-        _latest[content] = found
-    return found
+        _latest[content] = loaded
+    return loaded
 
 
-def marks(settings: RuleSettings) -> Marks:
+def file_stamps(settings: RuleSettings) -> FileStamps:
     """What is another when a file has changed, come or gone; looking costs a call a file."""
     try:
         files = files_of(_paths(settings))
         stats = [(str(file), file.stat()) for file in files]
     except (ConfigError, OSError):  # loading tells what it is
         return ()
-    return tuple((path, one.st_ino, one.st_size, one.st_mtime_ns) for path, one in stats)
+    return tuple(
+        (path, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in stats
+    )
 
 
 def _paths(settings: RuleSettings) -> Iterable[Path]:

@@ -55,8 +55,8 @@ class Confidence(StrEnum):
 
 def how_sure(confidence: str, act_on: str) -> str:
     """For people: how sure a rule is, and whether it needs that to act without approval."""
-    asks = " (act_on: low)" if act_on == Confidence.LOW else ""
-    return f"confidence {confidence}{asks}"
+    note = " (act_on: low)" if act_on == Confidence.LOW else ""
+    return f"confidence {confidence}{note}"
 
 
 class Mode(StrEnum):

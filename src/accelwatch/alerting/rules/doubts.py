@@ -17,12 +17,17 @@ _MOST_PERCENT = 100.0
 
 def doubts(rule: Rule) -> list[str]:
     """A line for each comparison with what a quantity cannot be, and for a mode that does not hold."""
-    parts = {"select": rule.select, "when": rule.when, "confirm": rule.confirm, "clear": rule.clear}
-    told = [
+    expressions = {
+        "select": rule.select,
+        "when": rule.when,
+        "confirm": rule.confirm,
+        "clear": rule.clear,
+    }
+    lines = [
         f"{rule.origin}: {rule.id}: {name}: {doubt}"
-        for name, part in parts.items()
-        if part is not None
-        for doubt in _of_tree(part.tree)
+        for name, expression in expressions.items()
+        if expression is not None
+        for doubt in _of_tree(expression.tree)
     ]
     acts = rule.action is not None and rule.action.quarantine is not None
     if acts and rule.mode is Mode.AUTO and not rule.confidence.suffices(rule.act_on):
@@ -30,15 +35,15 @@ def doubts(rule: Rule) -> list[str]:
             "mode: its confidence is low, so a person has to approve each time; write `act_on: low`, or "
             "`confidence: high` into the rule itself, to have it act without"
         )
-        told.append(f"{rule.origin}: {rule.id}: {doubt}")
-    return told
+        lines.append(f"{rule.origin}: {rule.id}: {doubt}")
+    return lines
 
 
 def _of_tree(tree: Node) -> Iterator[str]:
     for node in walk(tree):
         if isinstance(node, Comparison):
-            for one, other in zip(node.operands, node.operands[1:], strict=False):
-                sides = ((one, other), (other, one))
+            for operand, other in zip(node.operands, node.operands[1:], strict=False):
+                sides = ((operand, other), (other, operand))
                 yield from (text for side in sides if (text := _of_sides(*side)))
 
 
@@ -52,8 +57,8 @@ def _of_sides(measured: Node, limit: Node) -> str:
     if low <= value <= high or row.kind is not Kind.GAUGE:
         return ""
     if row.unit == "ratio":
-        mend = f": for {value:g} % write {value / 100:g}" if 0 < value <= _MOST_PERCENT else ""
-        return f"{path_of(key)} is between 0 and 1, never {value:g}{mend}"
+        hint = f": for {value:g} % write {value / 100:g}" if 0 < value <= _MOST_PERCENT else ""
+        return f"{path_of(key)} is between 0 and 1, never {value:g}{hint}"
     return f"{path_of(key)} is between {low:g} and {high:g} {row.unit}, never {value:g}"
 
 

@@ -7,12 +7,12 @@ files.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from accelwatch.alerting.rules.attention import Attention, Stir, may_change_by_itself
+from accelwatch.alerting.rules.alert_states import AlertStates
+from accelwatch.alerting.rules.attention import Attention, ChangeSet, may_change_by_itself
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Mode, Scope
-from accelwatch.alerting.rules.provenance import grounds_of
+from accelwatch.alerting.rules.provenance import justification_of
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.timing import Truths
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.expr.environment import Environment
@@ -44,12 +44,12 @@ class Engine:
         """What they may cost."""
         self._nanoseconds = nanoseconds
         self.rules = dict(rules)
-        self._on = judged(rules)
-        self.spells = Spells(rules)
+        self._on = enabled_rules(rules)
+        self.alert_states = AlertStates(rules)
         self._fired: dict[str, frozenset[Entity]] = {}
         self.attention = Attention(rules)
-        self._asked_for = asked_for(rules)
-        self._quiet: dict[str, dict[Entity, bool]] = {id_: {} for id_ in rules}
+        self._queried_rules = queried_rules(rules)
+        self._idle: dict[str, dict[Entity, bool]] = {id_: {} for id_ in rules}
         """Who is asked again only when something has changed; True: only when it is about him."""
 
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
@@ -62,90 +62,91 @@ class Engine:
         """Other rules from now on; what has begun by a rule that says the same still goes on."""
         self.budgets.forgive(self.rules, rules)
         self.rules = dict(rules)
-        self._on = judged(rules)
-        self.spells.set_rules(rules)
+        self._on = enabled_rules(rules)
+        self.alert_states.set_rules(rules)
         self.attention = Attention(rules)
-        self._asked_for = asked_for(rules)
-        self._quiet = {id_: {} for id_ in rules}
+        self._queried_rules = queried_rules(rules)
+        self._idle = {id_: {} for id_ in rules}
 
     def step(
-        self, subjects: Subjects, now: float, wall: float, stir: Stir | None = None
+        self, subjects: Subjects, now: float, wall: float, changed: ChangeSet | None = None
     ) -> list[VerdictChange]:
         """What has changed at a tick; `now` in monotonic seconds, `wall` in Unix seconds.
 
         With what has stirred since the tick before, nobody else is asked, and the answer is the same.
         """
-        self._fired = {id_: frozenset(self.spells.firing(id_)) for id_ in self._asked_for}
-        self._rouse(stir)
+        self._fired = {id_: frozenset(self.alert_states.firing(id_)) for id_ in self._queried_rules}
+        self._wake(changed)
         changes: list[VerdictChange] = []
-        begun: int | None = None
+        started: int | None = None
         for id_, rule in self._on.items():
             there = subjects.get(rule.scope, ())
-            if self._rests(id_, len(there), stir) or id_ in self.budgets.switched_off:
+            if self._rests(id_, len(there), changed) or id_ in self.budgets.switched_off:
                 continue
-            due = there if stir is None else self._due(id_, there, stir)
-            if not due and not self.spells.of(id_):
+            due = there if changed is None else self._due(id_, there, changed)
+            if not due and not self.alert_states.of(id_):
                 continue
             # Reading the clock of a thread takes as long as a small rule: each reading serves twice.
-            begun = self._nanoseconds() if begun is None else begun
-            changes += self._judge(rule, dict(due), now, wall)
-            ended = self._nanoseconds()
-            self._account(rule, ended - begun, len(due))
-            begun = ended
+            started = self._nanoseconds() if started is None else started
+            changes += self._evaluate(rule, dict(due), now, wall)
+            finished = self._nanoseconds()
+            self._account(rule, finished - started, len(due))
+            started = finished
         return changes
 
-    def _rouse(self, stir: Stir | None) -> None:
+    def _wake(self, changed: ChangeSet | None) -> None:
         """Who is another is asked by all rules."""
-        if stir is None or stir.anew:
-            for quiet in self._quiet.values():
-                quiet.clear()
+        if changed is None or changed.is_full:
+            for idle in self._idle.values():
+                idle.clear()
             return
-        for entity in stir.moved:
-            for quiet in self._quiet.values():
-                quiet.pop(entity, None)
+        for entity in changed.moved:
+            for idle in self._idle.values():
+                idle.pop(entity, None)
 
-    def _rests(self, rule: str, count: int, stir: Stir | None) -> bool:
+    def _rests(self, rule: str, count: int, changed: ChangeSet | None) -> bool:
         """Whether nobody is asked, and nothing goes on: most rules at most ticks."""
         return (
-            stir is not None
-            and len(self._quiet[rule]) == count
-            and rule not in stir.everyone
-            and rule not in stir.whom
-            and not self.spells.of(rule)
+            changed is not None
+            and len(self._idle[rule]) == count
+            and rule not in changed.everyone
+            and rule not in changed.whom
+            and not self.alert_states.of(rule)
         )
 
-    def _due(self, rule: str, there: Sequence[Subject], stir: Stir) -> Sequence[Subject]:
-        quiet = self._quiet[rule]
-        if rule in stir.everyone:
-            return [one for one in there if not quiet.get(one.entity, False)]
-        whom = stir.whom.get(rule)
+    def _due(self, rule: str, there: Sequence[Subject], changed: ChangeSet) -> Sequence[Subject]:
+        idle = self._idle[rule]
+        if rule in changed.everyone:
+            return [subject for subject in there if not idle.get(subject.entity, False)]
+        whom = changed.whom.get(rule)
         if whom is None:
-            return [one for one in there if one.entity not in quiet]
+            return [subject for subject in there if subject.entity not in idle]
         return [
-            one
-            for one in there
-            if (unmeant := quiet.get(one.entity)) is None or (not unmeant and one.entity in whom)
+            subject
+            for subject in there
+            if (unmeant := idle.get(subject.entity)) is None
+            or (not unmeant and subject.entity in whom)
         ]
 
-    def _judge(
+    def _evaluate(
         self, rule: Rule, there: Mapping[Entity, Environment], now: float, wall: float
     ) -> list[VerdictChange]:
-        begun = self.spells.of(rule.id)
-        quiet, reads = self._quiet[rule.id], self.attention.reads[rule.id]
-        judged: dict[Entity, Truths] = {}
+        active = self.alert_states.of(rule.id)
+        idle, reads = self._idle[rule.id], self.attention.reads[rule.id]
+        evaluated: dict[Entity, Truths] = {}
         for entity, environment in there.items():
-            truths = truths_of(rule, environment, begun=entity in begun)
-            if truths.when is True or entity in begun:
-                judged[entity] = truths
-                quiet.pop(entity, None)
+            truths = truths_of(rule, environment, is_active=entity in active)
+            if truths.when is True or entity in active:
+                evaluated[entity] = truths
+                idle.pop(entity, None)
             elif truths is NOT_MEANT and reads.by_identity:
-                quiet[entity] = True
+                idle[entity] = True
             elif not may_change_by_itself(reads, environment):
-                quiet[entity] = False
+                idle[entity] = False
             else:
-                quiet.pop(entity, None)
-        return self.spells.advance(
-            rule, judged, now, wall, lambda entity: grounds_of(rule, there[entity])
+                idle.pop(entity, None)
+        return self.alert_states.advance(
+            rule, evaluated, now, wall, lambda entity: justification_of(rule, there[entity])
         )
 
     def _account(self, rule: Rule, ns: int, evaluations: int) -> None:
@@ -157,25 +158,25 @@ NOT_MEANT = Truths(when=False, clear=True)
 """Of somebody who is not selected."""
 
 
-def judged(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+def enabled_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """Those of the rules that are not off."""
     return {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
 
 
-def asked_for(rules: Mapping[str, Rule]) -> frozenset[str]:
+def queried_rules(rules: Mapping[str, Rule]) -> frozenset[str]:
     """Rules whose firing others ask for."""
-    parts = (part for rule in rules.values() for part in rule.expressions)
-    return frozenset(id_ for part in parts for id_ in part.needs.rules)
+    expressions = (expression for rule in rules.values() for expression in rule.expressions)
+    return frozenset(id_ for expression in expressions for id_ in expression.needs.rules)
 
 
-def truths_of(rule: Rule, environment: Environment, *, begun: bool) -> Truths:
+def truths_of(rule: Rule, environment: Environment, *, is_active: bool) -> Truths:
     """What a rule says of an entity now; parts that cannot matter yet are not asked for."""
     meant = True if rule.select is None else rule.select.evaluate(environment)
     if meant is False:
         # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
         return NOT_MEANT
     when = rule.when.evaluate(environment) if meant is True else UNKNOWN
-    if not begun and when is not True:
+    if not is_active and when is not True:
         return Truths(when=when)
     return Truths(
         when=when,

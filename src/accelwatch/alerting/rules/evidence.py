@@ -54,18 +54,18 @@ def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
     """Lines of evidence: the detail, what the rule shows, the parts of its condition that hold."""
     shown = [_shown(expression, environment) for expression in rule.show]
     detailed = False
-    if rule.detail is not None and isinstance(words := rule.detail.value(environment), str):
-        shown.insert(0, Evidence(signal=rule.detail.text, text=words, value=words))
+    if rule.detail is not None and isinstance(detail := rule.detail.value(environment), str):
+        shown.insert(0, Evidence(signal=rule.detail.text, text=detail, value=detail))
         detailed = True
-    holding: list[Evidence] = []
+    satisfied: list[Evidence] = []
     for expression in (rule.when, rule.confirm):
         if expression is not None:
-            holding += _holding(expression.text, expression.tree, environment)
+            satisfied += _satisfied(expression.text, expression.tree, environment)
     # What is not there says little beside what is.
-    telling = [one for one in holding if one.value is not None or one.since is not None]
+    telling = [line for line in satisfied if line.value is not None or line.since is not None]
     if not telling and not detailed:
-        telling = holding
-    by_text = {one.text: one for one in (*shown, *telling)}
+        telling = satisfied
+    by_text = {line.text: line for line in (*shown, *telling)}
     return tuple(by_text.values())[:MOST]
 
 
@@ -77,13 +77,13 @@ def _shown(expression: RuleExpression, environment: Environment) -> Evidence:
     )
 
 
-def _holding(text: str, node: Node, environment: Environment) -> Iterator[Evidence]:
+def _satisfied(text: str, node: Node, environment: Environment) -> Iterator[Evidence]:
     """Evidence of the smallest parts of a condition that are True and make it so."""
     match node:
         case Logic(operands=operands):
             for operand in operands:
                 if _raw(operand, environment):
-                    yield from _holding(text, operand, environment)
+                    yield from _satisfied(text, operand, environment)
         case Comparison(operators=(operator,), operands=(left, right)):
             if isinstance(left, Event) and left.kind == EventUse.SINCE:
                 yield _happened(text, node, left.pattern, environment)
@@ -91,15 +91,15 @@ def _holding(text: str, node: Node, environment: Environment) -> Iterator[Eviden
                 yield _compared(text, operator, left, right, environment)
                 yield from _of_member(text, left, environment)
         case Truthy(operand=operand):
-            words = text[operand.span[0] : operand.span[1]]
-            yield Evidence(signal=_signal(operand, words), text=f"{words} is set", value=1.0)
+            fragment = text[operand.span[0] : operand.span[1]]
+            yield Evidence(signal=_signal(operand, fragment), text=f"{fragment} is set", value=1.0)
         case Event(pattern=pattern):
             yield _happened(text, node, pattern, environment)
         case Fold(kind="any"):
             yield from _of_member(text, node, environment)
         case Not() | Fold() | Invoke() | Comparison():
-            words = text[node.span[0] : node.span[1]]
-            yield Evidence(signal=_signal(node, words), text=words)
+            fragment = text[node.span[0] : node.span[1]]
+            yield Evidence(signal=_signal(node, fragment), text=fragment)
 
 
 def _of_member(text: str, fold: Node, environment: Environment) -> Iterator[Evidence]:
@@ -112,23 +112,23 @@ def _of_member(text: str, fold: Node, environment: Environment) -> Iterator[Evid
     for member in group.members:
         if _raw(fold.operand, member) is True:
             name = _name(member, fold.by)
-            for one in _holding(text, fold.operand, member):
+            for line in _satisfied(text, fold.operand, member):
                 # An event says itself whom it is about.
-                named = f"{name}: {one.text}" if name and one.since is None else one.text
-                yield msgspec.structs.replace(one, text=named)
+                named = f"{name}: {line.text}" if name and line.since is None else line.text
+                yield msgspec.structs.replace(line, text=named)
             return
 
 
 def _name(member: Environment, by: str) -> str:
     """Of a member among those of its group: `nvidia3` of a node, `n12 nvidia3` of anything wider."""
     keys = ("name",) if by == "node" else ("node", "name")
-    return " ".join(word for key in keys if isinstance(word := member.lookup(key), str))
+    return " ".join(text for key in keys if isinstance(text := member.lookup(key), str))
 
 
 def _compared(
     text: str, operator: str, left: Node, right: Node, environment: Environment
 ) -> Evidence:
-    words = text[left.span[0] : left.span[1]]
+    fragment = text[left.span[0] : left.span[1]]
     value = _raw(left, environment)
     written = text[right.span[0] : right.span[1]]
     expected = None if isinstance(right, Items) else _raw(right, environment)
@@ -137,13 +137,13 @@ def _compared(
         limit = worded(_measured(left, right), expected)
         if not isinstance(right, Constant):
             limit = f"{limit} ({written})"
-    told = f"{words} is {worded(left, value)}, {operator} {limit}"
+    line = f"{fragment} is {worded(left, value)}, {operator} {limit}"
     if isinstance(left, Fold):
-        told = f"{worded(left, value)} of the devices of the {left.by}, {operator} {limit}"
+        line = f"{worded(left, value)} of the devices of the {left.by}, {operator} {limit}"
     if operator in ("==", "in") and isinstance(value, str):
-        told = f"{words} is {value}"
+        line = f"{fragment} is {value}"
     return Evidence(
-        signal=_signal(left, words), text=told, value=_plain(value), expected=_plain(expected)
+        signal=_signal(left, fragment), text=line, value=_plain(value), expected=_plain(expected)
     )
 
 
@@ -175,12 +175,12 @@ def _plain(value: object) -> float | str | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _signal(node: Node, words: str) -> str:
+def _signal(node: Node, fragment: str) -> str:
     """The first series that a part asks about; else the part itself."""
-    for part in walk(node):
-        if isinstance(part, Reading) and isinstance(part.keys[0], tuple):
-            return path_of(part.keys[0])
-    return words
+    for subnode in walk(node):
+        if isinstance(subnode, Reading) and isinstance(subnode.keys[0], tuple):
+            return path_of(subnode.keys[0])
+    return fragment
 
 
 def _measured(left: Node, right: Node) -> Node:
@@ -200,10 +200,10 @@ def worded(node: Node, value: Raw) -> str:
         case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
             return f"{value:.0%}".replace("%", " %")
     key, per_second = _unit_of(node)
-    told = None if key is None else quantity(key, value)
-    if told is None or told == f"{value:g}":
-        told = _rounded(value)
-    return told + per_second
+    shown = None if key is None else quantity(key, value)
+    if shown is None or shown == f"{value:g}":
+        shown = _rounded(value)
+    return shown + per_second
 
 
 def _rounded(value: float) -> str:

@@ -12,10 +12,10 @@ IDENTIFIER = "urn:accelwatch:rules:1"
 def rule_file_schema() -> dict[str, Any]:
     """The schema (draft 2020-12); what only loading tells, such as wrong names, is not in it."""
     schema = msgspec.json.schema(FileDocument)
-    for part in schema["$defs"].values():
-        if part.get("type") == "object":
+    for definition in schema["$defs"].values():
+        if definition.get("type") == "object":
             # A misspelt key is a mistake when the file is loaded; an editor shows it while it is typed.
-            part["additionalProperties"] = False
+            definition["additionalProperties"] = False
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": IDENTIFIER,

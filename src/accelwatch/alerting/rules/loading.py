@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from accelwatch.alerting.rules.amending import Amendment, amended, amendments_of
-from accelwatch.alerting.rules.checks import Part, action_of, canary_of, grouping_of, seconds_of
+from accelwatch.alerting.rules.checks import Section, action_of, canary_of, grouping_of, seconds_of
 from accelwatch.alerting.rules.document import (
     VERSION,
     CaseDocument,
@@ -30,7 +30,7 @@ from accelwatch.expr.cost import Cost
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.names import NameTable
 from accelwatch.located_yaml.document import Document, parse, read
-from accelwatch.located_yaml.nodes import Place, read_file
+from accelwatch.located_yaml.nodes import Location, read_file
 from accelwatch.schema.metrics import nearest
 
 PACKS = Path(__file__).parent / "packs"
@@ -39,7 +39,7 @@ SUFFIXES = (".yaml", ".yml")
 MOST_RULES = 1000
 CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
 """How far a profile lets rules go, from nothing to a resumed job."""
-Given = TypeVar("Given")
+Setting = TypeVar("Setting")
 Concerned = Callable[[Scope, RuleExpression | None], bool]
 """Whether somebody here may be meant by a selection."""
 _ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
@@ -127,11 +127,11 @@ class RuleFiles:
         amendments: list[Amendment] = []
         complaints: list[str] = []
         for file, document in self._read:
-            asked = concerned if file.parent == PACKS else None
+            selector = concerned if file.parent == PACKS else None
             try:
                 if isinstance(document, ConfigError):
                     raise document
-                loader = _FileLoader(file, document, names, rules, asked)
+                loader = _FileLoader(file, document, names, rules, selector)
                 loaded = loader.load()
             except ConfigError as error:
                 complaints.append(str(error))
@@ -140,7 +140,7 @@ class RuleFiles:
                 profiles += loaded.profiles
                 amendments += loader.amendments
         if not complaints:
-            rules = amended(rules, amendments, whole=concerned is None)
+            rules = amended(rules, amendments, is_complete=concerned is None)
             complaints += self._refusals()
         if complaints:
             raise ConfigError("\n".join(complaints))
@@ -168,7 +168,7 @@ _TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
 
 def _read_without_tests(file: Path) -> Document:
     """A pack's file; what follows the tests stands on the line where it is written."""
-    content = _TESTS.sub(lambda found: b"\n" * found[0].count(b"\n"), read_file(file))
+    content = _TESTS.sub(lambda match: b"\n" * match[0].count(b"\n"), read_file(file))
     return parse(content, str(file))
 
 
@@ -208,7 +208,7 @@ class _FileLoader:
                 document.complain(("rules",), f"more than {MOST_RULES} rules; use several files")
             rules = self._rules(shape.defaults)
             profiles = self._profiles(shape.profiles)
-            self.amendments = amendments_of(shape.amend, Part(document, ("amend",)), self._file)
+            self.amendments = amendments_of(shape.amend, Section(document, ("amend",)), self._file)
         document.refuse()
         return RuleSet(rules=rules, profiles=profiles)
 
@@ -217,15 +217,15 @@ class _FileLoader:
         items = self._document.data.get("rules", [])
         if not isinstance(items, list):
             return rules  # which was told with the file's shape
-        for place, document in self._document.structs(items, RuleDocument, ("rules",)):
-            select = self._selection(document, Part(self._document, place))
+        for path, document in self._document.structs(items, RuleDocument, ("rules",)):
+            select = self._selection(document, Section(self._document, path))
             if self._concerned is not None and not self._concerned(document.scope, select):
                 continue
-            rule = self._rule(document, defaults, place, select)
-            known = rules.get(rule.id) or self._before.get(rule.id)
-            if known is not None:
-                message = f"{rule.id} is given twice; the other is in {known.origin}"
-                self._document.complain((*place, "id"), message)
+            rule = self._rule(document, defaults, path, select)
+            existing = rules.get(rule.id) or self._before.get(rule.id)
+            if existing is not None:
+                message = f"{rule.id} is given twice; the other is in {existing.origin}"
+                self._document.complain((*path, "id"), message)
             rules[rule.id] = rule
         return rules
 
@@ -233,118 +233,120 @@ class _FileLoader:
         self,
         written: RuleDocument,
         defaults: Defaults,
-        place: Place,
+        path: Location,
         select: RuleExpression | None,
     ) -> Rule:
-        part = Part(self._document, place)
+        section = Section(self._document, path)
         if not _ID.fullmatch(written.id) or len(written.id) > 100:
-            part.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
-        line = self._document.line((*place, "id"))
+            section.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
+        line = self._document.line((*path, "id"))
         return Rule(
             id=written.id,
             title=written.title,
             scope=written.scope,
             family=written.family or written.id,
             select=select,
-            when=self._expression(written.when, written.scope, part, "when"),
-            confirm=self._optional(written.confirm, written.scope, part, "confirm"),
-            clear=self._optional(written.clear, written.scope, part, "clear"),
+            when=self._expression(written.when, written.scope, section, "when"),
+            confirm=self._optional(written.confirm, written.scope, section, "confirm"),
+            clear=self._optional(written.clear, written.scope, section, "clear"),
             timing=Timing(
-                for_s=seconds_of(written.for_, part, "for"),
-                keep_s=seconds_of(_or(written.keep, defaults.keep), part, "keep"),
+                for_s=seconds_of(written.for_, section, "for"),
+                keep_s=seconds_of(_or(written.keep, defaults.keep), section, "keep"),
                 unknown_after_s=seconds_of(
-                    _or(written.unknown_after, defaults.unknown_after), part, "unknown_after"
+                    _or(written.unknown_after, defaults.unknown_after), section, "unknown_after"
                 ),
             ),
-            cooldown_s=seconds_of(_or(written.cooldown, defaults.cooldown), part, "cooldown"),
+            cooldown_s=seconds_of(_or(written.cooldown, defaults.cooldown), section, "cooldown"),
             severity=written.severity,
             confidence=written.confidence,
             act_on=written.act_on,
-            mode=_mode(_or(written.mode, defaults.mode), part),
+            mode=_mode(_or(written.mode, defaults.mode), section),
             trust=_or(written.trust, defaults.trust),
             advice=written.advice,
             what_to_do=written.what_to_do,
-            detail=self._detail(written, part),
-            show=self._shown(written, part),
-            action=action_of(written.action, part.at("action")),
-            group=grouping_of(written.group, part.at("group")),
-            canary=canary_of(written.canary, part.at("canary")),
+            detail=self._detail(written, section),
+            show=self._shown(written, section),
+            action=action_of(written.action, section.at("action")),
+            group=grouping_of(written.group, section.at("group")),
+            canary=canary_of(written.canary, section.at("canary")),
             local=written.local,
             runbook=written.runbook,
             source=written.source,
             origin=Origin(file=self._file, line=line),
             digest=_digest(written),
-            tests=_distinct(written.tests, part),
+            tests=_distinct(written.tests, section),
         )
 
-    def _selection(self, written: RuleDocument, part: Part) -> RuleExpression | None:
+    def _selection(self, written: RuleDocument, section: Section) -> RuleExpression | None:
         try:
             text = selecting(written.select)
         except ConfigError as error:
-            part.complain("select", str(error))
+            section.complain("select", str(error))
             return None
-        return self._optional(text, written.scope, part, "select")
+        return self._optional(text, written.scope, section, "select")
 
-    def _optional(self, text: str, scope: Scope, part: Part, key: str) -> RuleExpression | None:
-        return self._expression(text, scope, part, key) if text.strip() else None
+    def _optional(
+        self, text: str, scope: Scope, section: Section, key: str
+    ) -> RuleExpression | None:
+        return self._expression(text, scope, section, key) if text.strip() else None
 
     def _expression(
-        self, text: str, scope: Scope, part: Part, key: str | int, *, condition: bool = True
+        self, text: str, scope: Scope, section: Section, key: str | int, *, condition: bool = True
     ) -> RuleExpression:
         compile_ = compile_rule if condition else compile_rule_value
-        known = self._checked.get((text, scope, condition))
-        if known is not None:
-            return replace(known, cost=Cost())
+        cached = self._checked.get((text, scope, condition))
+        if cached is not None:
+            return replace(cached, cost=Cost())
         try:
             expression = compile_(text, self._names)
             check_scope(expression, scope)
             self._checked[text, scope, condition] = expression
         except ExpressionError as error:
-            part.complain(key, str(error))
+            section.complain(key, str(error))
             return compile_rule("1 == 1")  # refused before anybody judges it
         return expression
 
-    def _detail(self, written: RuleDocument, part: Part) -> RuleExpression | None:
+    def _detail(self, written: RuleDocument, section: Section) -> RuleExpression | None:
         if not written.detail.strip():
             return None
-        return self._expression(written.detail, written.scope, part, "detail", condition=False)
+        return self._expression(written.detail, written.scope, section, "detail", condition=False)
 
-    def _shown(self, written: RuleDocument, part: Part) -> tuple[RuleExpression, ...]:
+    def _shown(self, written: RuleDocument, section: Section) -> tuple[RuleExpression, ...]:
         return tuple(
-            self._expression(text, written.scope, part.at("show"), at, condition=False)
+            self._expression(text, written.scope, section.at("show"), at, condition=False)
             for at, text in enumerate(written.show)
         )
 
     def _profiles(self, written: Sequence[ProfileDocument]) -> tuple[Profile, ...]:
         profiles: list[Profile] = []
         for at, profile in enumerate(written):
-            part = Part(self._document, ("profiles", at))
+            section = Section(self._document, ("profiles", at))
             if profile.ceiling not in CEILINGS:
-                part.complain("ceiling", f"is one of {', '.join(CEILINGS)}")
-            when = self._optional(profile.when, Scope.NODE, part, "when")
+                section.complain("ceiling", f"is one of {', '.join(CEILINGS)}")
+            when = self._optional(profile.when, Scope.NODE, section, "when")
             profiles.append(Profile(when=when, ceiling=profile.ceiling))
         return tuple(profiles)
 
 
-def _mode(written: Mode | bool, part: Part) -> Mode:
+def _mode(written: Mode | bool, section: Section) -> Mode:
     if written is True:
-        part.complain("mode", f"is one of {', '.join(Mode)}")
+        section.complain("mode", f"is one of {', '.join(Mode)}")
     return Mode.OFF if isinstance(written, bool) else written
 
 
-def _distinct(tests: Sequence[CaseDocument], part: Part) -> tuple[CaseDocument, ...]:
+def _distinct(tests: Sequence[CaseDocument], section: Section) -> tuple[CaseDocument, ...]:
     names: set[str] = set()
     for at, test in enumerate(tests):
         if test.name in names:
-            part.at("tests", at).complain("name", f"{test.name!r} is given twice")
+            section.at("tests", at).complain("name", f"{test.name!r} is given twice")
         names.add(test.name)
     return tuple(tests)
 
 
 def _digest(written: RuleDocument) -> str:
-    said = msgspec.structs.replace(written, tests=[])
-    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+    content = msgspec.structs.replace(written, tests=[])
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
-def _or(own: Given | None, default: Given) -> Given:
+def _or(own: Setting | None, default: Setting) -> Setting:
     return default if own is None else own

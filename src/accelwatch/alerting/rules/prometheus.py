@@ -46,18 +46,18 @@ def exported(rules: Mapping[str, Rule], assumed: Assumed) -> Iterator[AlertingRu
 
 
 def _alerting(rule: Rule, assumed: Assumed) -> AlertingRule:
-    parts = [(rule.when.text, rule.when.tree)]
+    expressions = [(rule.when.text, rule.when.tree)]
     notes: list[str] = []
     if rule.confirm is not None:
-        parts.append((rule.confirm.text, rule.confirm.tree))
+        expressions.append((rule.confirm.text, rule.confirm.tree))
         notes.append(
             "confirm must hold for as long as the condition, and when it ends the alert ends"
         )
     if rule.clear is not None:
         notes.append("clear is not exported: the alert resolves when the condition is false")
     select = None if rule.select is None else rule.select.tree
-    generated = condition(rule.scope.value, select, parts, assumed)
-    told = {
+    generated = condition(rule.scope.value, select, expressions, assumed)
+    annotations = {
         "summary": rule.title,
         "description": rule.what_to_do,
         "runbook_url": rule.runbook,
@@ -69,7 +69,7 @@ def _alerting(rule: Rule, assumed: Assumed) -> AlertingRule:
         for_s=rule.timing.for_s,
         keep_firing_for_s=rule.timing.keep_s,
         labels={"severity": rule.severity.value, "rule": rule.id, "scope": rule.scope.value},
-        annotations={name: _plain(text) for name, text in told.items() if text},
+        annotations={name: _plain(text) for name, text in annotations.items() if text},
         notes=(*notes, *generated.notes),
         file=rule.origin.file,
     )

@@ -38,8 +38,8 @@ def _unused(stem: str, names: set[str]) -> str:
 
 def _group(name: str, group: list[AlertingRule | Untranslated], keep: bool) -> Iterator[str]:
     yield f"- name: {_quoted(name)}\n"
-    told = [one for one in group if isinstance(one, AlertingRule)]
-    yield "  rules:\n" if told else "  rules: []\n"
+    alerting = [entry for entry in group if isinstance(entry, AlertingRule)]
+    yield "  rules:\n" if alerting else "  rules: []\n"
     for rule in group:
         yield from (
             _rule(rule, keep)

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from accelwatch.alerting.rules.evidence import EventTexts, evidence_of
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.verdict import Grounds
+from accelwatch.alerting.rules.verdict import Justification
 from accelwatch.expr.checking.tree import (
     Affected,
     Event,
@@ -47,22 +47,22 @@ class Traced(Protocol):
 
 def provenance_of(rule: Rule, environment: Environment) -> Provenance:
     """The class of what a rule that fires rests on; what is not traced was read by the agent itself."""
-    parts = [one.tree for one in (rule.when, rule.confirm) if one is not None]
-    return weakest(one for part in parts for one in _classes(part, environment))
+    trees = [expression.tree for expression in (rule.when, rule.confirm) if expression is not None]
+    return weakest(provenance for tree in trees for provenance in _classes(tree, environment))
 
 
-def grounds_of(rule: Rule, environment: Environment) -> Grounds:
+def justification_of(rule: Rule, environment: Environment) -> Justification:
     """The evidence of a rule that fires, and its class."""
     evidence, provenance = evidence_of(rule, environment), provenance_of(rule, environment)
-    return Grounds(evidence=evidence, provenance=provenance)
+    return Justification(evidence=evidence, provenance=provenance)
 
 
 def _classes(node: Node, environment: Environment) -> Iterator[Provenance]:
     match node:
         case Logic(operator="or", operands=operands):
-            holding = [one for one in operands if _compiled(one)(environment)]
-            if holding:
-                yield strongest(weakest(_classes(one, environment)) for one in holding)
+            satisfied = [operand for operand in operands if _compiled(operand)(environment)]
+            if satisfied:
+                yield strongest(weakest(_classes(operand, environment)) for operand in satisfied)
                 return
         case Event():
             yield _of_event(node, environment)

@@ -22,7 +22,7 @@ from accelwatch.expr.rule import RuleExpression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
+class EscalationStep:
     """One step of the ladder of remedies."""
 
     name: str
@@ -56,7 +56,7 @@ class Action:
     grace_s: float = 0.0
     draw_spare: bool = False
     fence: Fence = Fence.REQUIRE
-    remedy: tuple[Rung, ...] = ()
+    remedy: tuple[EscalationStep, ...] = ()
     verify_passive_s: float = 0.0
     verify_active: tuple[str, ...] = ()
     """Names of tests."""
@@ -138,8 +138,8 @@ class Rule:
     @property
     def expressions(self) -> tuple[RuleExpression, ...]:
         """All that it looks at."""
-        parts = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
-        return tuple(part for part in parts if part is not None)
+        expressions = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
+        return tuple(expression for expression in expressions if expression is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,12 +36,12 @@ def check_scope(expression: RuleExpression, scope: Scope) -> None:
                     expression, node, f"a {scope} has no peers", f"{scope}.any(...) with it inside"
                 )
             case Reading(keys=keys) if not _answers(keys[0], scope):
-                words = expression.text[node.span[0] : node.span[1]]
+                fragment = expression.text[node.span[0] : node.span[1]]
                 raise _refusal(
                     expression,
                     node,
-                    f"{words} does not describe a {scope}",
-                    f"{scope}.any({words} ...)",
+                    f"{fragment} does not describe a {scope}",
+                    f"{scope}.any({fragment} ...)",
                 )
 
 

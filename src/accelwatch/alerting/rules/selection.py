@@ -22,8 +22,8 @@ def _conditions(fields: Mapping[object, object]) -> Iterator[str]:
         if name == "labels":
             if not isinstance(value, Mapping):
                 raise ConfigError("labels: a mapping of labels to values is expected")
-            for label, wanted in value.items():
-                yield _condition(f'labels["{_quotable(str(label))}"]', wanted)
+            for label, expected in value.items():
+                yield _condition(f'labels["{_quotable(str(label))}"]', expected)
         else:
             yield _condition(str(name), value)
 
@@ -32,7 +32,7 @@ def _condition(name: str, value: object) -> str:
     if isinstance(value, list):
         if not value:
             raise ConfigError(f"{name}: the list is empty, so nothing would be selected")
-        return f"{name} in ({', '.join(_literal(name, one) for one in value)},)"
+        return f"{name} in ({', '.join(_literal(name, choice) for choice in value)},)"
     return f"{name} == {_literal(name, value)}"
 
 

@@ -6,7 +6,7 @@ from accelwatch.base.errors import ConfigError
 
 MOST_TICKS = 20_000
 _UNSIGNED = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_PART = re.compile(
+_SEGMENT = re.compile(
     rf"(?:(?P<none>_)|(?P<begin>[+-]?{_UNSIGNED})(?P<step>[+-]{_UNSIGNED})?)(?:\s*x\s*(?P<times>\d{{1,6}}))?"
 )
 
@@ -19,16 +19,18 @@ def values_of(written: object) -> list[float | None]:
     if isinstance(written, bool) or not isinstance(written, str | int | float):
         raise ConfigError("a number, or text such as 600 x30, 200 x60")
     values: list[float | None] = []
-    for part in str(written).split(","):
-        match = _PART.fullmatch(part.strip())
+    for segment in str(written).split(","):
+        match = _SEGMENT.fullmatch(segment.strip())
         if match is None:
-            raise ConfigError(f"{part.strip()!r} is not understood; write 600 x30, _ x3 or 0+5 x10")
+            raise ConfigError(
+                f"{segment.strip()!r} is not understood; write 600 x30, _ x3 or 0+5 x10"
+            )
         times = int(match["times"] or 1)
         if len(values) + times > MOST_TICKS:
             raise ConfigError(f"more than {MOST_TICKS} ticks")
         if match["none"]:
             values += [None] * times
         else:
-            begin, step = float(match["begin"]), float(match["step"] or 0)
-            values += [begin + step * at for at in range(times)]
+            start, step = float(match["begin"]), float(match["step"] or 0)
+            values += [start + step * at for at in range(times)]
     return values

@@ -57,8 +57,8 @@ class Play(msgspec.Struct, kw_only=True):
     @property
     def ticks(self) -> int:
         """How many there are until everything has happened."""
-        lengths = [len(one) for script in self.scripts.values() for one in script.values()]
-        last_s = max((one.at_s for one in self.happenings), default=0.0)
+        lengths = [len(values) for script in self.scripts.values() for values in script.values()]
+        last_s = max((happening.at_s for happening in self.happenings), default=0.0)
         return max([*lengths, int(last_s // self.interval_s) + 2, 1])
 
 
@@ -77,32 +77,32 @@ def _failures(rule: Rule, case: CaseDocument) -> Iterator[str]:
     if unknown or "fires" not in case.expect:
         raise ConfigError("expect: {fires: {name: time}}, and clears likewise; fires: {} is never")
     play = read_case(case)
-    wanted = {word: _wanted(word, expected) for word, expected in case.expect.items()}
-    last_s = max((at_s for times in wanted.values() for at_s in times.values()), default=0.0)
+    expectations = {verb: _expected_times(verb, expected) for verb, expected in case.expect.items()}
+    last_s = max((at_s for times in expectations.values() for at_s in times.values()), default=0.0)
     changes = played(rule, play, max(play.ticks, int(last_s // play.interval_s) + 2))
-    for word, times in wanted.items():
-        actual = _times(changes, _EXPECTATIONS[word])
-        yield from _differences(word, times, actual, play.interval_s)
+    for verb, times in expectations.items():
+        actual = _times(changes, _EXPECTATIONS[verb])
+        yield from _differences(verb, times, actual, play.interval_s)
 
 
-def _wanted(word: str, expected: object) -> dict[str, float]:
+def _expected_times(verb: str, expected: object) -> dict[str, float]:
     if not isinstance(expected, dict):
-        raise ConfigError(f"expect.{word}: a mapping of names to times")
+        raise ConfigError(f"expect.{verb}: a mapping of names to times")
     return {name: _seconds(at) for name, at in _expanded(expected)}
 
 
 def _differences(
-    word: str, wanted: Mapping[str, float], times: Mapping[str, float], interval_s: float
+    verb: str, expected: Mapping[str, float], times: Mapping[str, float], interval_s: float
 ) -> Iterator[str]:
-    for name, at_s in wanted.items():
+    for name, at_s in expected.items():
         actual = times.get(name)
         if actual is None:
-            yield f"{name} never {word}; expected at {at_s:g} s"
+            yield f"{name} never {verb}; expected at {at_s:g} s"
         elif not at_s <= actual < at_s + interval_s:
-            yield f"{name} {word} at {actual:g} s; expected at {at_s:g} s"
+            yield f"{name} {verb} at {actual:g} s; expected at {at_s:g} s"
     for name, actual in times.items():
-        if name not in wanted:
-            yield f"{name} {word} at {actual:g} s; expected never"
+        if name not in expected:
+            yield f"{name} {verb} at {actual:g} s; expected never"
 
 
 def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
@@ -112,7 +112,7 @@ def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
         needs |= expression.needs
     world = World(needs, play.interval_s, play.members)
     engine = world.engine = Engine({rule.id: rule})
-    happenings = sorted(play.happenings, key=lambda one: one.at_s)
+    happenings = sorted(play.happenings, key=lambda entry: entry.at_s)
     changes: list[VerdictChange] = []
     for tick in range(ticks):
         now = tick * play.interval_s
@@ -122,7 +122,7 @@ def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
         world.tick(now)
         while happenings and happenings[0].at_s <= now:
             happening = happenings.pop(0)
-            world.hear(happening.node, happening.event)
+            world.add_event(happening.node, happening.event)
         changes += engine.step(world.subjects(), now, now)
     return changes
 
@@ -149,9 +149,9 @@ def read_case(case: CaseDocument) -> Play:
     if not 0 < interval_s <= 3600:
         raise ConfigError("every: a time above 0, at most an hour")
     play = Play(interval_s=interval_s)
-    for at, given in enumerate(case.given):
+    for at, entry in enumerate(case.given):
         try:
-            _add(play, given)
+            _add(play, entry)
         except (ConfigError, ExpressionError, UsageError) as error:
             raise ConfigError(f"given[{at}]: {error}") from None
     if not play.members:
@@ -159,22 +159,24 @@ def read_case(case: CaseDocument) -> Play:
     return play
 
 
-def _add(play: Play, given: Mapping[str, Any]) -> None:
-    fields = {name: value for name, value in given.items() if name not in _OWN_KEYS}
+def _add(play: Play, entry: Mapping[str, Any]) -> None:
+    fields = {name: value for name, value in entry.items() if name not in _OWN_KEYS}
     for name, value in fields.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ConfigError(f"{name}: text or a number is expected")
-    labels = given.get("labels", {})
+    labels = entry.get("labels", {})
     fields |= {f"labels.{name}": str(value) for name, value in labels.items()}
-    script = {series_named(name): values_of(one) for name, one in given.get("values", {}).items()}
-    for node in expand(str(given.get("node", DEFAULT_NODE))):
-        for device in expand(str(given["device"])) if "device" in given else [""]:
+    script = {series_named(name): values_of(text) for name, text in entry.get("values", {}).items()}
+    for node in expand(str(entry.get("node", DEFAULT_NODE))):
+        for device in expand(str(entry["device"])) if "device" in entry else [""]:
             key = node, device
             if key in play.scripts:
                 raise ConfigError(f"{'/'.join(filter(None, key))} is given twice")
             play.members.append(Member(node=node, device=device, fields=fields))
             play.scripts[key] = script
-            play.happenings += [_happening(node, device, one) for one in given.get("events", [])]
+            play.happenings += [
+                _happening(node, device, event) for event in entry.get("events", [])
+            ]
 
 
 def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:

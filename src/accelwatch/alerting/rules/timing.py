@@ -66,17 +66,17 @@ class Truths(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return UNKNOWN if self.when is UNKNOWN else True
 
 
-class Spell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AlertState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A rule that has begun on an entity."""
 
     phase: Phase
     since: float
     """When the condition began to hold, on the clock of `now`."""
-    held_s: float = 0.0
+    phase_s: float = 0.0
     """How long it has held, or has been over, in this phase; Unknown does not count."""
     unknown_s: float = 0.0
     """For how long nothing could be told, since it was last known for long enough."""
-    known_s: float = 0.0
+    recovered_s: float = 0.0
     """How long it has been known again since then, without a break."""
     missed: int = 0
     """At how many ticks until now, one after another, nothing could be told."""
@@ -85,83 +85,85 @@ class Spell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def advance(
-    spell: Spell | None, truths: Truths, now: float, timing: Timing
-) -> tuple[Spell | None, Transition | None]:
+    state: AlertState | None, truths: Truths, now: float, timing: Timing
+) -> tuple[AlertState | None, Transition | None]:
     """The spell after a tick at `now` (seconds, growing), and what others must know of it.
 
     Between two ticks the later one's truth is taken for all the time since the earlier.
     """
-    if spell is None:
+    if state is None:
         if truths.when is not True:
             return None, None
-        spell = Spell(phase=Phase.PENDING, since=now, last=now)
-    elapsed_s = max(0.0, now - spell.last)
-    decisive = truths.when if spell.phase is Phase.PENDING else truths.over
+        state = AlertState(phase=Phase.PENDING, since=now, last=now)
+    elapsed_s = max(0.0, now - state.last)
+    decisive = truths.when if state.phase is Phase.PENDING else truths.over
     if decisive is UNKNOWN:
-        return _frozen(spell, elapsed_s, now, timing)
+        return _frozen(state, elapsed_s, now, timing)
     # What was unknown for long did not surely hold since the tick before, so that time is not counted.
     # After a single gap it is, as after a known tick: else data at every other tick never add up.
-    counted_s = elapsed_s if spell.missed <= 1 else 0.0
-    after, transition = _STEPS[spell.phase](spell, truths, counted_s, now, timing)
-    if not spell.unknown_s:
+    counted_s = elapsed_s if state.missed <= 1 else 0.0
+    after, transition = _STEPS[state.phase](state, truths, counted_s, now, timing)
+    if not state.unknown_s:
         return after, transition
-    known_s = spell.known_s + counted_s
-    if after is not None and after.phase is spell.phase and known_s < _enough_s(spell, timing):
+    recovered_s = state.recovered_s + counted_s
+    if after is not None and after.phase is state.phase and recovered_s < _enough_s(state, timing):
         # Where most ticks are missing nothing ever holds for long enough: unknown adds up.
-        return msgspec.structs.replace(after, unknown_s=spell.unknown_s, known_s=known_s), None
-    seeing = Transition.SEEING if spell.unknown_s > timing.unknown_after_s else None
+        return msgspec.structs.replace(
+            after, unknown_s=state.unknown_s, recovered_s=recovered_s
+        ), None
+    seeing = Transition.SEEING if state.unknown_s > timing.unknown_after_s else None
     return after, transition or seeing
 
 
-def _enough_s(spell: Spell, timing: Timing) -> float:
+def _enough_s(state: AlertState, timing: Timing) -> float:
     """How long it must be known without a break until nothing is in doubt any more."""
-    if spell.phase is Phase.FIRING:
+    if state.phase is Phase.FIRING:
         return 0.0
-    wait_s = timing.for_s if spell.phase is Phase.PENDING else timing.keep_s
+    wait_s = timing.for_s if state.phase is Phase.PENDING else timing.keep_s
     return min(wait_s, timing.unknown_after_s)
 
 
 def _frozen(
-    spell: Spell, elapsed_s: float, now: float, timing: Timing
-) -> tuple[Spell, Transition | None]:
-    unknown_s = spell.unknown_s + elapsed_s
-    passed = spell.unknown_s <= timing.unknown_after_s < unknown_s
+    state: AlertState, elapsed_s: float, now: float, timing: Timing
+) -> tuple[AlertState, Transition | None]:
+    unknown_s = state.unknown_s + elapsed_s
+    passed = state.unknown_s <= timing.unknown_after_s < unknown_s
     after = msgspec.structs.replace(
-        spell, unknown_s=unknown_s, known_s=0.0, missed=spell.missed + 1, last=now
+        state, unknown_s=unknown_s, recovered_s=0.0, missed=state.missed + 1, last=now
     )
     return after, Transition.BLIND if passed else None
 
 
 def _pending(
-    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
-) -> tuple[Spell | None, Transition | None]:
+    state: AlertState, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[AlertState | None, Transition | None]:
     if truths.when is not True:
         return None, None
-    held_s = spell.held_s + counted_s
-    if held_s >= timing.for_s and truths.confirm is True:
-        return Spell(phase=Phase.FIRING, since=spell.since, last=now), Transition.FIRED
-    return Spell(phase=Phase.PENDING, since=spell.since, held_s=held_s, last=now), None
+    phase_s = state.phase_s + counted_s
+    if phase_s >= timing.for_s and truths.confirm is True:
+        return AlertState(phase=Phase.FIRING, since=state.since, last=now), Transition.FIRED
+    return AlertState(phase=Phase.PENDING, since=state.since, phase_s=phase_s, last=now), None
 
 
 def _firing(
-    spell: Spell, truths: Truths, _counted_s: float, now: float, timing: Timing
-) -> tuple[Spell | None, Transition | None]:
+    state: AlertState, truths: Truths, _counted_s: float, now: float, timing: Timing
+) -> tuple[AlertState | None, Transition | None]:
     if truths.over is not True:
-        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
+        return AlertState(phase=Phase.FIRING, since=state.since, last=now), None
     if timing.keep_s <= 0:
         return None, Transition.CLEARED
-    return Spell(phase=Phase.CLEARING, since=spell.since, last=now), None
+    return AlertState(phase=Phase.CLEARING, since=state.since, last=now), None
 
 
 def _clearing(
-    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
-) -> tuple[Spell | None, Transition | None]:
+    state: AlertState, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[AlertState | None, Transition | None]:
     if truths.over is not True:
-        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
-    held_s = spell.held_s + counted_s
-    if held_s >= timing.keep_s:
+        return AlertState(phase=Phase.FIRING, since=state.since, last=now), None
+    phase_s = state.phase_s + counted_s
+    if phase_s >= timing.keep_s:
         return None, Transition.CLEARED
-    return Spell(phase=Phase.CLEARING, since=spell.since, held_s=held_s, last=now), None
+    return AlertState(phase=Phase.CLEARING, since=state.since, phase_s=phase_s, last=now), None
 
 
 _STEPS = {Phase.PENDING: _pending, Phase.FIRING: _firing, Phase.CLEARING: _clearing}

@@ -21,8 +21,8 @@ class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False)
     """Of an incident that many are part of: what they have in common (`rack=r7`)."""
 
     def __str__(self) -> str:
-        parts = (self.group, self.rack and f"rack {self.rack}", self.job and f"job {self.job}")
-        return " ".join(part for part in (*parts, self.node, self.device) if part)
+        texts = (self.group, self.rack and f"rack {self.rack}", self.job and f"job {self.job}")
+        return " ".join(text for text in (*texts, self.node, self.device) if text)
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -44,7 +44,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The event, if it is one: what rests on it must not end because nobody tells it again."""
 
 
-class Grounds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Justification(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a rule that fires rests on."""
 
     evidence: tuple[Evidence, ...] = ()

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.rules.attention import Stir
+from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.needs import Needs, WindowNeed
-from accelwatch.expr.scene import HOST, Keeper
+from accelwatch.expr.scene import HOST, RuleHistory
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
 from accelwatch.schema.event import ErrorEvent
@@ -29,7 +29,7 @@ _GROUPED_BY = {
     "job_model": ("job", "vendor", "model"),
     "stage_model": ("job", f"{LABEL_PREFIX}stage", "vendor", "model"),
 }
-_TOLD_OR_NOT = frozenset({("job_model", "model"), ("stage_model", "model")})
+_OPTIONAL = frozenset({("job_model", "model"), ("stage_model", "model")})
 """What a member of a group need not tell: those that do not are alike."""
 
 
@@ -51,8 +51,12 @@ class World:
         self.now = 0.0
         self.engine: Engine | None = None
         """Whom rules ask whether others fire."""
-        self.members = {(one.node, one.device): one for one in members}
-        self.keepers = {one.node: Keeper(needs, interval_s) for one in members}
+        self.members = {
+            (participant.node, participant.device): participant for participant in members
+        }
+        self.histories = {
+            participant.node: RuleHistory(needs, interval_s) for participant in members
+        }
         self.views = {key: View(self, member) for key, member in self.members.items()}
         self._groups: dict[tuple[str, ...], list[View]] = {}
         for key in _GROUPED_BY:
@@ -60,23 +64,23 @@ class World:
                 if view.member.device and (value := view.grouped(key)):
                     self._groups.setdefault((key, *value), []).append(view)
 
-    def tick(self, now: float, stir: Stir | None = None) -> None:
+    def tick(self, now: float, changed: ChangeSet | None = None) -> None:
         """The values of all members count at a moment, in seconds; `stir` is told what has changed."""
         self.now = now
         for view in self.views.values():
-            keeper = self.keepers[view.member.node]
-            windows = keeper.sample(now, view.member.device or HOST, view.own)
-            if stir is not None:
+            history = self.histories[view.member.node]
+            windows = history.sample(now, view.member.device or HOST, view.own)
+            if changed is not None:
                 host, values = not view.member.device, view.member.values
-                stir.attention.look(stir, view.entity, None, (values,), host=host)
+                changed.attention.compare(changed, view.entity, None, (values,), host=host)
                 for window in windows:
-                    stir.change(window, view.entity)
+                    changed.change(window, view.entity)
 
-    def hear(self, node: str, event: ErrorEvent, stir: Stir | None = None) -> None:
+    def add_event(self, node: str, event: ErrorEvent, changed: ChangeSet | None = None) -> None:
         """An event of a node; its `device_id` is the name of a device or empty."""
-        self.keepers[node].heard.add(event, self.now)
-        if stir is not None:
-            stir.hear()
+        self.histories[node].events.add(event, self.now)
+        if changed is not None:
+            changed.note_events()
 
     def devices_of(self, by: str, value: tuple[str, ...]) -> "list[View]":
         """The devices of a group."""
@@ -84,10 +88,10 @@ class World:
 
     def subjects(self) -> Subjects:
         """Everybody that rules are judged for."""
-        devices = [one for one in self.views.values() if one.member.device]
-        nodes = dict.fromkeys(one.node for one in self.members.values())
+        devices = [view for view in self.views.values() if view.member.device]
+        nodes = dict.fromkeys(member.node for member in self.members.values())
         return {
-            Scope.DEVICE: [Subject(one.entity, one) for one in devices],
+            Scope.DEVICE: [Subject(view.entity, view) for view in devices],
             Scope.NODE: [self._of_node(node) for node in nodes],
             Scope.JOB: [self._of_group(Scope.JOB, name) for name in self._named("job")],
             Scope.RACK: [self._of_group(Scope.RACK, name) for name in self._named("rack")],
@@ -98,8 +102,8 @@ class World:
         return Subject(Entity(scope=Scope.NODE, node=node), View(self, member))
 
     def _of_group(self, scope: Scope, name: str) -> Subject:
-        words = {Scope.JOB: "job", Scope.RACK: f"{LABEL_PREFIX}rack"}
-        member = Member(node="", fields={words[scope]: name})
+        keys = {Scope.JOB: "job", Scope.RACK: f"{LABEL_PREFIX}rack"}
+        member = Member(node="", fields={keys[scope]: name})
         entity = Entity(scope=scope, **{scope.value: name})
         return Subject(entity, View(self, member))
 
@@ -150,35 +154,35 @@ class View:
         of_job: bool = False,  # noqa: ARG002 - a device of a test has one job from beginning to end
     ) -> float | None:
         """A window over what was told so far."""
-        keeper = self._world.keepers.get(self.member.node)
-        past = None if keeper is None else keeper.past(self.member.device or HOST, key)
-        if past is None or keeper is None:
+        history = self._world.histories.get(self.member.node)
+        past = None if history is None else history.past(self.member.device or HOST, key)
+        if past is None or history is None:
             return None
         need = WindowNeed(kind, key, seconds, quantile)
-        return past.window(self._world.now, need, keeper.interval_s)
+        return past.window(self._world.now, need, history.interval_s)
 
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was heard last."""
-        keeper = self._world.keepers.get(self.member.node)
-        return None if keeper is None else keeper.heard.last(self.member.device, pattern)
+        history = self._world.histories.get(self.member.node)
+        return None if history is None else history.events.last(self.member.device, pattern)
 
     def latest(self, pattern: EventPattern) -> ErrorEvent | None:
         """The event that was heard last."""
-        keeper = self._world.keepers.get(self.member.node)
-        return None if keeper is None else keeper.heard.latest(self.member.device, pattern)
+        history = self._world.histories.get(self.member.node)
+        return None if history is None else history.events.latest(self.member.device, pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
         """How many were heard lately."""
-        keeper = self._world.keepers.get(self.member.node)
-        if keeper is None:
+        history = self._world.histories.get(self.member.node)
+        if history is None:
             return None
-        return keeper.heard.occurrences(self.member.device, pattern, self._world.now - seconds)
+        return history.events.occurrences(self.member.device, pattern, self._world.now - seconds)
 
     def grouped(self, by: str) -> tuple[str, ...] | None:
         """What the member has in common with its group; None where it belongs to none."""
         values = [
-            "" if told is MISSING and (by, name) in _TOLD_OR_NOT else told
-            for name, told in ((name, self.own(name)) for name in _GROUPED_BY[by])
+            "" if own_value is MISSING and (by, name) in _OPTIONAL else own_value
+            for name, own_value in ((name, self.own(name)) for name in _GROUPED_BY[by])
         ]
         return None if MISSING in values else tuple(str(value) for value in values)
 

@@ -26,7 +26,7 @@ def export(source: Path, target: Path, *, redact: bool) -> int:
         raise UsageError(f"{target} is there already; choose another name with -o FILE")
     try:
         if redact or not source.is_file():
-            _anew(source, target, redact=redact)
+            _rewrite(source, target, redact=redact)
         else:
             _copied(source, target)
         return target.stat().st_size
@@ -51,7 +51,7 @@ def _opened(source: Path, name: str, *, redact: bool) -> BinaryIO:
         return source.open("rb")
     with tempfile.TemporaryDirectory(prefix="accelwatch-export-") as folder:
         target = Path(folder) / name
-        _anew(source, target, redact=redact)
+        _rewrite(source, target, redact=redact)
         return target.open("rb")
 
 
@@ -62,16 +62,16 @@ def _refuse_rubbish(source: Path) -> None:
 
 def _copied(source: Path, target: Path) -> None:
     _refuse_rubbish(source)
-    with source.open("rb") as given, os.fdopen(os.open(target, _NEW, 0o600), "wb") as file:
+    with source.open("rb") as original, os.fdopen(os.open(target, _NEW, 0o600), "wb") as file:
         try:
-            shutil.copyfileobj(given, file)
+            shutil.copyfileobj(original, file)
         except OSError:
             with contextlib.suppress(OSError):
                 target.unlink()
             raise
 
 
-def _anew(source: Path, target: Path, *, redact: bool) -> None:
+def _rewrite(source: Path, target: Path, *, redact: bool) -> None:
     with (
         Recording.open(source) as recording,
         Recorder(target, max_bytes=1 << 40, keep=1) as recorder,

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.archive.blackbox.triggers import Trigger
-from accelwatch.archive.recording.layout import PART
+from accelwatch.archive.recording.layout import PARTIAL_SUFFIX
 
 FOLDER = "blackbox"
 """Within the state folder."""
@@ -32,7 +32,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     number: int
-    begun: float
+    started: float
     boot: str
     left: bool
     bytes: int
@@ -51,25 +51,25 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 
 def segments(folder: Path) -> list[Segment]:
     """The ring, oldest first. Raises OSError."""
-    known = []
+    existing = []
     for path, size in _files(folder):
         if match := _SEGMENT.fullmatch(path.name):
-            known.append(
+            existing.append(
                 Segment(
                     path=path,
                     number=int(match[1]),
-                    begun=int(match[2]) / 1000,
+                    started=int(match[2]) / 1000,
                     boot=match[3],
                     left=match[4] is not None,
                     bytes=size,
                 )
             )
-    return sorted(known, key=lambda segment: (segment.number, segment.left))
+    return sorted(existing, key=lambda segment: (segment.number, segment.left))
 
 
-def segment_path(folder: Path, number: int, begun: float, boot: str) -> Path:
+def segment_path(folder: Path, number: int, started: float, boot: str) -> Path:
     """Where a segment is written."""
-    return folder / f"ring-{number}-{max(int(begun * 1000), 0)}-{short_boot(boot)}{SUFFIX}"
+    return folder / f"ring-{number}-{max(int(started * 1000), 0)}-{short_boot(boot)}{SUFFIX}"
 
 
 def short_boot(boot_id: str) -> str:
@@ -79,11 +79,11 @@ def short_boot(boot_id: str) -> str:
 
 def frozen_files(folder: Path) -> list[Frozen]:
     """What is frozen, newest first. Raises OSError."""
-    known = []
+    existing = []
     for path, size in _files(folder):
         if frozen := frozen_by_name(path, size):
-            known.append(frozen)
-    return sorted(known, key=lambda one: (one.time, one.path.name), reverse=True)
+            existing.append(frozen)
+    return sorted(existing, key=lambda file: (file.time, file.path.name), reverse=True)
 
 
 def frozen_by_name(path: Path, size: int) -> Frozen | None:
@@ -92,10 +92,10 @@ def frozen_by_name(path: Path, size: int) -> Frozen | None:
     if match is None:
         return None
     try:
-        moment = datetime.datetime.strptime(match[1], _STAMP).replace(tzinfo=datetime.UTC)
+        parsed = datetime.datetime.strptime(match[1], _STAMP).replace(tzinfo=datetime.UTC)
     except ValueError:
         return None
-    return Frozen(path=path, time=moment.timestamp(), device=match[2], reason=match[3], bytes=size)
+    return Frozen(path=path, time=parsed.timestamp(), device=match[2], reason=match[3], bytes=size)
 
 
 def froze(device: str, frozen: Frozen) -> bool:
@@ -118,13 +118,13 @@ def _fit(text: str) -> str:
 
 def _files(folder: Path) -> list[tuple[Path, int]]:
     """Regular files, not links, with their sizes."""
-    known = []
+    existing = []
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):
                 if entry.is_file(follow_symlinks=False):
-                    known.append((Path(entry.path), entry.stat(follow_symlinks=False).st_size))
-    return known
+                    existing.append((Path(entry.path), entry.stat(follow_symlinks=False).st_size))
+    return existing
 
 
 def lock(folder: Path) -> int | None:
@@ -142,6 +142,6 @@ def lock(folder: Path) -> int | None:
     return descriptor
 
 
-def part_of(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """The name of a file while it is written."""
-    return path.with_name(path.name + PART)
+    return path.with_name(path.name + PARTIAL_SUFFIX)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.archive.blackbox.bounds import Bounds
-from accelwatch.archive.blackbox.files import Segment, frozen_files, frozen_path, part_of
+from accelwatch.archive.blackbox.files import Segment, frozen_files, frozen_path, partial_path
 from accelwatch.archive.blackbox.triggers import Trigger
 from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
 from accelwatch.files.damaged import set_aside
@@ -54,7 +54,7 @@ class Freezer:
         if not fresh:
             return False
         until = max(trigger.time for trigger in fresh) + self._bounds.after_s
-        began = self.pending is None
+        is_new = self.pending is None
         if self.pending is None:
             self.pending = Pending(first=fresh[0], until=until)
         else:
@@ -62,7 +62,7 @@ class Freezer:
             until = max(self.pending.until, min(until, most))
             self.pending = msgspec.structs.replace(self.pending, until=until)
         replace_file(self._folder / _NOTE, msgspec.json.encode(self.pending), mode=PRIVATE)
-        return began
+        return is_new
 
     def _is_fresh(self, trigger: Trigger) -> bool:
         """Whether this has not happened to the device for a while; it counts as having happened now."""
@@ -103,15 +103,15 @@ class Freezer:
 
     def prune(self, now: float, room_for: int = 0) -> None:
         """Let go of frozen files that are too many, too old or too large together, oldest first."""
-        known = frozen_files(self._folder)
+        existing = frozen_files(self._folder)
         most = self._bounds.frozen_files - (1 if room_for else 0)
-        total = sum(one.bytes for one in known) + room_for
-        while known and (
-            len(known) > most
+        total = sum(file.bytes for file in existing) + room_for
+        while existing and (
+            len(existing) > most
             or total > self._bounds.frozen_bytes
-            or now - known[-1].time > self._bounds.frozen_age_s
+            or now - existing[-1].time > self._bounds.frozen_age_s
         ):
-            oldest = known.pop()
+            oldest = existing.pop()
             total -= oldest.bytes
             oldest.path.unlink(missing_ok=True)
 
@@ -135,9 +135,9 @@ def _join(ring: list[Segment], path: Path) -> None:
     """One recording of several: a recording is blocks one after another, whatever file they are of."""
     import shutil  # half a MiB, for the day on which a device breaks
 
-    part = part_of(path)
+    partial = partial_path(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(part, flags, 0o600)
+    descriptor = os.open(partial, flags, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as frozen:
             for segment in ring:
@@ -145,8 +145,8 @@ def _join(ring: list[Segment], path: Path) -> None:
                     shutil.copyfileobj(piece, frozen)
             frozen.flush()
             os.fsync(frozen.fileno())
-        part.rename(path)
+        partial.rename(path)
     except OSError:
         with contextlib.suppress(OSError):
-            part.unlink()
+            partial.unlink()
         raise

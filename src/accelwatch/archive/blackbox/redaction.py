@@ -17,7 +17,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 _PERSONAL = ("user", "command", "argv", "container", "pod", "job")
 _NAMED = re.compile(r"\bname=\S+")
 """As the NVIDIA driver names the process of an Xid."""
-_PLACES = ("host_nfs", "host_filesystem")
+_MOUNT_QUANTITIES = ("host_nfs", "host_filesystem")
 """Host quantities whose labels are mount points."""
 _HOST = "host"
 
@@ -41,14 +41,14 @@ def redacted(snapshot: Snapshot) -> Snapshot:
 
 
 def _with_processes(snapshot: Snapshot, names: tuple[str, ...]) -> Snapshot:
-    if not any(_tells(process, names) for process in snapshot.processes()):
+    if not any(_has_any(process, names) for process in snapshot.processes()):
         return snapshot
     return msgspec.structs.replace(
         snapshot, devices=tuple(_bare(view, names) for view in snapshot.devices)
     )
 
 
-def _tells(process: Process, names: tuple[str, ...]) -> bool:
+def _has_any(process: Process, names: tuple[str, ...]) -> bool:
     return any(getattr(process, name) is not None for name in names)
 
 
@@ -72,7 +72,7 @@ def _placeless(node: DeviceView) -> DeviceView:
     kept: Mapping[Series, Number] = {
         series: value
         for series, value in node.reading.values.items()
-        if not series[0].startswith(_PLACES)
+        if not series[0].startswith(_MOUNT_QUANTITIES)
     }
     reading = msgspec.structs.replace(node.reading, values=kept)
     device = msgspec.structs.replace(node.device, name=_HOST)

@@ -13,7 +13,7 @@ from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError, WireError
 from accelwatch.schema.snapshot import Snapshot
 
-_LOOKS = 10
+_SCANS = 10
 """How often the folder is looked through in the time of a segment, besides when one has ended."""
 
 
@@ -24,23 +24,23 @@ class Ring:
         self._folder = folder
         self._bounds = bounds
         self._recorder: Recorder | None = None
-        self._begun = 0.0
-        known = segments(folder)
-        self._number = max((segment.number for segment in known), default=0)
-        self.left = tuple(segment for segment in known if segment.left)
+        self._started = 0.0
+        existing = segments(folder)
+        self._number = max((segment.number for segment in existing), default=0)
+        self.left = tuple(segment for segment in existing if segment.left)
         """What a writer that was killed has left, as it was."""
         self._pruned: float | None = None
         """When the folder was looked through; None: not since the last segment ended."""
 
-    def mend(self) -> float | None:
+    def repair(self) -> float | None:
         """Write anew what a killed writer left; the time of its last document, None without any."""
         last = None
         for segment in self.left:
-            times = self._mended(segment)
+            times = self._repair_segment(segment)
             last = times or last
         return last
 
-    def _mended(self, segment: Segment) -> float | None:
+    def _repair_segment(self, segment: Segment) -> float | None:
         from accelwatch.archive.recording import Recording  # after a crash only
 
         fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
@@ -61,14 +61,14 @@ class Ring:
 
     def write(self, snapshot: Snapshot) -> None:
         """Append a snapshot. Raises AccelwatchError when the disk is full; the next one begins anew."""
-        length = abs(snapshot.time - self._begun)
+        length = abs(snapshot.time - self._started)
         if self._recorder is not None and (
             length >= self._bounds.segment_s or self._recorder.bytes >= self._bounds.segment_bytes
         ):
-            self.end_segment()
+            self.close_segment()
         if self._recorder is None:
             self._number += 1
-            self._begun = snapshot.time
+            self._started = snapshot.time
             path = segment_path(self._folder, self._number, snapshot.time, snapshot.boot_id)
             self._recorder = Recorder(path, max_bytes=1 << 40, keep=1)
         try:
@@ -77,7 +77,7 @@ class Ring:
             self._recorder = None
             raise
 
-    def end_segment(self) -> None:
+    def close_segment(self) -> None:
         """What was written is on the disk for certain from here on. Raises AccelwatchError too."""
         recorder, self._recorder = self._recorder, None
         self._pruned = None
@@ -86,12 +86,12 @@ class Ring:
 
     def files(self, since: float) -> list[Segment]:
         """Finished segments that reach beyond a moment, oldest first."""
-        known = [segment for segment in segments(self._folder) if not segment.left]
-        ends = [segment.begun for segment in known[1:]]
+        finished = [segment for segment in segments(self._folder) if not segment.left]
+        end_times = [segment.started for segment in finished[1:]]
         return [
             segment
-            for place, segment in enumerate(known)
-            if place >= len(ends) or ends[place] > since
+            for position, segment in enumerate(finished)
+            if position >= len(end_times) or end_times[position] > since
         ]
 
     def prune(self, now: float, keep_since: float | None = None) -> None:
@@ -99,19 +99,19 @@ class Ring:
 
         A segment from the future, of a clock that was set back since, is as old as one from the past.
         """
-        if self._pruned is not None and abs(now - self._pruned) < self._bounds.segment_s / _LOOKS:
+        if self._pruned is not None and abs(now - self._pruned) < self._bounds.segment_s / _SCANS:
             return
         self._pruned = now
-        known = [segment for segment in segments(self._folder) if not segment.left]
-        ends = [segment.begun for segment in known[1:]]
-        for segment, end in zip(known, ends, strict=False):
+        finished = [segment for segment in segments(self._folder) if not segment.left]
+        end_times = [segment.started for segment in finished[1:]]
+        for segment, end in zip(finished, end_times, strict=False):
             kept = keep_since is not None and end >= keep_since
             if abs(now - end) > self._bounds.before_s and not kept:
                 segment.path.unlink()
-        known = [segment for segment in segments(self._folder) if not segment.left]
-        while known and sum(one.bytes for one in known) > self._bounds.ring_bytes:
-            known.pop(0).path.unlink()
+        finished = [segment for segment in segments(self._folder) if not segment.left]
+        while finished and sum(remaining.bytes for remaining in finished) > self._bounds.ring_bytes:
+            finished.pop(0).path.unlink()
 
     def close(self) -> None:
         """End the segment that is being written. Raises AccelwatchError when that fails."""
-        self.end_segment()
+        self.close_segment()

@@ -6,7 +6,7 @@ from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
-_QUIET = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
+_NON_FREEZING = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
 """Categories of which no code freezes, unless it is fatal."""
 _XID = ("xid_", "sxid_")
 MACHINE_DOWN = "machine_down"
@@ -36,25 +36,27 @@ class Watch:
         self._states: dict[str, DeviceState] | None = None
         self._events: frozenset[tuple[str, str, float]] = frozenset()
 
-    def look(self, snapshot: Snapshot) -> list[Trigger]:
+    def detect_triggers(self, snapshot: Snapshot) -> list[Trigger]:
         """The triggers of this snapshot, oldest first; none for what was so from the beginning."""
-        before, known = self._states, self._events
+        before, previous = self._states, self._events
         self._states = {view.device.id: view.state for view in snapshot.devices}
         self._events = frozenset(map(_key, snapshot.events))
         if before is None:
             return []
         names = {view.device.id: view.device.name for view in snapshot.devices}
-        begun = [
+        triggers = [
             _broken(view)
             for view in snapshot.devices
             if view.state in BROKEN and before.get(view.device.id, view.state) not in BROKEN
         ]
-        begun += [
-            _told(event, names.get(event.device_id, ""))
+        triggers += [
+            _event_trigger(event, names.get(event.device_id, ""))
             for event in snapshot.events
-            if _key(event) not in known and freezes(event) and snapshot.time - event.time < _LATE_S
+            if _key(event) not in previous
+            and freezes(event)
+            and snapshot.time - event.time < _LATE_S
         ]
-        return sorted(begun, key=lambda trigger: trigger.time)
+        return sorted(triggers, key=lambda trigger: trigger.time)
 
 
 def freezes(event: ErrorEvent) -> bool:
@@ -63,7 +65,7 @@ def freezes(event: ErrorEvent) -> bool:
         return False
     if severity(event) == "critical":
         return True
-    return event.code.startswith(_XID) and event.category not in _QUIET
+    return event.code.startswith(_XID) and event.category not in _NON_FREEZING
 
 
 def _key(event: ErrorEvent) -> tuple[str, str, float]:
@@ -80,7 +82,7 @@ def _broken(view: DeviceView) -> Trigger:
     )
 
 
-def _told(event: ErrorEvent, name: str) -> Trigger:
+def _event_trigger(event: ErrorEvent, name: str) -> Trigger:
     return Trigger(
         time=event.time, reason=event.code, device_id=event.device_id, device=name, text=event.text
     )

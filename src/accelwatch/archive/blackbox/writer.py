@@ -27,20 +27,20 @@ class Writer:
     """Keeps a folder that it locks; while somebody else has it, waits."""
 
     def __init__(
-        self, folder: Path, bounds: Bounds | None = None, *, judge_restart: bool = True
+        self, folder: Path, bounds: Bounds | None = None, *, detect_restart: bool = True
     ) -> None:
         """`judge_restart`: whether a writer that ended without a word before this boot means that the
         machine went down."""
         self._folder = folder
         self._bounds = bounds or Bounds()
-        self._judge_restart = judge_restart
+        self._detect_restart = detect_restart
         self._watch = Watch()
         self._lock: int | None = None
         self._ring: Ring | None = None
         self._freezer: Freezer | None = None
         self._last = float("-inf")
         self._not_before = float("-inf")
-        self._told_trouble = False
+        self._reported_trouble = False
         self._unnoted: list[Trigger] = []
         """Triggers that came while nothing could be written."""
         self.trouble = ""
@@ -49,18 +49,18 @@ class Writer:
     def record(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, unless the one before is too near; trouble is told and tried again."""
         now = snapshot.time
-        self._unnoted = [*self._unnoted, *self._watch.look(snapshot)][-_MOST_UNNOTED:]
+        self._unnoted = [*self._unnoted, *self._watch.detect_triggers(snapshot)][-_MOST_UNNOTED:]
         near = 0 <= now - self._last < 0.9 * self._bounds.step_s
         if (near and not self._unnoted) or self._waits(now):
             return
         self._last = now
         try:
             if self._open(snapshot):
-                self._keep(snapshot)
-                self._tell("")
+                self._store(snapshot)
+                self._log_trouble("")
         except (OSError, AccelwatchError) as error:
             self._not_before = now + _TRY_AGAIN_S
-            self._tell(_words(error))
+            self._log_trouble(_error_text(error))
 
     def _waits(self, now: float) -> bool:
         """Whether it is too early to try again; a clock that was set back does not lengthen it."""
@@ -78,8 +78,8 @@ class Writer:
             self.trouble = "another program of this machine keeps it"
             return False
         ring, self._freezer = Ring(self._folder, self._bounds), Freezer(self._folder, self._bounds)
-        last = ring.mend()
-        if last is not None and self._judge_restart and self._freezer.pending is None:
+        last = ring.repair()
+        if last is not None and self._detect_restart and self._freezer.pending is None:
             self._note_restart(ring, snapshot, last)
         self._ring = ring
         return True
@@ -93,15 +93,15 @@ class Writer:
         text = "the machine went down, or was reset, without a word"
         self._freezer.note([Trigger(time=last, reason=MACHINE_DOWN, text=text)])
 
-    def _keep(self, snapshot: Snapshot) -> None:
+    def _store(self, snapshot: Snapshot) -> None:
         assert self._ring is not None
         assert self._freezer is not None
         self._freeze_due(snapshot.time)
         triggers, self._unnoted = self._unnoted, []
-        begun = bool(triggers) and self._freezer.note(triggers)
+        is_new = bool(triggers) and self._freezer.note(triggers)
         self._ring.write(snapshot)
-        if begun:
-            self._ring.end_segment()  # on the disk for certain, whatever becomes of the machine
+        if is_new:
+            self._ring.close_segment()  # on the disk for certain, whatever becomes of the machine
         self._ring.prune(snapshot.time, self._freezer.since)
 
     def _freeze_due(self, now: float) -> None:
@@ -111,7 +111,7 @@ class Writer:
         if freezer.pending is None or not freezer.due(now):
             return
         first = freezer.pending.first
-        ring.end_segment()
+        ring.close_segment()
         since = first.time - self._bounds.before_s
         if now - first.time > 2 * self._bounds.before_s and not ring.files(since):
             freezer.give_up()
@@ -120,10 +120,10 @@ class Writer:
         if path is not None:
             logger.warning("black box frozen reason=%s file=%s", first.reason, path)
 
-    def _tell(self, trouble: str) -> None:
+    def _log_trouble(self, trouble: str) -> None:
         """Log a change only."""
-        before, self.trouble = self._told_trouble, trouble
-        self._told_trouble = bool(trouble)
+        before, self.trouble = self._reported_trouble, trouble
+        self._reported_trouble = bool(trouble)
         if bool(trouble) is before:
             return
         if trouble:
@@ -141,7 +141,7 @@ class Writer:
             if self._ring is not None:
                 self._ring.close()
         except (OSError, AccelwatchError) as error:
-            self._tell(_words(error))
+            self._log_trouble(_error_text(error))
         finally:
             self._ring = None
             if self._lock is not None:
@@ -149,7 +149,7 @@ class Writer:
                 self._lock = None
 
 
-def _words(error: OSError | AccelwatchError) -> str:
+def _error_text(error: OSError | AccelwatchError) -> str:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"

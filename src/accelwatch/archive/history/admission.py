@@ -41,13 +41,13 @@ class Admission:
         of_node = self._of_node.setdefault(node, set())
         of_table = self._of_table.setdefault(table, set())
         chosen = []
-        for one in series:
-            fits_node = one in of_node or len(of_node) < self._most_of_node
-            fits_table = one in of_table or len(of_table) < self._most_in_all
+        for key in series:
+            fits_node = key in of_node or len(of_node) < self._most_of_node
+            fits_table = key in of_table or len(of_table) < self._most_in_all
             if fits_node and fits_table:
-                of_node.add(one)
-                of_table.add(one)
-                chosen.append(one)
+                of_node.add(key)
+                of_table.add(key)
+                chosen.append(key)
             else:
                 self.refused[node] = self.refused.get(node, 0) + 1
         return chosen

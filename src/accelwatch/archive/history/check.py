@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 
 
 def check(
-    folder: Path, tell: Callable[[float, float], None] = lambda _done, _total: None
+    folder: Path, on_progress: Callable[[float, float], None] = lambda _done, _total: None
 ) -> Iterator[Finding]:
     """All findings, file by file. Raises ArchiveError for what is no archive at all.
 
@@ -61,7 +61,7 @@ def check(
     total = sum(len(layout.segments(folder, table)) for table in TABLES)
     done = itertools.count(1)
     for table in TABLES:
-        yield from _Check(archive, table).run(lambda: tell(next(done), total))
+        yield from _Check(archive, table).run(lambda: on_progress(next(done), total))
     for path, read in ((folder / JOBS, archive.jobs), (folder / MAINTENANCE, archive.maintenance)):
         try:
             rows: list[Any] = [*read()]
@@ -83,11 +83,11 @@ class _Check:
         self._end = 0
         """Last moment of the row groups so far."""
 
-    def run(self, tell: Callable[[], None]) -> Iterator[Finding]:
+    def run(self, on_progress: Callable[[], None]) -> Iterator[Finding]:
         """File by file; `tell` is called after each."""
         for segment in layout.segments(self._folder, self._table):
             yield from self._file(segment)
-            tell()
+            on_progress()
 
     def _file(self, segment: Segment) -> Iterator[Finding]:
         try:
@@ -143,23 +143,25 @@ class _Check:
             return
         first, last = int(times.min()), int(times.max())
         if self._table != EVENTS or segment.path.parent.name != OPEN:
-            yield from self._place(segment, at, first, last)
+            yield from self._time_range(segment, at, first, last)
         yield from self._order(segment, at, rows, times)
         self._end = max(self._end, last)
         if self._table != EVENTS:
             yield from self._values(segment, at, rows)
 
-    def _place(self, segment: Segment, at: int, first: int, last: int) -> Iterator[Finding]:
+    def _time_range(self, segment: Segment, at: int, first: int, last: int) -> Iterator[Finding]:
         if first < segment.start or last >= segment.end:
             what = "the day of its file" if segment.end - segment.start == DAY_MS else "its span"
             yield self._mistake(segment, at, f"rows are outside {what} (UTC)")
         if self._end and first <= self._end:
-            text = f"it begins at {_moment(first)}, but those before go to {_moment(self._end)}"
+            text = (
+                f"it begins at {_time_text(first)}, but those before go to {_time_text(self._end)}"
+            )
             yield self._mistake(segment, at, text)
         elif self._end and self._table != EVENTS:
             gap = first - self._end
             if gap > _GAP_INTERVALS * self._interval_ms:
-                text = f"nothing for {gap / 1000:.0f} s before {_moment(first)}"
+                text = f"nothing for {gap / 1000:.0f} s before {_time_text(first)}"
                 yield Finding(segment.path, at, text, False)
         if last - first > SPAN_MS + _SPAN_LEAVE_MS and self._table != EVENTS:
             hours = (last - first) / 3_600_000
@@ -212,11 +214,11 @@ def _unknown(name: str) -> str:
     return f"column {name[:80]}: it is written {form}; readers leave it out"
 
 
-def _moment(milliseconds_: int) -> str:
+def _time_text(milliseconds_: int) -> str:
     from datetime import UTC, datetime
 
     try:
-        moment = datetime.fromtimestamp(milliseconds_ / 1000, UTC)
+        timestamp = datetime.fromtimestamp(milliseconds_ / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return f"{milliseconds_} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    return timestamp.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -65,14 +65,16 @@ def _of_file(path: Path) -> Contents:
         if mine:
             start, end = mine[0].start, mine[0].end
             segments = {
-                name: [one for one in layout.segments(folder, name) if start <= one.start < end]
+                name: [
+                    other for other in layout.segments(folder, name) if start <= other.start < end
+                ]
                 for name in TABLES
             }
             return _made(folder, segments, described.interval_s, described.source)
-    whole = [Segment(path, 0, 1 << 62)]
+    single = [Segment(path, 0, 1 << 62)]
     names = _names(path)
     table = DEVICES if "device" in names and "kind" not in names else NODES
-    return _made(path.parent, {table: whole}, None, "")
+    return _made(path.parent, {table: single}, None, "")
 
 
 def _names(path: Path) -> list[str]:
@@ -93,7 +95,7 @@ def _made(
     tables = {table: RowGroups(segments.get(table, ())) for table in TABLES}
     spans = [span for table in (DEVICES, NODES) if (span := tables[table].span()) is not None]
     if not spans:
-        faults = [text for one in tables.values() for text in one.faults.values()]
+        faults = [text for row_groups in tables.values() for text in row_groups.faults.values()]
         raise ArchiveError(faults[0] if faults else f"{folder}: the archive has no sample")
     return Contents(
         folder=folder,

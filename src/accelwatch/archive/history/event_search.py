@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from accelwatch.archive.history.arrays import Moments, Places, milliseconds
+from accelwatch.archive.history.arrays import Indices, Timestamps, milliseconds
 from accelwatch.archive.history.files import damaged, opened
 from accelwatch.archive.history.layout import EVENTS, ArchiveError
 from accelwatch.archive.history.reader import event_rows
@@ -15,15 +15,15 @@ from accelwatch.archive.history.row_groups import RowGroup, RowGroups
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.archive.history.tables import FIXED
 
-_HELD_ROWS = 200_000
+_CACHED_ROWS = 200_000
 """Rows of the row groups that stay in memory, beside the newest."""
 
 
-class _Held(NamedTuple):
+class _CachedEvents(NamedTuple):
     rows: Any
-    times: Moments
+    times: Timestamps
     """Ascending, Unix milliseconds."""
-    order: Places
+    order: Indices
     """Where in `rows` each of them is."""
 
 
@@ -32,47 +32,47 @@ class EventSearch:
 
     def __init__(self, groups: RowGroups) -> None:
         self._groups = groups
-        self._held: OrderedDict[RowGroup, _Held] = OrderedDict()
+        self._cached: OrderedDict[RowGroup, _CachedEvents] = OrderedDict()
 
-    def until(self, moment: int, *, since: int, most: int) -> list[EventRow]:
+    def until(self, timestamp: int, *, since: int, most: int) -> list[EventRow]:
         """The newest events from `since` to `moment` (Unix milliseconds), oldest first."""
-        parts: list[list[EventRow]] = []
+        chunks: list[list[EventRow]] = []
         left = most
-        for group in self._groups.before(moment):
+        for group in self._groups.before(timestamp):
             if left <= 0 or group.last < since:
                 break
-            held = self._read(group)
-            if held is None:
+            cached = self._read(group)
+            if cached is None:
                 continue
-            low, high = np.searchsorted(held.times, [since, moment + 1])
-            chosen = held.order[max(low, high - left) : high]
-            parts.append(list(event_rows(held.rows.take(pa.array(chosen)))))
+            low, high = np.searchsorted(cached.times, [since, timestamp + 1])
+            chosen = cached.order[max(low, high - left) : high]
+            chunks.append(list(event_rows(cached.rows.take(pa.array(chosen)))))
             left -= len(chosen)
-        return [event for part in reversed(parts) for event in part]
+        return [event for chunk in reversed(chunks) for event in chunk]
 
-    def following(self, moment: int) -> EventRow | None:
+    def following(self, timestamp: int) -> EventRow | None:
         """The first event after a moment."""
-        for group in self._groups.after(moment):
-            held = self._read(group)
-            if held is None:
+        for group in self._groups.after(timestamp):
+            cached = self._read(group)
+            if cached is None:
                 continue
-            at = int(np.searchsorted(held.times, moment, side="right"))
-            if at < len(held.times):
-                return self._row(held, at)
+            at = int(np.searchsorted(cached.times, timestamp, side="right"))
+            if at < len(cached.times):
+                return self._row(cached, at)
         return None
 
-    def preceding(self, moment: int) -> EventRow | None:
+    def preceding(self, timestamp: int) -> EventRow | None:
         """The last event before a moment."""
-        for group in self._groups.before(moment):
-            held = self._read(group)
-            if held is None:
+        for group in self._groups.before(timestamp):
+            cached = self._read(group)
+            if cached is None:
                 continue
-            at = int(np.searchsorted(held.times, moment, side="left")) - 1
+            at = int(np.searchsorted(cached.times, timestamp, side="left")) - 1
             if at >= 0:
-                return self._row(held, at)
+                return self._row(cached, at)
         return None
 
-    def times(self) -> Iterator[Moments]:
+    def times(self) -> Iterator[Timestamps]:
         """When all events were, a row group at a time; those that cannot be read are left out."""
         for group in self._groups:
             try:
@@ -82,13 +82,13 @@ class EventSearch:
                 continue
             yield times
 
-    def _row(self, held: _Held, at: int) -> EventRow:
-        return next(event_rows(held.rows.take(pa.array(held.order[at : at + 1]))))
+    def _row(self, cached: _CachedEvents, at: int) -> EventRow:
+        return next(event_rows(cached.rows.take(pa.array(cached.order[at : at + 1]))))
 
-    def _read(self, group: RowGroup) -> _Held | None:
+    def _read(self, group: RowGroup) -> _CachedEvents | None:
         """A row group's events; None where they cannot be read, which is noted."""
-        held = self._held.get(group)
-        if held is None:
+        cached = self._cached.get(group)
+        if cached is None:
             try:
                 rows = _table(group, list(FIXED[EVENTS]))
                 times = _times(group, rows)
@@ -96,11 +96,13 @@ class EventSearch:
                 self._groups.faults.setdefault(group.path, str(error))
                 return None
             order = np.argsort(times, kind="stable")
-            held = self._held[group] = _Held(rows, times[order], order)
-            while len(self._held) > 1 and sum(one.rows for one in self._held) > _HELD_ROWS:
-                self._held.popitem(last=False)
-        self._held.move_to_end(group)
-        return held
+            cached = self._cached[group] = _CachedEvents(rows, times[order], order)
+            while (
+                len(self._cached) > 1 and sum(entry.rows for entry in self._cached) > _CACHED_ROWS
+            ):
+                self._cached.popitem(last=False)
+        self._cached.move_to_end(group)
+        return cached
 
 
 def _table(group: RowGroup, columns: list[str]) -> Any:
@@ -112,7 +114,7 @@ def _table(group: RowGroup, columns: list[str]) -> Any:
             raise damaged(group.path, error, group.at) from error
 
 
-def _times(group: RowGroup, rows: Any) -> Moments:
+def _times(group: RowGroup, rows: Any) -> Timestamps:
     try:
         return milliseconds(rows["time"])
     except (pa.ArrowException, ValueError) as error:

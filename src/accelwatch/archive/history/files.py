@@ -30,8 +30,10 @@ def write(path: Path, tables: Iterable[Any], schema: Any) -> None:
     def fill(temporary: Path) -> None:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             for rows in tables:
-                whole = rows if rows.schema == schema else joined([schema.empty_table(), rows])
-                writer.write_table(whole.select(schema.names), row_group_size=max(1, len(whole)))
+                complete = rows if rows.schema == schema else joined([schema.empty_table(), rows])
+                writer.write_table(
+                    complete.select(schema.names), row_group_size=max(1, len(complete))
+                )
 
     replace(path, fill)
 
@@ -77,61 +79,61 @@ def groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
             yield rows
 
 
-def readable(table: str, parts: Sequence[Segment], say: Callable[[str], None]) -> list[Segment]:
+def readable(table: str, chunks: Sequence[Segment], log: Callable[[str], None]) -> list[Segment]:
     """The parts that can be read.
 
     A damaged one is put aside, so that it does not stop the others for ever, and told to `say`.
     """
     well = []
-    for part in parts:
+    for chunk in chunks:
         try:
-            with opened(part.path) as file:
+            with opened(chunk.path) as file:
                 for at in range(file.num_row_groups):
                     file.read_row_group(at, use_threads=False)
         except (ArchiveError, pa.ArrowException, OSError, ValueError) as error:
-            aside = part.path.with_suffix(".damaged")
-            part.path.replace(aside)
-            say(f"{part.path}: a part of {table} is damaged and was put aside: {error}")
+            aside = chunk.path.with_suffix(".damaged")
+            chunk.path.replace(aside)
+            log(f"{chunk.path}: a part of {table} is damaged and was put aside: {error}")
         else:
-            well.append(part)
+            well.append(chunk)
     return well
 
 
-def write_day(parts: Sequence[Segment], target: Path) -> None:
+def write_day(chunks: Sequence[Segment], target: Path) -> None:
     """The file of a day: a row group for each part. Raises OSError, ArchiveError."""
     schemas = []
-    for part in parts:
-        with opened(part.path) as file:
+    for chunk in chunks:
+        with opened(chunk.path) as file:
             schemas.append(file.schema_arrow.remove_metadata())
     schema = pa.unify_schemas(schemas, promote_options="default")
-    extents = [extent(part) for part in parts]
+    extents = [extent(chunk) for chunk in chunks]
     # Each row group gets all columns of the day, and one of them is in memory at a time.
     widest = max(rows for rows, _ in extents)
     kept = columns_within([(widest, names) for _, names in extents], MAX_GROUP_CELLS * len(extents))
     schema = pa.schema([field for field in schema if field.name in kept])
-    write(target, (rows for part in parts for rows in groups(part.path)), _standing_order(schema))
+    write(target, (rows for chunk in chunks for rows in groups(chunk.path)), _column_order(schema))
 
 
-def write_span(table: str, parts: Sequence[Segment], target: Path) -> None:
+def write_span(table: str, chunks: Sequence[Segment], target: Path) -> None:
     """Several parts as one row group. Raises OSError, ArchiveError."""
-    rows = joined([rows for part in parts for rows in groups(part.path)])
+    rows = joined([rows for chunk in chunks for rows in groups(chunk.path)])
     write_rows(table, rows, target)
 
 
 def write_rows(table: str, rows: Any, target: Path) -> None:
     """A file with one row group. Raises OSError."""
-    whole = ordered(table, rows)
-    schema = _standing_order(whole.schema)
-    write(target, [whole.select(schema.names)], schema)
+    sorted_rows = ordered(table, rows)
+    schema = _column_order(sorted_rows.schema)
+    write(target, [sorted_rows.select(schema.names)], schema)
 
 
-def extent(part: Segment) -> tuple[int, frozenset[str]]:
+def extent(chunk: Segment) -> tuple[int, frozenset[str]]:
     """Rows of a file and the names of its columns. Raises ArchiveError."""
-    with opened(part.path) as file:
+    with opened(chunk.path) as file:
         return file.metadata.num_rows, frozenset(file.schema_arrow.names)
 
 
-def _standing_order(schema: Any) -> Any:
+def _column_order(schema: Any) -> Any:
     """The same columns: those of every table first, the quantities by name."""
     first = [name for name in _FIRST if name in schema.names]
     rest = sorted(set(schema.names) - set(first))

@@ -27,7 +27,7 @@ SPAN_MS = 3 * 3600 * 1000
 """What a row group covers at most; a day has a whole number of them."""
 DAY_MS = 24 * 3600 * 1000
 _DAY = re.compile(r"date=(\d{4}-\d\d-\d\d)\.parquet")
-_PART = re.compile(r"(\d{1,15})-(\d{1,15})\.parquet")
+_CHUNK = re.compile(r"(\d{1,15})-(\d{1,15})\.parquet")
 
 
 class ArchiveError(AccelwatchError):
@@ -67,52 +67,52 @@ def day_file(folder: Path, table: str, milliseconds: int) -> Path:
     return folder / table / f"date={day_of(milliseconds)}.parquet"
 
 
-def part_file(folder: Path, table: str, start: int, end: int) -> Path:
+def chunk_file(folder: Path, table: str, start: int, end: int) -> Path:
     """A part of a day that is not over, or not merged yet."""
     return folder / table / OPEN / f"{start}-{end}.parquet"
 
 
 def days(folder: Path, table: str) -> list[Segment]:
     """The files of whole days, oldest first. Raises ArchiveError."""
-    found = []
+    existing = []
     for path in _files(folder / table):
         match = _DAY.fullmatch(path.name)
         if match is None:
             continue
         with contextlib.suppress(ValueError, OverflowError):
             start = _milliseconds(date.fromisoformat(match[1]))
-            found.append(Segment(path, start, start + DAY_MS))
-    return sorted(found, key=lambda segment: segment.start)
+            existing.append(Segment(path, start, start + DAY_MS))
+    return sorted(existing, key=lambda segment: segment.start)
 
 
-def parts(folder: Path, table: str) -> list[Segment]:
+def chunks(folder: Path, table: str) -> list[Segment]:
     """All parts, oldest first, a longer one before those inside it."""
-    found = []
+    existing = []
     for path in _files(folder / table / OPEN):
-        match = _PART.fullmatch(path.name)
+        match = _CHUNK.fullmatch(path.name)
         if match is not None and int(match[1]) < int(match[2]):
-            found.append(Segment(path, int(match[1]), int(match[2])))
-    return sorted(found, key=lambda segment: (segment.start, -segment.end))
+            existing.append(Segment(path, int(match[1]), int(match[2])))
+    return sorted(existing, key=lambda segment: (segment.start, -segment.end))
 
 
 def segments(folder: Path, table: str) -> list[Segment]:
     """The files that count, in order of time."""
-    whole = days(folder, table)
-    merged = {segment.start for segment in whole}
+    counted = days(folder, table)
+    merged = {segment.start for segment in counted}
     end = 0
-    for part in parts(folder, table):
-        if part.end > end and part.start - part.start % DAY_MS not in merged:
-            whole.append(part)
-            end = part.end
-    return sorted(whole, key=lambda segment: segment.start)
+    for chunk in chunks(folder, table):
+        if chunk.end > end and chunk.start - chunk.start % DAY_MS not in merged:
+            counted.append(chunk)
+            end = chunk.end
+    return sorted(counted, key=lambda segment: segment.start)
 
 
 def obsolete(folder: Path, table: str) -> Iterator[Path]:
     """Parts that were merged into something longer, and what a killed writer left half written."""
     counted = {segment.path for segment in segments(folder, table)}
-    yield from (part.path for part in parts(folder, table) if part.path not in counted)
-    for place in (folder / table, folder / table / OPEN):
-        yield from (path for path in _files(place) if path.name.startswith(".writing-"))
+    yield from (chunk.path for chunk in chunks(folder, table) if chunk.path not in counted)
+    for directory in (folder / table, folder / table / OPEN):
+        yield from (path for path in _files(directory) if path.name.startswith(".writing-"))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -132,7 +132,7 @@ def describe(folder: Path) -> Description:
     """What `history.json` says. Raises ArchiveError."""
     path = folder / DESCRIPTION
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Description)
+        description = msgspec.json.decode(path.read_bytes(), type=Description)
     except FileNotFoundError as error:
         text = f"{folder}: no history archive: it has no {DESCRIPTION}"
         raise ArchiveError(text) from error
@@ -140,12 +140,12 @@ def describe(folder: Path) -> Description:
         raise ArchiveError(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: {error}") from error
-    if found.format != FORMAT:
-        text = f"{path}: format {found.format[:60]!r}; this version reads {FORMAT!r}"
+    if description.format != FORMAT:
+        text = f"{path}: format {description.format[:60]!r}; this version reads {FORMAT!r}"
         raise ArchiveError(text)
-    if not 0 < found.interval_s < float("inf"):
-        raise ArchiveError(f"{path}: interval_s is above 0, not {found.interval_s!r}")
-    return found
+    if not 0 < description.interval_s < float("inf"):
+        raise ArchiveError(f"{path}: interval_s is above 0, not {description.interval_s!r}")
+    return description
 
 
 def write_description(folder: Path, description: Description) -> None:

@@ -7,7 +7,7 @@ from accelwatch.schema.metrics import Kind, Series, by_key
 
 KINDS = frozenset({Kind.GAUGE, Kind.COUNTER})
 """Kinds that are kept: those whose numbers say something."""
-WORDS = frozenset({"device_unreadable_info"})
+TEXT_FAMILIES = frozenset({"device_unreadable_info"})
 """Families of words that are kept as well: a column a word, 1 where it holds."""
 
 _OF_ROW = ("node",)
@@ -27,13 +27,13 @@ def series_of(column: str) -> Series | None:
     """
     key, _, rest = column.partition(".")
     row = by_key().get(key)
-    if row is None or not (row.kind in KINDS or key in WORDS):
+    if row is None or not (row.kind in KINDS or key in TEXT_FAMILIES):
         return None
     if row.labels in ((), _OF_ROW):
         return None if rest else (key,)
-    parts = rest.split(".")
+    label_values = rest.split(".")
     last = len(row.labels) - 1
-    if not rest or len(parts) <= last:
+    if not rest or len(label_values) <= last:
         return None
-    split = len(parts) - last
-    return (key, ".".join(parts[:split]), *parts[split:])
+    split = len(label_values) - last
+    return (key, ".".join(label_values[:split]), *label_values[split:])

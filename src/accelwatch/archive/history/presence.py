@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from accelwatch.archive.history.arrays import Moments, Places, coded, milliseconds
+from accelwatch.archive.history.arrays import Indices, Timestamps, coded, milliseconds
 from accelwatch.archive.history.files import damaged, opened
 from accelwatch.archive.history.layout import DEVICES
 from accelwatch.archive.history.row_groups import RowGroup
@@ -19,11 +19,11 @@ Entity = tuple[str, str]
 """Node and device; of a host the device is empty."""
 
 
-class Seen(NamedTuple):
+class LastSeen(NamedTuple):
     """When entities were last heard, up to some moment."""
 
     entities: list[Entity]
-    last: Moments
+    last: Timestamps
     """By entity, Unix milliseconds; what was not heard before is not known, -1."""
 
 
@@ -49,35 +49,35 @@ class Presence:
         """Take a row group in. Raises ArchiveError."""
         try:
             for entity, model, first, last in _spans(table, group, self._gap):
-                self._put(entity, model, first, last)
+                self._add_span(entity, model, first, last)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise damaged(group.path, error, group.at) from error
 
-    def _put(self, entity: Entity, model: str, first: int, last: int) -> None:
+    def _add_span(self, entity: Entity, model: str, first: int, last: int) -> None:
         number = self._numbers.get(entity)
         if number is None:
             number = self._numbers[entity] = len(self.entities)
             self.entities.append(entity)
             self.models.append(model)
-        place = self._open.get(number)
-        follows = place is not None and first >= self._first[place]
-        if place is not None and follows and first - self._last[place] <= self._gap:
-            self._last[place] = max(self._last[place], last)
+        index = self._open.get(number)
+        follows = index is not None and first >= self._first[index]
+        if index is not None and follows and first - self._last[index] <= self._gap:
+            self._last[index] = max(self._last[index], last)
             return
         self._open[number] = len(self._entity)
         self._entity.append(number)
         self._first.append(first)
         self._last.append(last)
 
-    def seen(self, moment: int, since: int = 0) -> Seen:
+    def last_seen(self, timestamp: int, since: int = 0) -> LastSeen:
         """When each entity was last heard from `since` to a moment, Unix milliseconds."""
         last = np.full(len(self.entities), -1, dtype=np.int64)
         first = np.array(self._first, dtype=np.int64)
-        begun = np.flatnonzero(first <= moment)
-        until = np.minimum(np.array(self._last, dtype=np.int64)[begun], moment)
-        np.maximum.at(last, np.array(self._entity, dtype=np.intp)[begun], until)
+        started = np.flatnonzero(first <= timestamp)
+        until = np.minimum(np.array(self._last, dtype=np.int64)[started], timestamp)
+        np.maximum.at(last, np.array(self._entity, dtype=np.intp)[started], until)
         last[last < since] = -1
-        return Seen(self.entities, last)
+        return LastSeen(self.entities, last)
 
     def silences(self) -> list[tuple[int, int]]:
         """From when to when no data, Unix milliseconds."""
@@ -87,7 +87,7 @@ class Presence:
         first = np.array(self._first, dtype=np.int64)[order]
         reached = np.maximum.accumulate(np.array(self._last, dtype=np.int64)[order])
         at = np.flatnonzero(first[1:] - reached[:-1] > self._gap)
-        return [(int(reached[place]), int(first[place + 1])) for place in at]
+        return [(int(reached[index]), int(first[index + 1])) for index in at]
 
 
 def _spans(table: str, group: RowGroup, gap: int) -> list[tuple[Entity, str, int, int]]:
@@ -103,9 +103,9 @@ def _spans(table: str, group: RowGroup, gap: int) -> list[tuple[Entity, str, int
     order = _order(whose, times)
     whose, times = whose[order], times[order]
     edges = np.flatnonzero((np.diff(whose) != 0) | (np.diff(times) > gap)) + 1
-    begins = np.concatenate([np.zeros(1, dtype=np.intp), edges])
-    ends = np.concatenate([edges - 1, np.array([len(times) - 1])])
-    rows_at = order[begins]
+    starts = np.concatenate([np.zeros(1, dtype=np.intp), edges])
+    stops = np.concatenate([edges - 1, np.array([len(times) - 1])])
+    rows_at = order[starts]
     return [
         (
             (nodes[node_at[row]], current_id(devices[device_at[row]])),
@@ -113,15 +113,15 @@ def _spans(table: str, group: RowGroup, gap: int) -> list[tuple[Entity, str, int
             int(first),
             int(last),
         )
-        for row, first, last in zip(rows_at, times[begins], times[ends], strict=True)
+        for row, first, last in zip(rows_at, times[starts], times[stops], strict=True)
     ]
 
 
-def _zeros(times: Moments) -> Places:
+def _zeros(times: Timestamps) -> Indices:
     return np.zeros(len(times), dtype=np.intp)
 
 
-def _order(whose: npt.NDArray[np.int64], times: Moments) -> Places:
+def _order(whose: npt.NDArray[np.int64], times: Timestamps) -> Indices:
     """By entity, then time; mostly the rows are so already, but for the numbers of the names."""
     changed = np.diff(whose) != 0
     runs = int(changed.sum()) + 1

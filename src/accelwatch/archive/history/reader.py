@@ -51,20 +51,20 @@ class Archive:
         self.folder = folder
         self.description = layout.describe(folder)
 
-    def samples(self, table: str, wanted: Collection[Series] | None = None) -> Samples:
+    def samples(self, table: str, requested: Collection[Series] | None = None) -> Samples:
         """The samples of `devices` or `nodes`; all quantities when none is `wanted`."""
-        return Samples(self.folder, table, wanted)
+        return Samples(self.folder, table, requested)
 
     def series(self) -> frozenset[Series]:
         """Everything that any file has a column of. Raises ArchiveError."""
-        found: set[Series] = set()
+        all_series: set[Series] = set()
         for table in (DEVICES, NODES):
             for segment in layout.segments(self.folder, table):
                 with opened(segment.path) as file:
-                    found.update(
-                        one for name in file.schema_arrow.names if (one := series_of(name))
+                    all_series.update(
+                        series for name in file.schema_arrow.names if (series := series_of(name))
                     )
-        return frozenset(found)
+        return frozenset(all_series)
 
     def ticks(
         self,
@@ -80,24 +80,24 @@ class Archive:
         Arrays grow as entities are met: `devices.entities` names them. Raises ArchiveError.
         """
         step = interval_s or self.description.interval_s
-        begin = self.description.start if start is None else start
-        begin -= begin % step
+        origin = self.description.start if start is None else start
+        origin -= origin % step
         until = float("inf") if end is None else end
         streams = [
-            _named(DEVICES, devices.frames(step, begin, until)),
-            _named(NODES, nodes.frames(step, begin, until)),
+            _named(DEVICES, devices.frames(step, origin, until)),
+            _named(NODES, nodes.frames(step, origin, until)),
         ]
         following: int | None = None
         frames = {DEVICES: _EMPTY, NODES: _EMPTY}
         for at, kind, frame in heapq.merge(*streams, key=lambda item: item[0]):
             while following is not None and following < at:
-                yield Tick(begin + following * step, frames[DEVICES], frames[NODES])
+                yield Tick(origin + following * step, frames[DEVICES], frames[NODES])
                 frames = {DEVICES: _EMPTY, NODES: _EMPTY}
                 following += 1
             following = at
             frames[kind] = frame
         if following is not None:
-            yield Tick(begin + following * step, frames[DEVICES], frames[NODES])
+            yield Tick(origin + following * step, frames[DEVICES], frames[NODES])
 
     def events(self) -> Iterator[EventRow]:
         """All events in order of the files, ordered by time inside a day. Raises ArchiveError."""
@@ -179,9 +179,9 @@ def _records(path: Path) -> list[dict[str, Any]]:
         table = pq.read_table(path, use_threads=False)
         for at, field in enumerate(table.schema):
             if pa.types.is_timestamp(field.type):
-                whole = table[field.name].cast(pa.timestamp("ms", tz=field.type.tz), safe=False)
-                table = table.set_column(at, field.name, whole.cast(pa.int64()))
-        found: list[dict[str, Any]] = table.to_pylist()
+                converted = table[field.name].cast(pa.timestamp("ms", tz=field.type.tz), safe=False)
+                table = table.set_column(at, field.name, converted.cast(pa.int64()))
+        records: list[dict[str, Any]] = table.to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
-    return found
+    return records

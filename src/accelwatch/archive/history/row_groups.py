@@ -50,23 +50,23 @@ class RowGroups:
 
     def between(self, first: int, last: int) -> list[RowGroup]:
         """Those with a row from `first` to `last`, Unix milliseconds."""
-        found = []
+        groups = []
         for segment in self._segments[: bisect_right(self._starts, last)]:
             if segment.end > first:
                 its = self._of(segment)
-                found += [group for group in its if group.first <= last and group.last >= first]
-        return found
+                groups += [group for group in its if group.first <= last and group.last >= first]
+        return groups
 
-    def before(self, moment: int) -> Iterator[RowGroup]:
+    def before(self, timestamp: int) -> Iterator[RowGroup]:
         """Those that begin at a moment or before it, newest first."""
-        for segment in reversed(self._segments[: bisect_right(self._starts, moment)]):
-            yield from (group for group in reversed(self._of(segment)) if group.first <= moment)
+        for segment in reversed(self._segments[: bisect_right(self._starts, timestamp)]):
+            yield from (group for group in reversed(self._of(segment)) if group.first <= timestamp)
 
-    def after(self, moment: int) -> Iterator[RowGroup]:
+    def after(self, timestamp: int) -> Iterator[RowGroup]:
         """Those that have a row after a moment, oldest first."""
-        begin = max(bisect_left(self._starts, moment) - 1, 0)
-        for segment in self._segments[begin:]:
-            yield from (group for group in self._of(segment) if group.last > moment)
+        start = max(bisect_left(self._starts, timestamp) - 1, 0)
+        for segment in self._segments[start:]:
+            yield from (group for group in self._of(segment) if group.last > timestamp)
 
     def span(self) -> tuple[int, int] | None:
         """The first and the last moment of all rows; None without any."""
@@ -79,15 +79,15 @@ class RowGroups:
         return first.first, next(newest).last
 
     def _of(self, segment: Segment) -> list[RowGroup]:
-        known = self._read.get(segment.path)
-        if known is None:
+        cached = self._read.get(segment.path)
+        if cached is None:
             try:
-                known = list(_footer(segment.path))
+                cached = list(_footer(segment.path))
             except ArchiveError as error:
-                known = []
+                cached = []
                 self.faults[segment.path] = str(error)
-            self._read[segment.path] = known
-        return known
+            self._read[segment.path] = cached
+        return cached
 
 
 def _footer(path: Path) -> Iterator[RowGroup]:
@@ -97,14 +97,14 @@ def _footer(path: Path) -> Iterator[RowGroup]:
         names = file.schema_arrow.names
         if "time" not in names:
             raise damaged(path, ValueError("it has no column `time`"))
-        place = [metadata.schema.column(at).path for at in range(metadata.num_columns)].index(
+        column = [metadata.schema.column(at).path for at in range(metadata.num_columns)].index(
             "time"
         )
         for at in range(metadata.num_row_groups):
             group = metadata.row_group(at)
             if not group.num_rows:
                 continue
-            first, last = _extremes(group.column(place).statistics) or _read(file, path, at)
+            first, last = _extremes(group.column(column).statistics) or _read(file, path, at)
             yield RowGroup(path, at, first, last, group.num_rows)
 
 
@@ -118,8 +118,8 @@ def _extremes(statistics: Any) -> tuple[int, int] | None:
     return _unix_ms(least), _unix_ms(most)
 
 
-def _unix_ms(moment: datetime) -> int:
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+def _unix_ms(timestamp: datetime) -> int:
+    aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 
 

@@ -81,7 +81,7 @@ class Gathering:
     def __init__(self, admission: Admission | None = None) -> None:
         self.admission = admission or Admission()
         self._shapes: dict[tuple[str, str], tuple[Series, ...]] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._gathered: set[tuple[str, str]] = set()
         self._blocks: dict[str, dict[tuple[Series, ...], Block]] = {DEVICES: {}, NODES: {}}
         self.events: list[EventRow] = []
         self.rows = 0
@@ -110,12 +110,12 @@ class Gathering:
         if tuple(values) == shape:
             numbers = values.values()
         else:
-            known = set(shape)
-            new = (series for series in values if series not in known)
+            existing = set(shape)
+            new = (series for series in values if series not in existing)
             shape = (*shape, *self.admission.admitted(table, entity[0], new))
             numbers = [values.get(series, math.nan) for series in shape]  # type: ignore[assignment]
         self._shapes[entity] = shape
-        self._seen.add(entity)
+        self._gathered.add(entity)
         block = self._blocks[table].get(shape)
         if block is None:
             block = self._blocks[table][shape] = Block(shape)
@@ -139,8 +139,8 @@ class Gathering:
             maintenance,
         )
         self._shapes = {
-            entity: shape for entity, shape in self._shapes.items() if entity in self._seen
+            entity: shape for entity, shape in self._shapes.items() if entity in self._gathered
         }
-        self._seen, self._blocks = set(), {DEVICES: {}, NODES: {}}
+        self._gathered, self._blocks = set(), {DEVICES: {}, NODES: {}}
         self.events, self.rows = [], 0
         return batch

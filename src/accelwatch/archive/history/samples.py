@@ -10,7 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from accelwatch.archive.history import layout
-from accelwatch.archive.history.arrays import Floats, Moments, Places, coded, milliseconds, numbers
+from accelwatch.archive.history.arrays import (
+    Floats,
+    Indices,
+    Timestamps,
+    coded,
+    milliseconds,
+    numbers,
+)
 from accelwatch.archive.history.files import check_size, damaged, groups, opened
 from accelwatch.archive.history.layout import DEVICES, ArchiveError
 from accelwatch.archive.history.names import series_of
@@ -33,9 +40,9 @@ class Entity(NamedTuple):
 class Group(NamedTuple):
     """The rows of a row group, ordered by time."""
 
-    times: Moments
+    times: Timestamps
     """Unix milliseconds."""
-    entity: Places
+    entity: Indices
     """Number of each row's entity in `Samples.entities`."""
     columns: dict[Series, Floats]
     """NaN where a quantity was absent."""
@@ -46,7 +53,7 @@ class Frame(NamedTuple):
 
     present: npt.NDArray[np.bool_]
     """Whether a sample arrived."""
-    times: Moments
+    times: Timestamps
     """When the newest was taken, Unix milliseconds; 0 where none was."""
     columns: dict[Series, Floats]
     """NaN where absent; a series that nobody told is not in it."""
@@ -55,11 +62,13 @@ class Frame(NamedTuple):
 class Samples:
     """Samples of one table; entities are numbered as they are met and keep their number."""
 
-    def __init__(self, folder: Path, table: str, wanted: Collection[Series] | None = None) -> None:
+    def __init__(
+        self, folder: Path, table: str, requested: Collection[Series] | None = None
+    ) -> None:
         """All quantities when none is `wanted`; `(key,)` stands for every series of a quantity."""
         self._folder = folder
         self._table = table
-        self._wanted = None if wanted is None else frozenset(wanted)
+        self._requested = None if requested is None else frozenset(requested)
         self.entities: list[Entity] = []
         self._numbers: dict[tuple[str, str], int] = {}
 
@@ -80,16 +89,16 @@ class Samples:
     def _columns(self, path: Path) -> dict[str, Series]:
         with opened(path) as file:
             names = file.schema_arrow.names
-        known = {name: series_of(name) for name in names}
+        columns = {name: series_of(name) for name in names}
         return {
             name: series
-            for name, series in known.items()
-            if series is not None and self._wants(series)
+            for name, series in columns.items()
+            if series is not None and self._is_requested(series)
         }
 
-    def _wants(self, series: Series) -> bool:
-        wanted = self._wanted
-        return wanted is None or series in wanted or series[:1] in wanted
+    def _is_requested(self, series: Series) -> bool:
+        requested = self._requested
+        return requested is None or series in requested or series[:1] in requested
 
     def read(self, path: Path, at: int) -> Group:
         """A whole row group. Raises ArchiveError."""
@@ -113,10 +122,10 @@ class Samples:
                 names, node_at = coded(rows["node"])
                 mine = np.flatnonzero(np.array([name == node for name in names])[node_at])
                 rows = rows.take(pa.array(mine))
-                for part in batched(chosen, _COLUMNS_AT_ONCE):
-                    more = file.read_row_group(at, columns=list(part), use_threads=False)
+                for chunk in batched(chosen, _COLUMNS_AT_ONCE):
+                    more = file.read_row_group(at, columns=list(chunk), use_threads=False)
                     more = more.take(pa.array(mine))
-                    for name in part:
+                    for name in chunk:
                         rows = rows.append_column(name, more[name])
                 return self._group(rows, chosen, _EVER, _FOREVER)
             except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -134,7 +143,7 @@ class Samples:
         }
         return Group(times[order], self._entity(rows)[order], columns)
 
-    def _entity(self, rows: Any) -> Places:
+    def _entity(self, rows: Any) -> Indices:
         """The number of each row's entity."""
         nodes, node_at = coded(rows["node"])
         if self._table != DEVICES:
@@ -145,7 +154,7 @@ class Samples:
         models, model_at = coded(rows["model"]) if "model" in rows.schema.names else ([""], None)
         pair = node_at.astype(np.int64) * max(1, len(devices)) + device_at
         _, first, back = np.unique(pair, return_index=True, return_inverse=True)
-        places = [
+        entity_numbers = [
             self._number(
                 nodes[node_at[at]],
                 current_id(devices[device_at[at]]),
@@ -153,7 +162,7 @@ class Samples:
             )
             for at in first
         ]
-        return np.array(places, dtype=np.intp)[back]
+        return np.array(entity_numbers, dtype=np.intp)[back]
 
     def _number(self, node: str, device: str, model: str) -> int:
         number = self._numbers.get((node, device))
@@ -174,8 +183,8 @@ class Samples:
         for group in self.groups(start, end):
             ticks = -((zero - group.times) // step)
             edges = np.flatnonzero(np.diff(ticks)) + 1
-            for begin, stop in zip([0, *edges], [*edges, len(ticks)], strict=True):
-                tick = int(ticks[begin])
+            for first, stop in zip([0, *edges], [*edges, len(ticks)], strict=True):
+                tick = int(ticks[first])
                 if current is not None and tick != current:
                     if tick < current:
                         folder = self._folder / self._table
@@ -184,7 +193,7 @@ class Samples:
                         )
                     yield current, frame.finish(len(self.entities))
                 current = tick
-                frame.put(group, int(begin), int(stop))
+                frame.add_rows(group, int(first), int(stop))
         if current is not None:
             yield current, frame.finish(len(self.entities))
 
@@ -193,28 +202,28 @@ class _Growing:
     """The frame of an interval that may go on in the next row group."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Group, int, int]] = []
+        self._chunks: list[tuple[Group, int, int]] = []
 
-    def put(self, group: Group, begin: int, stop: int) -> None:
-        self._parts.append((group, begin, stop))
+    def add_rows(self, group: Group, start: int, stop: int) -> None:
+        self._chunks.append((group, start, stop))
 
     def finish(self, size: int) -> Frame:
         frame = Frame(np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.int64), {})
-        for group, begin, stop in self._parts:
-            at = group.entity[begin:stop]
+        for group, start, stop in self._chunks:
+            at = group.entity[start:stop]
             frame.present[at] = True
-            frame.times[at] = group.times[begin:stop]
+            frame.times[at] = group.times[start:stop]
             for series, values in group.columns.items():
                 column = frame.columns.get(series)
                 if column is None:
                     column = frame.columns[series] = np.full(size, np.nan)
-                column[at] = values[begin:stop]
-        self._parts = []
+                column[at] = values[start:stop]
+        self._chunks = []
         return frame
 
 
 def batched(names: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
     """The names, so many at a time."""
     rest = iter(names)
-    while part := tuple(islice(rest, size)):
-        yield part
+    while chunk := tuple(islice(rest, size)):
+        yield chunk

@@ -70,8 +70,8 @@ class _Table:
             self.rows += metadata.num_rows
             for at in range(metadata.num_row_groups):
                 group = metadata.row_group(at)
-                for place in range(group.num_columns):
-                    column = group.column(place)
+                for index in range(group.num_columns):
+                    column = group.column(index)
                     if column.path_in_schema not in FIXED[table]:
                         statistics = column.statistics
                         nulls = (statistics.null_count if statistics else 0) or 0

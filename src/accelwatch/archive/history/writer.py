@@ -78,15 +78,15 @@ class Writer:
         self._maintenance: list[MaintenanceRow] | None = None
         self._merged: dict[str, int] = {}
         """Up to where spans were merged, by table."""
-        self._lock = self._begin()
+        self._lock = self._lock_archive()
         try:
             self._tidy()
-            self._floor = {table: self._end(table) for table in TABLES}
+            self._floor = {table: self._written_until(table) for table in TABLES}
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _begin(self) -> int:
+    def _lock_archive(self) -> int:
         try:
             make_state_folder(self._folder)
             if (self._folder / layout.DESCRIPTION).exists():
@@ -118,7 +118,7 @@ class Writer:
         except OSError as error:
             raise _unwritable(self._folder, error) from error
 
-    def _end(self, table: str) -> int:
+    def _written_until(self, table: str) -> int:
         """Before this nothing more can be written: its span is closed."""
         return max((segment.end for segment in layout.segments(self._folder, table)), default=0)
 
@@ -149,7 +149,7 @@ class Writer:
             self.dropped += lost
 
     @property
-    def holds_much(self) -> bool:
+    def is_backlogged(self) -> bool:
         """Whether so much waits that it should be written before its time."""
         return any(_cells(waiting) > MANY_CELLS for waiting in self._waiting.values())
 
@@ -159,11 +159,11 @@ class Writer:
         Nothing before it will be taken any more; events may come late, and so may have a moment of
         their own. Raises ArchiveError; what could not be written waits.
         """
-        ends = dict.fromkeys(TABLES, before)
+        limits = dict.fromkeys(TABLES, before)
         if events_before is not None:
-            ends[EVENTS] = events_before
+            limits[EVENTS] = events_before
         try:
-            for table, end in ends.items():
+            for table, end in limits.items():
                 self._write(table, end)
                 self._merge(table, end)
             if self._jobs is not None:
@@ -202,54 +202,54 @@ class Writer:
         start = max(floor, layout.span_of(max(first, floor)))
         while start < before and len(rows):
             end = min(before, layout.span_of(start) + SPAN_MS)
-            part, rows = between(rows, start, end), between(rows, end, last + 1)
-            if len(part):
-                write_rows(table, part, layout.part_file(self._folder, table, start, end))
+            chunk, rows = between(rows, start, end), between(rows, end, last + 1)
+            if len(chunk):
+                write_rows(table, chunk, layout.chunk_file(self._folder, table, start, end))
             self._waiting[table] = [rows] if len(rows) else []
             self._floor[table] = start = end
 
     def _merge(self, table: str, before: int) -> None:
         """Spans and days that are over; a part that is lost meanwhile does not stop the others."""
         by_span: dict[int, list[Segment]] = {}
-        whole = {day.start for day in layout.days(self._folder, table)}
-        for part in layout.segments(self._folder, table):
-            if part.start not in whole:
-                by_span.setdefault(layout.span_of(part.start), []).append(part)
-        for start, parts in by_span.items():
+        merged_days = {day.start for day in layout.days(self._folder, table)}
+        for chunk in layout.segments(self._folder, table):
+            if chunk.start not in merged_days:
+                by_span.setdefault(layout.span_of(chunk.start), []).append(chunk)
+        for start, chunks in by_span.items():
             if self._merged.get(table, 0) < start + SPAN_MS <= before:
-                self._merge_span(table, parts)
+                self._merge_span(table, chunks)
                 self._merged[table] = start + SPAN_MS
         by_day: dict[str, list[Segment]] = {}
-        for part in layout.segments(self._folder, table):
-            if part.path.parent.name == layout.OPEN:
-                by_day.setdefault(layout.day_of(part.start), []).append(part)
-        for parts in by_day.values():
-            day = parts[0].start - parts[0].start % layout.DAY_MS
+        for chunk in layout.segments(self._folder, table):
+            if chunk.path.parent.name == layout.OPEN:
+                by_day.setdefault(layout.day_of(chunk.start), []).append(chunk)
+        for chunks in by_day.values():
+            day = chunks[0].start - chunks[0].start % layout.DAY_MS
             if day + layout.DAY_MS <= before:
-                self._merge_day(table, parts)
+                self._merge_day(table, chunks)
 
-    def _merge_span(self, table: str, parts: list[Segment]) -> None:
+    def _merge_span(self, table: str, chunks: list[Segment]) -> None:
         """As few row groups as may be; a large fleet has several in a span."""
         together: list[Segment] = []
         rows, columns = 0, frozenset[str]()
-        for part in readable(table, parts, logger.warning):
-            more, names = extent(part)
+        for chunk in readable(table, chunks, logger.warning):
+            more, names = extent(chunk)
             cells = (rows + more) * len(columns | names)
             if rows + more > MAX_GROUP_ROWS or cells > MAX_GROUP_CELLS:
-                self._merge_parts(table, together)
+                self._merge_chunks(table, together)
                 together, rows, columns = [], 0, frozenset()
-            together.append(part)
+            together.append(chunk)
             rows, columns = rows + more, columns | names
-        self._merge_parts(table, together)
+        self._merge_chunks(table, together)
 
-    def _merge_parts(self, table: str, parts: list[Segment]) -> None:
-        if len(parts) > 1:
-            start, end = parts[0].start, parts[-1].end
-            write_span(table, parts, layout.part_file(self._folder, table, start, end))
-            _remove(parts)
+    def _merge_chunks(self, table: str, chunks: list[Segment]) -> None:
+        if len(chunks) > 1:
+            start, end = chunks[0].start, chunks[-1].end
+            write_span(table, chunks, layout.chunk_file(self._folder, table, start, end))
+            _remove(chunks)
 
-    def _merge_day(self, table: str, parts: list[Segment]) -> None:
-        well = readable(table, parts, logger.warning)
+    def _merge_day(self, table: str, chunks: list[Segment]) -> None:
+        well = readable(table, chunks, logger.warning)
         if well:
             write_day(well, layout.day_file(self._folder, table, well[0].start))
             _remove(well)
@@ -272,9 +272,9 @@ def _cells(tables: Iterable[Any]) -> int:
     return sum(len(table) * table.num_columns for table in tables)
 
 
-def _remove(parts: list[Segment]) -> None:
-    for part in parts:
-        part.path.unlink(missing_ok=True)
+def _remove(chunks: list[Segment]) -> None:
+    for chunk in chunks:
+        chunk.path.unlink(missing_ok=True)
 
 
 def _unwritable(folder: Path, error: Exception) -> ArchiveError:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accelwatch.archive.recording.files import holds_recording, names_recording
+    from accelwatch.archive.recording.files import may_be_recording, names_recording
     from accelwatch.archive.recording.layout import Compression, is_recording
     from accelwatch.archive.recording.recorder import Recorder
     from accelwatch.archive.recording.recording import Recording
@@ -13,8 +13,8 @@ __all__ = [
     "Compression",
     "Recorder",
     "Recording",
-    "holds_recording",
     "is_recording",
+    "may_be_recording",
     "names_recording",
 ]
 
@@ -22,7 +22,7 @@ _HOMES = {
     "Compression": "layout",
     "Recorder": "recorder",
     "Recording": "recording",
-    "holds_recording": "files",
+    "may_be_recording": "files",
     "is_recording": "layout",
     "names_recording": "files",
 }

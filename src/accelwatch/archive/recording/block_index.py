@@ -14,7 +14,7 @@ from accelwatch.archive.recording.layout import MAX_BLOCK
 from accelwatch.schema.snapshot import SCHEMA
 
 _FRAME = struct.Struct("<4sI")
-_MARK = b"accelwix"
+_SIGNATURE = b"accelwix"
 _HEAD = struct.Struct("<8sIIQIQI")
 """Mark, CRC of what follows it, schema's major, packed bytes, CRC of them, unpacked bytes, documents."""
 FRAME_MAGIC = b"\x5a\x2a\x4d\x18"
@@ -44,9 +44,11 @@ class BlockIndex(msgspec.Struct, frozen=True, kw_only=True):
 def pack(index: BlockIndex) -> bytes:
     """The index as a skippable frame (RFC 8878, 3.1.2)."""
     count = len(index.times)
-    head = _HEAD.pack(_MARK, 0, index.major, index.packed, index.checksum, index.unpacked, count)
+    head = _HEAD.pack(
+        _SIGNATURE, 0, index.major, index.packed, index.checksum, index.unpacked, count
+    )
     body = head[_BODY:] + struct.pack(f"<{count}d{count}I", *index.times, *index.checksums)
-    frame = _MARK + struct.pack("<I", zlib.crc32(body)) + body
+    frame = _SIGNATURE + struct.pack("<I", zlib.crc32(body)) + body
     return _FRAME.pack(FRAME_MAGIC, len(frame)) + frame
 
 
@@ -54,8 +56,8 @@ def unpack(content: bytes) -> BlockIndex | None:
     """The index from the content of a skippable frame; None for anything else and for damage."""
     if len(content) < _HEAD.size or len(content) > MAX_BYTES:
         return None
-    mark, own, major, packed, checksum, unpacked, count = _HEAD.unpack_from(content)
-    if mark != _MARK or zlib.crc32(content[_BODY:]) != own:
+    signature, own, major, packed, checksum, unpacked, count = _HEAD.unpack_from(content)
+    if signature != _SIGNATURE or zlib.crc32(content[_BODY:]) != own:
         return None
     if len(content) != _HEAD.size + 12 * count or count == 0 or unpacked > MAX_BLOCK:
         return None

@@ -3,7 +3,7 @@
 import glob
 from pathlib import Path
 
-from accelwatch.archive.recording.layout import PART, is_recording
+from accelwatch.archive.recording.layout import PARTIAL_SUFFIX, is_recording
 from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import AccelwatchError, UsageError
 
@@ -21,15 +21,15 @@ def windows(path: Path) -> list[Window]:
         return _several(sorted(path.iterdir()), path)
     if path.exists():
         return [Window(path)]
-    part = path.with_name(path.name + PART)
-    if part.exists():
-        return [Window(part)]
+    partial = path.with_name(path.name + PARTIAL_SUFFIX)
+    if partial.exists():
+        return [Window(partial)]
     if glob.has_magic(str(path)):
         return _several(_matching(path), path)
     raise UsageError(f"no recording {str(path)!r}")
 
 
-def holds_recording(path: Path) -> bool:
+def may_be_recording(path: Path) -> bool:
     """Whether a name is of snapshots, not of a scenario; folders, patterns and what is not there are."""
     if not path.is_file():
         return True
@@ -39,7 +39,7 @@ def holds_recording(path: Path) -> bool:
 
 def names_recording(path: Path) -> bool:
     """Whether there is something to open under a name: a file, FILE.part, a folder, a match."""
-    if path.exists() or path.with_name(path.name + PART).exists():
+    if path.exists() or path.with_name(path.name + PARTIAL_SUFFIX).exists():
         return True
     try:
         return glob.has_magic(str(path)) and bool(_matching(path))
@@ -54,7 +54,7 @@ def _matching(pattern: Path) -> list[Path]:
         raise UsageError(f"{str(pattern)!r} is not a valid pattern: {error}") from error
 
 
-def _several(paths: list[Path], asked: Path) -> list[Window]:
+def _several(paths: list[Path], requested: Path) -> list[Window]:
     opened: list[Window] = []
     try:
         for path in paths:
@@ -66,13 +66,13 @@ def _several(paths: list[Path], asked: Path) -> list[Window]:
                 continue
             opened.append(window)
             if len(opened) > _MAX_FILES:
-                raise AccelwatchError(f"{asked} names more than {_MAX_FILES} recordings")
+                raise AccelwatchError(f"{requested} names more than {_MAX_FILES} recordings")
     except BaseException:
         for window in opened:
             window.close()
         raise
     if not opened:
-        raise UsageError(f"no recording in {str(asked)!r}")
+        raise UsageError(f"no recording in {str(requested)!r}")
     return opened
 
 

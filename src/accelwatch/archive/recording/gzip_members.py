@@ -10,15 +10,15 @@ from accelwatch.archive.recording.window import Window
 _INPUT = 16 << 10
 _OUTPUT = 64 << 10
 _MAGIC = GZIP_MAGIC + b"\x08"
-_BEGINNING = re.compile(re.escape(_MAGIC))
+_START = re.compile(re.escape(_MAGIC))
 
 
 def next_member(window: Window, offset: int) -> int:
     """Where the next member may begin, at `offset` or behind it; the file's size when none does."""
-    return window.find(_BEGINNING, len(_MAGIC), offset)
+    return window.find(_START, len(_MAGIC), offset)
 
 
-def begins(window: Window, offset: int) -> bool:
+def starts_at(window: Window, offset: int) -> bool:
     """Whether a member begins there."""
     return window.read(offset, 3) == _MAGIC
 

@@ -16,7 +16,7 @@ BLOCK_BYTES = 4 << 20
 """Unpacked bytes after which the recorder ends a block."""
 MAX_BLOCK = BLOCK_BYTES + MAX_LINE
 """Unpacked bytes of a block whose index is believed."""
-PART = ".part"
+PARTIAL_SUFFIX = ".part"
 """Ends the name of a file that is being written."""
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -51,10 +51,10 @@ _SUFFIXES = {
 
 def compression_by_name(name: str) -> Compression:
     """What a file of this name is packed with: zstd unless the name says otherwise."""
-    words = name.removesuffix(PART).split(".")
-    if len(words) > 1 and words[-1].isdecimal():
-        words.pop()
-    return _SUFFIXES.get(f".{words[-1].lower()}", Compression.ZSTD)
+    suffixes = name.removesuffix(PARTIAL_SUFFIX).split(".")
+    if len(suffixes) > 1 and suffixes[-1].isdecimal():
+        suffixes.pop()
+    return _SUFFIXES.get(f".{suffixes[-1].lower()}", Compression.ZSTD)
 
 
 def compression_of(head: bytes) -> Compression | None:

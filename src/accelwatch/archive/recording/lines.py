@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.archive.recording.block_index import MAJOR
 from accelwatch.archive.recording.layout import MAX_LINE
 from accelwatch.base.errors import WireError
-from accelwatch.schema.moments import unix_seconds
+from accelwatch.schema.timestamps import unix_seconds
 
 _SCHEMA = re.compile(r"accelwatch/(\d{1,9})")
 
@@ -24,10 +24,10 @@ class LineCutter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Lines without their break; None for one that is too long. Use all up before the next feed."""
-        *ended, rest = chunk.split(b"\n")
-        for part in ended:
-            whole = self.pending + len(part) <= MAX_LINE
-            line = b"".join((*self._chunks, part)) if whole else None
+        *complete, rest = chunk.split(b"\n")
+        for segment in complete:
+            fits = self.pending + len(segment) <= MAX_LINE
+            line = b"".join((*self._chunks, segment)) if fits else None
             self.drop()
             yield line
         self.pending += len(rest)
@@ -58,7 +58,7 @@ class NewerSchemaError(WireError):
     """A document of a newer major version of the schema."""
 
 
-def moment(line: bytes) -> float | None:
+def timestamp_of(line: bytes) -> float | None:
     """Unix seconds of the document in a line; None where there is none. Raises NewerSchemaError."""
     try:
         head = msgspec.json.decode(line, type=_Head)
@@ -74,11 +74,11 @@ def moment(line: bytes) -> float | None:
         return None
 
 
-def checked_moment(line: bytes, only: frozenset[int] | None) -> float | None:
+def checked_timestamp(line: bytes, only: frozenset[int] | None) -> float | None:
     """As `moment`; where `only` is given, None also for a line whose CRC-32 is not in it."""
     if only is not None and zlib.crc32(line) not in only:
         return None
-    return moment(line)
+    return timestamp_of(line)
 
 
 def documents(chunks: Iterator[bytes], only: frozenset[int] | None = None) -> Iterator[bytes]:
@@ -95,6 +95,6 @@ def documents(chunks: Iterator[bytes], only: frozenset[int] | None = None) -> It
 
 def _readable(line: bytes, only: frozenset[int] | None) -> bool:
     try:
-        return checked_moment(line, only) is not None
+        return checked_timestamp(line, only) is not None
     except NewerSchemaError:
         return False

@@ -14,15 +14,15 @@ from accelwatch.archive.recording.layout import (
     BLOCK_BYTES,
     BLOCK_DOCUMENTS,
     MAX_LINE,
-    PART,
+    PARTIAL_SUFFIX,
     Compression,
     compression_by_name,
 )
 from accelwatch.archive.recording.packing import Packer, block_end, new_packer
 from accelwatch.archive.recording.rotation import Family
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.schema.moments import timestamp, unix_seconds
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.timestamps import timestamp, unix_seconds
 from accelwatch.schema.wire import encode
 
 MIN_FILE = 64 << 10
@@ -32,7 +32,7 @@ MIN_FILE = 64 << 10
 class _Written(msgspec.Struct, frozen=True, kw_only=True):
     """What is on the disk for certain: replaced as a whole after each write, so never half true."""
 
-    begun: int
+    start: int
     """Offset of the present block."""
     end: int
     packed_crc: int = 0
@@ -68,7 +68,7 @@ class Recorder:
         self._descriptor = -1
         self._done = False
         self._unnamed = False
-        self._written = _Written(begun=0, end=0)
+        self._written = _Written(start=0, end=0)
         self._packer: Packer | None = None
         self.documents = 0
         """Documents written."""
@@ -96,8 +96,8 @@ class Recorder:
         self.close()
 
     def _open(self) -> None:
-        self._descriptor = self._family.begin()
-        self._written = _Written(begun=0, end=0)
+        self._descriptor = self._family.create_file()
+        self._written = _Written(start=0, end=0)
         self._packer = None
 
     def write(self, snapshot: Snapshot) -> None:
@@ -123,7 +123,7 @@ class Recorder:
         packed = self._packer.add(line)
         self._append(packed, before.end)
         self._written = _Written(
-            begun=before.begun,
+            start=before.start,
             end=before.end + len(packed),
             packed_crc=zlib.crc32(packed, before.packed_crc),
             content_crc=zlib.crc32(line, before.content_crc),
@@ -134,7 +134,7 @@ class Recorder:
         self.documents += 1
         self.bytes += len(packed)
         if len(self._written.times) >= BLOCK_DOCUMENTS or self._written.content_bytes > BLOCK_BYTES:
-            self._end_block()
+            self._close_block()
 
     def _append(self, data: bytes, offset: int) -> None:
         rest = memoryview(data)
@@ -142,7 +142,7 @@ class Recorder:
             count = os.pwrite(self._descriptor, rest, offset)
             rest, offset = rest[count:], offset + count
 
-    def _end_block(self) -> None:
+    def _close_block(self) -> None:
         block = self._written
         if not block.times:
             return
@@ -150,7 +150,7 @@ class Recorder:
         if self._compression is Compression.ZSTD:
             tail += block_index.pack(
                 BlockIndex(
-                    packed=block.end + len(tail) - block.begun,
+                    packed=block.end + len(tail) - block.start,
                     checksum=zlib.crc32(tail, block.packed_crc),
                     unpacked=block.content_bytes,
                     times=block.times,
@@ -158,7 +158,7 @@ class Recorder:
                 )
             )
         self._append(tail, block.end)
-        self._written = _Written(begun=block.end + len(tail), end=block.end + len(tail))
+        self._written = _Written(start=block.end + len(tail), end=block.end + len(tail))
         self._packer = None
         self.bytes += len(tail)
 
@@ -171,7 +171,7 @@ class Recorder:
             if self._written.end == 0:
                 self._family.discard()
                 return
-            self._end_block_if_it_fits()
+            self._close_block_if_it_fits()
             self._unnamed = True
             os.fsync(self._descriptor)
             self._family.finish()
@@ -180,17 +180,17 @@ class Recorder:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _end_block_if_it_fits(self) -> None:
+    def _close_block_if_it_fits(self) -> None:
         """A block without its end can be read; a piece of an end would look like damage."""
         try:
-            self._end_block()
+            self._close_block()
         except OSError:
             os.ftruncate(self._descriptor, self._written.end)
 
     def _stopped(self, error: OSError) -> AccelwatchError:
         with contextlib.suppress(AccelwatchError):
             self.close()
-        where = f" in {self._path}{PART}" if self._unnamed else ""
+        where = f" in {self._path}{PARTIAL_SUFFIX}" if self._unnamed else ""
         kept = f"the {self.documents} documents before are kept{where}"
         if not self.documents:
             kept = "there is no document before"
@@ -205,7 +205,7 @@ class Recorder:
         try:
             self._finish()
         except OSError as error:
-            part = f"{self._path}{PART}"
-            raise AccelwatchError(f"cannot finish {part}: {error.strerror}") from error
+            partial = f"{self._path}{PARTIAL_SUFFIX}"
+            raise AccelwatchError(f"cannot finish {partial}: {error.strerror}") from error
         finally:
             self._family.close()

@@ -30,7 +30,7 @@ class Recording:
     def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
         self._surveys = tuple(surveys)
         self._blocks = [(survey, block) for survey in self._surveys for block in survey.blocks]
-        self._ends = list(accumulate(block.count for _, block in self._blocks))
+        self._cumulative = list(accumulate(block.count for _, block in self._blocks))
         self._times = _steady([time for survey in self._surveys for time in survey.times])
         self._notes = tuple(notes)
         self._decoded: dict[int, Snapshot] = {}
@@ -124,24 +124,24 @@ class Recording:
         return self._line(index)
 
     def _line(self, index: int) -> bytes:
-        number = bisect.bisect_right(self._ends, index)
-        first = self._ends[number] - self._blocks[number][1].count
-        wanted = index - first
-        where, taken, lines = self._reading or (-1, 0, iter(()))
+        number = bisect.bisect_right(self._cumulative, index)
+        first = self._cumulative[number] - self._blocks[number][1].count
+        target = index - first
+        where, consumed, lines = self._reading or (-1, 0, iter(()))
         self._reading = None
-        if where != number or taken > wanted:
-            taken, lines = 0, _lines(*self._blocks[number])
+        if where != number or consumed > target:
+            consumed, lines = 0, _lines(*self._blocks[number])
         line = None
-        for _ in range(wanted - taken + 1):
+        for _ in range(target - consumed + 1):
             line = next(lines, None)
         if line is None:
             raise WireError(f"document {index} of the recording is damaged")
-        self._reading = (number, wanted + 1, lines)
+        self._reading = (number, target + 1, lines)
         return line
 
 
 def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
-    if survey.whole_file:
+    if survey.is_single_document:
         return iter((b"".join(content(survey, block)),))
     return documents(_limited(content(survey, block), block.limit), block.only)
 

@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from accelwatch.archive.recording.layout import PART
+from accelwatch.archive.recording.layout import PARTIAL_SUFFIX
 from accelwatch.base.errors import AccelwatchError, UsageError
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -55,18 +55,18 @@ class Family:
         what = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
         raise UsageError(f"cannot record to {self._path}: it is {what}")
 
-    def begin(self) -> int:
+    def create_file(self) -> int:
         """Create the file to write to, mode 0600, locked; one that was left unfinished is kept.
 
         Raises OSError, and AccelwatchError when another process writes it.
         """
         self._adopt()
-        descriptor = os.open(self._name + PART, _NEW, 0o600, dir_fd=self._folder)
+        descriptor = os.open(self._name + PARTIAL_SUFFIX, _NEW, 0o600, dir_fd=self._folder)
         try:
             os.fchmod(descriptor, 0o600)
             self._lock(descriptor)
             if os.fstat(descriptor).st_nlink == 0:
-                raise self._taken()
+                raise self._locked_error()
         except BaseException:
             os.close(descriptor)
             raise
@@ -74,19 +74,19 @@ class Family:
 
     def _adopt(self) -> None:
         """Put the file that a recorder left behind, killed perhaps, among the finished ones."""
-        part = self._path.with_name(self._name + PART)
+        partial = self._path.with_name(self._name + PARTIAL_SUFFIX)
         try:
-            descriptor = os.open(part.name, _OLD, dir_fd=self._folder)
+            descriptor = os.open(partial.name, _OLD, dir_fd=self._folder)
         except FileNotFoundError:
             return
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            raise UsageError(f"cannot record: {part} is a symbolic link") from error
+            raise UsageError(f"cannot record: {partial} is a symbolic link") from error
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                raise UsageError(f"cannot record: {part} is in the way")
+                raise UsageError(f"cannot record: {partial} is in the way")
             self._lock(descriptor)
             if status.st_size:
                 self.finish()
@@ -100,11 +100,11 @@ class Family:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise self._taken() from error
+            raise self._locked_error() from error
         except OSError:
             return
 
-    def _taken(self) -> AccelwatchError:
+    def _locked_error(self) -> AccelwatchError:
         return AccelwatchError(f"another process is recording to {self._path}")
 
     def finish(self) -> None:
@@ -114,12 +114,12 @@ class Family:
             os.unlink(chain.pop(), dir_fd=self._folder)
         for at in range(len(chain), 0, -1):
             self._rename(chain[at - 1], self._numbered(at))
-        self._rename(self._name + PART, self._name)
+        self._rename(self._name + PARTIAL_SUFFIX, self._name)
         os.fsync(self._folder)
 
     def discard(self) -> None:
         """Remove the file that is being written, into which nothing was written."""
-        os.unlink(self._name + PART, dir_fd=self._folder)
+        os.unlink(self._name + PARTIAL_SUFFIX, dir_fd=self._folder)
 
     def _rename(self, old: str, new: str) -> None:
         os.rename(old, new, src_dir_fd=self._folder, dst_dir_fd=self._folder)

@@ -35,9 +35,9 @@ def search(window: Window, until: float | None = None) -> Survey:
         case Compression.NONE:
             _search_plain(survey, window)
     if not survey.times:
-        content = _whole(survey)
+        content = _full_content(survey)
         if content is not None:
-            survey.one_document(content)
+            survey.add_single_document(content)
     return survey
 
 
@@ -52,7 +52,7 @@ def content(survey: Survey, block: Block) -> Iterator[bytes]:
             return _plain_content(survey.window, block)
 
 
-def _whole(survey: Survey) -> bytes | None:
+def _full_content(survey: Survey) -> bytes | None:
     """The whole file, unpacked; None when it is too long for a document, or damaged."""
     line = b""
     try:
@@ -71,17 +71,17 @@ def _plain_content(window: Window, block: Block) -> Iterator[bytes]:
 
 
 def _search_plain(survey: Survey, window: Window) -> None:
-    survey.begin(0)
-    offset = begun = 0
+    survey.start_block(0)
+    offset = start = 0
     while offset < window.size and not survey.cut:
         chunk = window.read(offset, _CHUNK)
         if not chunk:
             break
         cut = chunk.rfind(b"\n") + 1
-        if cut and _enough(survey, offset + cut - begun):
+        if cut and _enough(survey, offset + cut - start):
             survey.feed(chunk[:cut])
-            offset = begun = offset + cut
-            survey.end(offset)
+            offset = start = offset + cut
+            survey.close_block(offset)
         else:
             survey.feed(chunk)
             offset += len(chunk)
@@ -94,7 +94,7 @@ def _enough(survey: Survey, size: int) -> bool:
 
 def _gzip_content(window: Window, block: Block) -> Iterator[bytes]:
     offset = block.offset
-    while offset < block.end and gzip_members.begins(window, offset):
+    while offset < block.end and gzip_members.starts_at(window, offset):
         try:
             for chunk, read in gzip_members.unpacked(window, offset):
                 yield chunk
@@ -106,18 +106,18 @@ def _gzip_content(window: Window, block: Block) -> Iterator[bytes]:
 def _search_gzip(survey: Survey, window: Window) -> None:
     offset = 0
     while offset < window.size and not survey.cut:
-        if not gzip_members.begins(window, offset):
+        if not gzip_members.starts_at(window, offset):
             survey.damage(offset)
             offset = gzip_members.next_member(window, offset + 1)
             continue
-        survey.begin(offset)
+        survey.start_block(offset)
         offset = _search_member(survey, window, offset)
     survey.finish(min(offset, window.size))
 
 
 def _search_member(survey: Survey, window: Window, offset: int) -> int:
     """Where to go on after the member at `offset`."""
-    begun = offset
+    start = offset
     try:
         for chunk, read in gzip_members.unpacked(window, offset):
             survey.feed(chunk)
@@ -129,7 +129,7 @@ def _search_member(survey: Survey, window: Window, offset: int) -> int:
         return window.size
     except DamageError:
         survey.damage(offset)
-        return gzip_members.next_member(window, max(offset, begun + 1))
+        return gzip_members.next_member(window, max(offset, start + 1))
     if not survey.pending:
-        survey.end(offset)
+        survey.close_block(offset)
     return offset

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.archive.recording.block_index import BlockIndex
 from accelwatch.archive.recording.layout import Compression
-from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, checked_moment
+from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, checked_timestamp
 from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import SCHEMA
@@ -47,15 +47,15 @@ class Survey:
         self.damaged_lines = 0
         self.lost = 0
         """Documents that a damaged block is known to have had."""
-        self.damaged_places = 0
+        self.damaged_positions = 0
         self.unfinished = False
         """The last block has no end: still being written, or cut off between two documents."""
         self.truncated = False
         """The last document is incomplete."""
-        self.whole_file = False
+        self.is_single_document = False
         """The file is one document that is written over several lines."""
         self._lines = LineCutter()
-        self._begun = 0
+        self._block_start = 0
         self._before = 0
         self._accounted = 0
         self._only: frozenset[int] | None = None
@@ -67,7 +67,7 @@ class Survey:
         return (
             self._budget < 0
             or len(self.times) >= MAX_DOCUMENTS
-            or self.damaged_places >= _MAX_DAMAGE
+            or self.damaged_positions >= _MAX_DAMAGE
             or self.late
         )
 
@@ -86,10 +86,10 @@ class Survey:
         """Documents of the block that is open."""
         return len(self.times) - self._before
 
-    def begin(self, offset: int, only: frozenset[int] | None = None) -> None:
+    def start_block(self, offset: int, only: frozenset[int] | None = None) -> None:
         """A block begins there, unless a line reaches into it from the one before."""
         if not self.pending:
-            self._begun = offset
+            self._block_start = offset
             self._before = len(self.times)
             self._only = only
 
@@ -99,11 +99,11 @@ class Survey:
         for line in self._lines.feed(chunk):
             self._read_line(line)
 
-    def end(self, offset: int) -> None:
+    def close_block(self, offset: int) -> None:
         """The open block ends there."""
         if self.documents:
-            self.blocks.append(Block(self._begun, offset, self.documents, self._only))
-        self._begun = offset
+            self.blocks.append(Block(self._block_start, offset, self.documents, self._only))
+        self._block_start = offset
         self._before = len(self.times)
         self._only = None
 
@@ -113,9 +113,9 @@ class Survey:
 
     def damage(self, offset: int) -> None:
         """The open block is damaged there."""
-        self.damaged_places += 1
+        self.damaged_positions += 1
         self._lines.drop()
-        self.end(offset)
+        self.close_block(offset)
 
     def believe(self, offset: int, end: int, index: BlockIndex) -> None:
         """A block that its index describes."""
@@ -136,33 +136,33 @@ class Survey:
             self._lines.drop()
         if self.pending:
             line = self._lines.rest()
-            time = None if line is None else self._moment(line)
+            time = None if line is None else self._timestamp(line)
             if time is None:
                 self.truncated = True
             else:
                 self.times.append(time)
-        self.end(offset)
+        self.close_block(offset)
 
-    def one_document(self, content: bytes) -> None:
+    def add_single_document(self, content: bytes) -> None:
         """Take a file without documents as one that is written over several lines, if it is."""
-        time = self._moment(content)
+        time = self._timestamp(content)
         if time is not None:
-            self.damaged_lines, self.truncated, self.whole_file = 0, False, True
+            self.damaged_lines, self.truncated, self.is_single_document = 0, False, True
             self.times.append(time)
             self.blocks.append(Block(0, self.window.size, 1))
 
     def _read_line(self, line: bytes | None) -> None:
         if line is not None and not line.strip():
             return
-        time = None if line is None else self._moment(line)
+        time = None if line is None else self._timestamp(line)
         if time is None:
             self.damaged_lines += 1
         else:
             self.times.append(time)
 
-    def _moment(self, line: bytes) -> float | None:
+    def _timestamp(self, line: bytes) -> float | None:
         try:
-            return checked_moment(line, self._only)
+            return checked_timestamp(line, self._only)
         except NewerSchemaError as error:
             if self.times:
                 return None
@@ -173,7 +173,7 @@ class Survey:
         remarks = {
             f"{self.damaged_lines} damaged lines skipped": self.damaged_lines,
             f"{self.lost} documents lost to damage": self.lost,
-            f"damaged in {self.damaged_places} places": self.damaged_places,
+            f"damaged in {self.damaged_positions} places": self.damaged_positions,
             "the end is missing": self.truncated,
             "it was not finished: still being written, or cut off": self.unfinished
             and not self.truncated,

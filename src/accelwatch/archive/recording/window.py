@@ -49,9 +49,9 @@ class Window:
         return self._buffer[start : start + count]
 
     def _fill(self, offset: int, count: int) -> None:
-        wanted = max(min(count, self.size - offset), 0)
+        length = max(min(count, self.size - offset), 0)
         try:
-            self._buffer = os.pread(self._descriptor, wanted, offset) if wanted else b""
+            self._buffer = os.pread(self._descriptor, length, offset) if length else b""
         except OSError as error:
             raise AccelwatchError(f"cannot read {self.path}: {error.strerror}") from error
         self._offset = offset

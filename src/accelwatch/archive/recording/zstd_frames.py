@@ -15,7 +15,7 @@ MAX_WINDOW = 32 << 20
 """Bytes that unpacking may hold; level 19 of the zstd program needs 8 MiB."""
 _MAX_BLOCK = 128 << 10
 _RLE, _RESERVED = 1, 3
-_BEGINNING = re.compile(re.escape(ZSTD_MAGIC) + b"|[\x50-\x5f]" + re.escape(SKIPPABLE_TAIL))
+_START = re.compile(re.escape(ZSTD_MAGIC) + b"|[\x50-\x5f]" + re.escape(SKIPPABLE_TAIL))
 
 
 def skippable(window: Window, offset: int) -> int | None:
@@ -26,14 +26,14 @@ def skippable(window: Window, offset: int) -> int | None:
     return int.from_bytes(head[4:8], "little")
 
 
-def begins(window: Window, offset: int) -> bool:
+def starts_at(window: Window, offset: int) -> bool:
     """Whether a zstd frame begins there."""
     return window.read(offset, 4) == ZSTD_MAGIC
 
 
 def next_frame(window: Window, offset: int) -> int:
     """Where the next frame may begin, at `offset` or behind it; the file's size when none does."""
-    return window.find(_BEGINNING, 4, offset)
+    return window.find(_START, 4, offset)
 
 
 def pieces(window: Window, offset: int) -> Iterator[bytes]:
@@ -46,8 +46,8 @@ def pieces(window: Window, offset: int) -> Iterator[bytes]:
     offset += len(head)
     last = False
     while not last:
-        word = int.from_bytes(_exactly(window, offset, 3), "little")
-        last, kind, size = bool(word & 1), word >> 1 & 3, word >> 3
+        header = int.from_bytes(_exactly(window, offset, 3), "little")
+        last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
         if kind == _RESERVED or size > _MAX_BLOCK:
             raise DamageError(f"damaged zstd block at byte {offset}")
         length = 3 + (1 if kind == _RLE else size) + (4 if last and head[4] & 4 else 0)
@@ -74,12 +74,12 @@ def _exactly(window: Window, offset: int, count: int) -> bytes:
     return content
 
 
-def unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:
+def unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """What the pieces of one frame hold. Raises DamageError for damage."""
     stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
-    for part in parts:
+    for chunk in chunks:
         try:
-            content = stream.decompress(part)
+            content = stream.decompress(chunk)
         except zstandard.ZstdError as error:
             raise DamageError(f"damaged zstd frame: {error}") from error
         if content:

@@ -65,14 +65,14 @@ def _pass_index(survey: Survey, window: Window, offset: int) -> None:
     if index is not None:
         survey.account(len(index.times))
     elif window.read(offset, 4) == block_index.FRAME_MAGIC:
-        survey.damaged_places += 1
+        survey.damaged_positions += 1
 
 
 def search_zstd(survey: Survey, window: Window) -> None:
     """Fill the survey from a zstd file. Raises WireError for one of a newer major version."""
     offset = 0
     while offset < window.size and not survey.cut:
-        if zstd_frames.begins(window, offset):
+        if zstd_frames.starts_at(window, offset):
             offset = _search_frame(survey, window, offset)
             continue
         size = zstd_frames.skippable(window, offset)
@@ -80,48 +80,48 @@ def search_zstd(survey: Survey, window: Window) -> None:
             _pass_index(survey, window, offset)
             offset += 8 + size
             continue
-        place = zstd_frames.next_frame(window, offset + 1)
-        if place < window.size or size is None:
+        position = zstd_frames.next_frame(window, offset + 1)
+        if position < window.size or size is None:
             survey.damage(offset)
         else:
             survey.unfinished = True
-        offset = place
+        offset = position
     survey.finish(window.size)
 
 
 def _search_frame(survey: Survey, window: Window, offset: int) -> int:
     """Where to go on after the frame at `offset`."""
     walk = _Walk(window, offset)
-    place = walk.end if walk.to_end() else zstd_frames.next_frame(window, offset + 4)
-    index = _index_at(window, place)
+    position = walk.end if walk.to_end() else zstd_frames.next_frame(window, offset + 4)
+    index = _index_at(window, position)
     if index is None:
-        return _unpack_frame(survey, offset, place)
+        return _unpack_frame(survey, offset, position)
     if index.major > MAJOR and not survey.times:
         raise refuse_newer(window, f"accelwatch/{index.major}")
-    if (index.packed, index.checksum) == (place - offset, walk.checksum):
-        survey.believe(offset, place, index)
-        return place
-    survey.damaged_places += 1
-    _salvage_frame(survey, offset, place, index)
-    return place
+    if (index.packed, index.checksum) == (position - offset, walk.checksum):
+        survey.believe(offset, position, index)
+        return position
+    survey.damaged_positions += 1
+    _salvage_frame(survey, offset, position, index)
+    return position
 
 
-def _salvage_frame(survey: Survey, offset: int, place: int, index: BlockIndex) -> None:
+def _salvage_frame(survey: Survey, offset: int, position: int, index: BlockIndex) -> None:
     """Take the documents of a damaged frame that are as its index says."""
     survey.drop_line()
-    survey.begin(offset, frozenset(index.checksums))
+    survey.start_block(offset, frozenset(index.checksums))
     damaged_lines = survey.damaged_lines
     with contextlib.suppress(EOFError, DamageError):
         for chunk in zstd_frames.unpacked(_Walk(survey.window, offset)):
             survey.feed(chunk)
     survey.drop_line()
-    survey.end(place)
+    survey.close_block(position)
     survey.damaged_lines = damaged_lines
 
 
-def _unpack_frame(survey: Survey, offset: int, place: int) -> int:
+def _unpack_frame(survey: Survey, offset: int, position: int) -> int:
     """Search a frame without an index; what follows begins at `place`. Where to go on."""
-    survey.begin(offset)
+    survey.start_block(offset)
     walk = _Walk(survey.window, offset)
     try:
         for chunk in zstd_frames.unpacked(walk):
@@ -129,14 +129,16 @@ def _unpack_frame(survey: Survey, offset: int, place: int) -> int:
             if survey.cut:
                 return walk.end
     except EOFError:
-        if place < survey.window.size:
+        if position < survey.window.size:
             survey.damage(walk.end)
         else:
             survey.unfinished = True
-        return place
+        return position
     except DamageError:
         survey.damage(walk.end)
-        return place if place > offset + 4 else zstd_frames.next_frame(survey.window, offset + 4)
+        return (
+            position if position > offset + 4 else zstd_frames.next_frame(survey.window, offset + 4)
+        )
     if not survey.pending:
-        survey.end(walk.end)
+        survey.close_block(walk.end)
     return walk.end

@@ -34,12 +34,12 @@ def unary(
 
     Raises SourceError whatever goes wrong, within the time.
     """
-    told = _messages(_answer(where, method, request, timeout_s=timeout_s, clock=clock))
-    if not told:
+    messages = _messages(_answer(where, method, request, timeout_s=timeout_s, clock=clock))
+    if not messages:
         raise protocol("grpc: an answer without a message")
-    if len(told) > 1:
+    if len(messages) > 1:
         raise protocol("grpc: the message is followed by another")
-    return told[0]
+    return messages[0]
 
 
 def stream(
@@ -99,19 +99,19 @@ def _messages(answer: "Answer") -> list[bytes]:
         name = status_name(status)
         reason = answer.headers.get("grpc-message", "")[:200]
         raise SourceError(f"grpc: {name}{': ' + reason if reason else ''}", reason="refused")
-    told: list[bytes] = []
+    messages: list[bytes] = []
     rest = answer.body
     while rest:
-        if len(rest) < _PREFIX_BYTES or len(told) == _MOST_MESSAGES:
+        if len(rest) < _PREFIX_BYTES or len(messages) == _MOST_MESSAGES:
             raise protocol("grpc: a message is cut off, or there are too many")
         if rest[0]:
             raise protocol("grpc: the message is compressed, which was not offered")
         end = _PREFIX_BYTES + int.from_bytes(rest[1:_PREFIX_BYTES], "big")
         if len(rest) < end:
             raise protocol("grpc: the message is cut off")
-        told.append(rest[_PREFIX_BYTES:end])
+        messages.append(rest[_PREFIX_BYTES:end])
         rest = rest[end:]
-    return told
+    return messages
 
 
 class _Wire:

@@ -28,15 +28,15 @@ class SmiBackend(ToolBackend[Listing, Gpu]):
         """What a listing says of a GPU, without its processes."""
         raise NotImplementedError
 
-    def asked(self) -> Callable[[], Listing]:
+    def make_query(self) -> Callable[[], Listing]:
         """Its fullest query, and its table."""
-        return Queries(self.run, self.queries, self.table.parse).ask
+        return Queries(self.run, self.queries, self.table.parse).query
 
     def listed(self, answer: Listing) -> Sequence[Gpu]:
         """The GPUs in an answer."""
         return answer.gpus
 
-    def told_version(self, answer: Listing) -> str | None:
+    def reported_version(self, answer: Listing) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -49,5 +49,5 @@ class SmiBackend(ToolBackend[Listing, Gpu]):
             mine = [job for job in jobs or () if job.number == gpu.number]
             return processes_of(device.id, mine, self.memory_units)
 
-        known = Absence.ERROR if jobs is None else processes
-        return self.readings(request, answer, self.numbers(device, gpu), known)
+        process_list = Absence.ERROR if jobs is None else processes
+        return self.readings(request, answer, self.numbers(device, gpu), process_list)

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_xml
 
-from accelwatch.processes.printed import whole_lines
+from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
 
 Path = tuple[str, ...]
 Fields = Mapping[Path, object]
 _MAX_DEPTH = 8
-_NO_WORD = frozenset({"", "n/a", "none", "unknown", "not supported", "[not supported]", "[n/a]"})
-_PLACE = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
-_BUS = re.compile(_PLACE)
-_HEAD = re.compile(rf"[GP]PU\s*(\d{{1,4}})?\s*:?\s+({_PLACE})")
+_NO_VALUE = frozenset({"", "n/a", "none", "unknown", "not supported", "[not supported]", "[n/a]"})
+_PCI_ADDRESS = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
+_BUS = re.compile(_PCI_ADDRESS)
+_HEAD = re.compile(rf"[GP]PU\s*(\d{{1,4}})?\s*:?\s+({_PCI_ADDRESS})")
 """The line with which a GPU begins: `GPU0 00000000:01:00.0`, `PPU 00000000:0C:00.0`."""
 
 
@@ -28,41 +28,43 @@ class Block(NamedTuple):
 
     number: int | None
     """As its heading has it."""
-    place: str
+    pci_bus_id: str
     """PCI id."""
     fields: Fields
 
 
-def told(fields: Fields, end: Path) -> object:
+def find_field(fields: Fields, end: Path) -> object:
     """The field whose path ends so; None when there is none."""
-    return next((told for path, told in fields.items() if path[-len(end) :] == end), None)
+    return next((value for path, value in fields.items() if path[-len(end) :] == end), None)
 
 
-def first_told(fields: Fields, ends: Sequence[Path]) -> object:
+def first_value(fields: Fields, suffixes: Sequence[Path]) -> object:
     """The first of these that says something; else the first that is there, such as N/A."""
-    there = [found for end in ends if (found := told(fields, end)) is not None]
-    said = (found for found in there if not isinstance(found, str) or word(found) is not None)
-    return next(said, there[0] if there else None)
+    there = [value for end in suffixes if (value := find_field(fields, end)) is not None]
+    meaningful = (
+        value for value in there if not isinstance(value, str) or meaningful_text(value) is not None
+    )
+    return next(meaningful, there[0] if there else None)
 
 
-def word(told: object) -> str | None:
+def meaningful_text(value: object) -> str | None:
     """A text that says something."""
-    plain = told.strip() if isinstance(told, str) else ""
-    return None if plain.lower() in _NO_WORD else plain
+    plain = value.strip() if isinstance(value, str) else ""
+    return None if plain.lower() in _NO_VALUE else plain
 
 
-def whole_number(told: object) -> int | None:
+def parse_integer(value: object) -> int | None:
     """A whole number that is not negative, written as one or as text."""
-    if isinstance(told, str):
-        return int(told) if told.strip().isdecimal() and len(told.strip()) < 10 else None
-    if isinstance(told, bool) or not isinstance(told, int):
+    if isinstance(value, str):
+        return int(value) if value.strip().isdecimal() and len(value.strip()) < 10 else None
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return told if 0 <= told < 1 << 31 else None
+    return value if 0 <= value < 1 << 31 else None
 
 
-def place_of(told: object) -> str | None:
+def pci_bus_id_of(value: object) -> str | None:
     """A PCI id as everywhere here; None for what is none."""
-    text = word(told)
+    text = meaningful_text(value)
     return normal_pci_bus_id(text) if text and _BUS.fullmatch(text) else None
 
 
@@ -97,14 +99,14 @@ def of_text(output: bytes) -> tuple[Fields, list[Block]]:
     head: Fields = fields
     blocks: list[Block] = []
     headings: list[tuple[int, str]] = []
-    for line in whole_lines(output):
+    for line in complete_lines(output):
         if match := _HEAD.fullmatch(line.strip()):
             fields, headings = {}, []
             number = int(match[1]) if match[1] else None
             blocks.append(Block(number, normal_pci_bus_id(match[2]), fields))
             continue
         indent = len(line) - len(line.lstrip())
-        key, _, value = (part.strip() for part in line.partition(":"))
+        key, _, value = (segment.strip() for segment in line.partition(":"))
         if value:
             above = (name for at, name in headings if at <= indent)
             fields.setdefault((*above, plain(key)), value)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.backend_kit.smi.blocks import Fields, first_told, told, word
+from accelwatch.backend_kit.smi.blocks import Fields, find_field, first_value, meaningful_text
 from accelwatch.backend_kit.smi.processes import Job
 from accelwatch.base.errors import DeviceLost
 
@@ -29,27 +29,27 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     pci_bus_id: str | None
     fields: Fields
 
-    def told(self, *ends: tuple[str, ...]) -> object:
+    def value_of(self, *suffixes: tuple[str, ...]) -> object:
         """The first field that says something, of those whose paths end so; None without any."""
-        return first_told(self.fields, ends)
+        return first_value(self.fields, suffixes)
 
-    def text(self, *ends: tuple[str, ...]) -> str | None:
+    def text(self, *suffixes: tuple[str, ...]) -> str | None:
         """A text of it; None when it is empty, missing or says that there is none."""
-        return word(self.told(*ends))
+        return meaningful_text(self.value_of(*suffixes))
 
     def must_answer(self, name: str) -> None:
         """Raise DeviceLost where a field says that the GPU is lost, or cannot go on without a reset."""
         for path, value in self.fields.items():
-            words = value.strip("[] ") if isinstance(value, str) else ""
-            if _LOST.fullmatch(words):
-                raise DeviceLost(f"{name}: its command says {words!r}", code="gpu_is_lost")
-            if _STUCK.fullmatch(words) and path[-1] in _TELLING:
-                raise DeviceLost(f"{name}: its command says {words!r}", code="reset_required")
+            text = value.strip("[] ") if isinstance(value, str) else ""
+            if _LOST.fullmatch(text):
+                raise DeviceLost(f"{name}: its command says {text!r}", code="gpu_is_lost")
+            if _STUCK.fullmatch(text) and path[-1] in _TELLING:
+                raise DeviceLost(f"{name}: its command says {text!r}", code="reset_required")
 
     def completed(self, other: "Gpu | None") -> "Gpu":
         """With fields of another account of it that it lacks, be it under a longer path."""
         more = {} if other is None else other.fields
-        new = {path: value for path, value in more.items() if told(self.fields, path) is None}
+        new = {path: value for path, value in more.items() if find_field(self.fields, path) is None}
         return msgspec.structs.replace(
             self,
             pci_bus_id=self.pci_bus_id or (other and other.pci_bus_id),

@@ -66,8 +66,12 @@ def jobs(lines: Sequence[str], *, instances: bool = False) -> tuple[Job, ...] | 
 
 
 def _instance(row: Mapping[str, str | None]) -> str | None:
-    parts = row.get("gi"), row.get("ci")
-    return None if None in parts or "N/A" in parts else f"gi{parts[0]}/ci{parts[1]}"
+    instance_ids = row.get("gi"), row.get("ci")
+    return (
+        None
+        if None in instance_ids or "N/A" in instance_ids
+        else f"gi{instance_ids[0]}/ci{instance_ids[1]}"
+    )
 
 
 def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:

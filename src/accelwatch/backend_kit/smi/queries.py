@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.processes.whole_output import closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 
 Parse = Callable[[bytes], Listing]
 """May raise ReadError."""
@@ -31,35 +31,35 @@ class Queries:
         self._run = run
         self._queries = tuple(queries)
         self._parse_table = parse_table
-        self._known = 0
+        self._working_index = 0
         """Place of the query that worked; past their end there is only the table."""
 
-    def ask(self) -> Listing:
+    def query(self) -> Listing:
         """What the fullest query says, and what the table adds: processes as a rule.
 
         Raises ReadError: of several failures the first.
         """
         first: ReadError | None = None
-        for at in range(self._known, len(self._queries)):
+        for at in range(self._working_index, len(self._queries)):
             arguments, parse = self._queries[at]
             try:
-                listing = parse(self._run(*arguments, is_whole=parsed(parse, _gpus)))
+                listing = parse(self._run(*arguments, is_complete=parsed(parse, _gpus)))
             except (DeviceTimeout, DevicePermission):
                 raise
             except ReadError as error:
                 first = first or error
             else:
-                self._known = at
+                self._working_index = at
                 return self._completed(listing)
         try:
             listing = self._table()
         except ReadError as error:
             raise first or error from None
-        self._known = len(self._queries)
+        self._working_index = len(self._queries)
         return listing
 
     def _table(self) -> Listing:
-        return self._parse_table(self._run(is_whole=closed(self._parse_table, _gpus)))
+        return self._parse_table(self._run(is_complete=closed(self._parse_table, _gpus)))
 
     def _completed(self, listing: Listing) -> Listing:
         try:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from accelwatch.backend_kit.failed_cells import with_failed_cells
-from accelwatch.backend_kit.smi.blocks import plain, whole_number
+from accelwatch.backend_kit.smi.blocks import parse_integer, plain
 
 MAX_ROWS = 1024
 _RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
@@ -24,13 +24,13 @@ def rows(
 
     `first` are its first two headings, `headings` the lines that stand for a heading that is not there.
     """
-    names = [_parts(line) for line in headings]
+    names = [_segments(line) for line in headings]
     blocks: list[list[list[str]]] = []
-    known, heading, framed = bool(names), False, False
+    has_headings, heading, framed = bool(names), False, False
     for line in (with_failed_cells(_NUMBERED.sub(r"\1  ", line)) for line in lines):
         cells = [cell.lower() for cell in _cells(line)]
         if tuple(cells[:2]) == first:
-            names, known, heading = [_parts(line)], True, True
+            names, has_headings, heading = [_segments(line)], True, True
             framed = _is_framed(line)
         elif _RULE.fullmatch(line):
             heading = False
@@ -38,22 +38,22 @@ def rows(
             # Between lines of a frame, what has none is a warning.
             continue
         elif heading:
-            names.append(_parts(line))
-        elif known and len(cells) > 1 and whole_number(cells[0]) is not None:
-            blocks.append([_parts(line)])
+            names.append(_segments(line))
+        elif has_headings and len(cells) > 1 and parse_integer(cells[0]) is not None:
+            blocks.append([_segments(line)])
         elif blocks:
-            blocks[-1].append(_parts(line))
-    found = [dict(_named(names, block)) for block in blocks[:MAX_ROWS]]
-    return known and (bool(found) or not headings), found
+            blocks[-1].append(_segments(line))
+    records = [dict(_named(names, block)) for block in blocks[:MAX_ROWS]]
+    return has_headings and (bool(records) or not headings), records
 
 
 def _named(names: list[list[str]], block: list[list[str]]) -> Iterator[tuple[str, str]]:
     """Cells by heading; those of a part of a line with another number of cells are nobody's."""
-    for heads, parts in zip(names, block, strict=False):
-        if len(heads) != len(parts):
+    for heads, segments in zip(names, block, strict=False):
+        if len(heads) != len(segments):
             continue
-        for head, part in zip(heads, parts, strict=True):
-            keys, cells = _cells(head), _cells(part)
+        for head, segment in zip(heads, segments, strict=True):
+            keys, cells = _cells(head), _cells(segment)
             if len(keys) == len(cells):
                 yield from zip(map(plain, keys), cells, strict=True)
 
@@ -63,12 +63,12 @@ def _is_framed(line: str) -> bool:
     return len(bare) > 1 and bare.startswith("|") and bare.endswith("|")
 
 
-def _parts(line: str) -> list[str]:
+def _segments(line: str) -> list[str]:
     """What stands between rules; those at the edges of a framed table are none."""
     return line.strip()[1:-1].split("|") if _is_framed(line) else line.split("|")
 
 
-def _cells(part: str) -> list[str]:
+def _cells(segment: str) -> list[str]:
     """What two or more spaces keep apart, in the first part of a line."""
-    first = part.strip(" |").split("|", 1)[0].strip()
+    first = segment.strip(" |").split("|", 1)[0].strip()
     return _GAP.split(first) if first else []

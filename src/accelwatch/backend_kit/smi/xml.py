@@ -72,8 +72,8 @@ def parse_log(content: bytes, root: str) -> Document:
 
 def _version(texts: Mapping[str, str], *tags: str) -> str | None:
     """The first that is a version; a sentence or `N/A` may stand in its place."""
-    found = (texts[tag] for tag in tags if tag in texts)
-    return next((text for text in found if text[:1].isdecimal()), None)
+    candidates = (texts[tag] for tag in tags if tag in texts)
+    return next((text for text in candidates if text[:1].isdecimal()), None)
 
 
 def _without_note(text: str) -> str:

@@ -69,8 +69,8 @@ def _age_s() -> float:
     """How long this process has run: field 22 of /proc/self/stat, proc(5)."""
     try:
         fields = Path("/proc/self/stat").read_text("ascii").rpartition(")")[2].split()
-        began = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return max(time.clock_gettime(time.CLOCK_BOOTTIME) - began, 0.0)
+        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return max(time.clock_gettime(time.CLOCK_BOOTTIME) - started, 0.0)
     except (OSError, ValueError, AttributeError):
         return 0.0
 
@@ -95,15 +95,15 @@ def _report(options: CheckOptions, left: _Left) -> "Report":
 
 def _of_agent(options: CheckOptions, left: _Left) -> "Report":
     """What the agent knows. Raises AgentSilent."""
-    from accelwatch.cli.check.check_sources import AgentSilent, ask, of_incidents, of_snapshot
+    from accelwatch.cli.check.check_sources import AgentSilent, fetch, of_incidents, of_snapshot
     from accelwatch.schema.wire import decode
 
     if not (options.rules or options.pack):
         try:
-            return of_incidents(ask(options.agent, "/v1/incidents", left() * _AGENT_SHARE))
+            return of_incidents(fetch(options.agent, "/v1/incidents", left() * _AGENT_SHARE))
         except AgentSilent:
             pass  # it has no rules, or is of another version; or is not there, which is told below
-    page = ask(options.agent, "/v1/snapshot", left() * _AGENT_SHARE)
+    page = fetch(options.agent, "/v1/snapshot", left() * _AGENT_SHARE)
     return of_snapshot(decode(page), _files(options), "readings of the agent", listened=True)
 
 
@@ -130,13 +130,13 @@ def _on_the_spot(options: CheckOptions, left: _Left) -> "Report":
 
 def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
     """What a recording or scenario has at its beginning; a recording has the events of before."""
-    from accelwatch.archive.recording import holds_recording
+    from accelwatch.archive.recording import may_be_recording
     from accelwatch.cli.check.check_sources import of_snapshot
     from accelwatch.cli.replayed import replayed
     from accelwatch.node.collecting import recording_file
 
     snapshot = replayed(name, max(left() * _READING_SHARE, 0.01))
-    recorded = holds_recording(Path(recording_file(name)))
+    recorded = may_be_recording(Path(recording_file(name)))
     return of_snapshot(snapshot, _files(options), f"replay of {name}", listened=recorded)
 
 

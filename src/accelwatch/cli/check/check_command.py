@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from accelwatch.cli.check.check_options import CHECK_OPTIONS, CheckOptions
-from accelwatch.cli.options import taking
+from accelwatch.cli.options import add_options
 
 UNKNOWN = 3
 
@@ -36,4 +36,4 @@ def _check(**values: Any) -> None:
     raise typer.Exit(run(msgspec.convert(values, CheckOptions)))
 
 
-check_command = taking(CHECK_OPTIONS, _check)
+check_command = add_options(CHECK_OPTIONS, _check)

@@ -7,7 +7,9 @@ import msgspec
 from accelwatch.base.default_addresses import AGENT_ADDRESS
 from accelwatch.cli.arguments import OPTIONS, Option, values_of
 
-_OF_MACHINE = tuple(one for one in OPTIONS if one.name in ("backend", "collect", "replay", "root"))
+_OF_MACHINE = tuple(
+    option for option in OPTIONS if option.name in ("backend", "collect", "replay", "root")
+)
 """Which machine is read, and what of it, as in every command that reads one."""
 
 CHECK_OPTIONS: tuple[Option, ...] = (
@@ -54,7 +56,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return bool(named or self.root != "/")
 
 
-def parse(words: list[str]) -> CheckOptions | None:
+def parse(tokens: list[str]) -> CheckOptions | None:
     """What the words behind `check` say; None when typer should look: help and mistakes."""
-    values = values_of(words, _BY_FLAG)
+    values = values_of(tokens, _BY_FLAG)
     return None if values is None else CheckOptions(**values)

@@ -5,7 +5,7 @@ from enum import IntEnum
 import msgspec
 
 from accelwatch.agent.rules.counts import DeviceCounts
-from accelwatch.agent.rules.glance import Finding
+from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.untrusted_text import escaped
 
@@ -43,7 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> Status:
         """The worst; what cannot be told is worse than a warning."""
-        severities = {one.severity for one in self.findings}
+        severities = {finding.severity for finding in self.findings}
         if Severity.CRITICAL in severities:
             return Status.CRITICAL
         if self.blind:
@@ -53,9 +53,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def causes(self) -> list[str]:
         """What the status rests on, the worst first."""
-        ordered = sorted(self.findings, key=lambda one: -one.severity.weight)
-        loud = [_told(one) for one in ordered if one.severity is not Severity.INFO]
-        critical = sum(one.severity is Severity.CRITICAL for one in self.findings)
+        ordered = sorted(self.findings, key=lambda finding: -finding.severity.weight)
+        loud = [
+            _finding_text(finding) for finding in ordered if finding.severity is not Severity.INFO
+        ]
+        critical = sum(finding.severity is Severity.CRITICAL for finding in self.findings)
         return [*loud[:critical], *self.blind, *loud[critical:]]
 
 
@@ -63,17 +65,20 @@ def nagios(report: Report, *, verbose: bool = False) -> str:
     """A line with performance data, then one for each finding; of a healthy node the first alone."""
     causes = report.causes
     many = f"; {len(causes) - 1} more" if len(causes) > 1 else ""
-    said = f" {causes[0]}{many}" if causes else f": {_healthy(report)}"
+    summary = f" {causes[0]}{many}" if causes else f": {_healthy(report)}"
     counts = report.devices
     data = f"devices={counts.total} lost={counts.lost} silent={counts.silent}"
-    lines = [f"ACCELWATCH {report.status.name} - {_plain(report.host + said)} | {data}"]
-    ordered = sorted(report.findings, key=lambda one: -one.severity.weight)
-    lines += [f"[{one.severity.value}] {_plain(_told(one))} {one.rule}" for one in ordered]
+    lines = [f"ACCELWATCH {report.status.name} - {_plain(report.host + summary)} | {data}"]
+    ordered = sorted(report.findings, key=lambda finding: -finding.severity.weight)
+    lines += [
+        f"[{finding.severity.value}] {_plain(_finding_text(finding))} {finding.rule}"
+        for finding in ordered
+    ]
     # A single reason stands in the first line already.
     blind = report.blind if len(causes) > 1 else ()
-    lines += [_plain(one) for one in (*blind, *report.problems)]
+    lines += [_plain(text) for text in (*blind, *report.problems)]
     if verbose:
-        lines += [_plain(one) for one in report.notes]
+        lines += [_plain(note) for note in report.notes]
         lines += [f"source: {_plain(report.source)}"] if report.source else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -83,26 +88,26 @@ def slurm(report: Report) -> str:
     if not report.causes:
         return ""
     text = _plain("; ".join(report.causes)).encode("ascii", "replace").decode()
-    whole = f"accelwatch: {text}".replace('"', "'")
-    return (whole if len(whole) <= SLURM_BYTES else whole[: SLURM_BYTES - 3] + "...") + "\n"
+    reason = f"accelwatch: {text}".replace('"', "'")
+    return (reason if len(reason) <= SLURM_BYTES else reason[: SLURM_BYTES - 3] + "...") + "\n"
 
 
 def document(report: Report) -> bytes:
     """As JSON."""
-    told = {
+    fields = {
         "schema": SCHEMA,
         "status": report.status.name.lower(),
         "exit_code": int(report.status),
         **msgspec.to_builtins(report),
     }
-    return msgspec.json.encode(told) + b"\n"
+    return msgspec.json.encode(fields) + b"\n"
 
 
 def _healthy(report: Report) -> str:
     return f"{report.devices.total} devices, {report.rules} rules"
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     where = f"{finding.device}: " if finding.device else ""
     return f"{where}{finding.title}" + (f" ({finding.text})" if finding.text else "")
 

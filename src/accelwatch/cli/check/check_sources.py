@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
-from accelwatch.agent.rules.glance import Finding, concerned, glance
 from accelwatch.agent.rules.own_health import unhealthy_devices
+from accelwatch.agent.rules.snapshot_check import Finding, check_snapshot, concerned
 from accelwatch.alerting.evaluation.documents import DeviceNote
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading import RuleFiles
@@ -19,7 +19,7 @@ from accelwatch.cli.check.check_report import Report, Status
 from accelwatch.exposition.display import counted
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
+from accelwatch.schema.snapshot import BackendState, Snapshot, physical_devices
 
 MOST_BYTES = 32 << 20
 _SHOWN = 3
@@ -43,7 +43,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def ask(address: str, path: str, timeout_s: float) -> bytes:
+def fetch(address: str, path: str, timeout_s: float) -> bytes:
     """A page of an agent at `host:port` or a socket's path. Raises AgentSilent."""
     until = time.monotonic() + timeout_s
     connection: http.client.HTTPConnection
@@ -72,11 +72,11 @@ def ask(address: str, path: str, timeout_s: float) -> bytes:
 def of_incidents(page: bytes) -> Report:
     """What an agent with rules says. Raises AgentSilent for what cannot be relied on."""
     try:
-        told: dict[str, Any] = msgspec.json.decode(page)
-        age = told["judged_age_s"]
-        if age is None or age > max(_OLDEST_S, 5 * told["interval_s"]):
+        reply: dict[str, Any] = msgspec.json.decode(page)
+        age = reply["judged_age_s"]
+        if age is None or age > max(_OLDEST_S, 5 * reply["interval_s"]):
             raise AgentSilent("the agent does not judge its rules")
-        node = told["node"]
+        node = reply["node"]
         counts = {
             "total": node["devices"],
             "lost": node["lost"],
@@ -88,9 +88,9 @@ def of_incidents(page: bytes) -> Report:
             host=str(node["host"]),
             source="incidents of the agent",
             devices=devices,
-            rules=int(told["rules"]),
-            findings=tuple(map(_of_incident, told["incidents"])),
-            problems=tuple(map(str, told["problems"])),
+            rules=int(reply["rules"]),
+            findings=tuple(map(_of_incident, reply["incidents"])),
+            problems=tuple(map(str, reply["problems"])),
         )
         unhealthy = msgspec.convert(node.get("unhealthy", ()), tuple[DeviceNote, ...])
         report = _with_health(report, unhealthy)
@@ -123,20 +123,22 @@ def _of_incident(incident: dict[str, Any]) -> Finding:
 def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: bool) -> Report:
     """Judge a snapshot once, by the rules that fit what is there. Raises ConfigError."""
     loaded = files.rules(concerned=concerned(snapshot))
-    seen = glance(snapshot, loaded, listened=listened)
-    views = whole_devices(snapshot.devices)
-    found = {one.device for one in seen.findings if one.severity is Severity.CRITICAL}
+    outcome = check_snapshot(snapshot, loaded, listened=listened)
+    views = physical_devices(snapshot.devices)
+    critical_devices = {
+        finding.device for finding in outcome.findings if finding.severity is Severity.CRITICAL
+    }
     lost = tuple(
         Finding(severity=Severity.CRITICAL, device=view.device.name, title="the device is lost")
         for view in views
-        if view.state is DeviceState.LOST and view.device.name not in found
+        if view.state is DeviceState.LOST and view.device.name not in critical_devices
     )
     notes: list[str] = []
-    if seen.pending:
-        notes.append(f"holds now, counts only after its `for`: {', '.join(seen.pending)}")
-    if seen.unknown:
-        shown = ", ".join(seen.unknown[:_SHOWN])
-        rest = len(seen.unknown) - _SHOWN
+    if outcome.pending:
+        notes.append(f"holds now, counts only after its `for`: {', '.join(outcome.pending)}")
+    if outcome.unknown:
+        shown = ", ".join(outcome.unknown[:_SHOWN])
+        rest = len(outcome.unknown) - _SHOWN
         more = f" and {rest} more (--json names them)" if rest > 0 else ""
         notes.append(f"not evaluated (needs history): {shown}{more}")
     report = Report(
@@ -144,14 +146,14 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
         source=source,
         devices=count_devices(snapshot),
         rules=len(loaded.rules),
-        findings=(*seen.findings, *lost),
+        findings=(*outcome.findings, *lost),
         blind=tuple(
             f"{view.device.name}: {'; '.join(view.health_reasons) or 'does not answer'}"
             for view in views
             if is_silent(view)
         ),
         notes=tuple(notes),
-        unknown=seen.unknown,
+        unknown=outcome.unknown,
     )
     report = _with_health(report, unhealthy_devices(snapshot))
     for status in snapshot.backends:
@@ -166,8 +168,8 @@ _SEVERITY = {Health.FAILED: Severity.CRITICAL, Health.DEGRADED: Severity.WARNING
 def _with_health(report: Report, unhealthy: Iterable[DeviceNote]) -> Report:
     """With each device that calls itself failed or degraded, where no rule says as much of it."""
     weights: dict[str, int] = {}
-    for known in report.findings:
-        weights[known.device] = max(weights.get(known.device, 0), known.severity.weight)
+    for finding in report.findings:
+        weights[finding.device] = max(weights.get(finding.device, 0), finding.severity.weight)
     more = tuple(
         Finding(
             severity=_SEVERITY[Health(note.health)],
@@ -195,7 +197,7 @@ def expecting(report: Report, count: int) -> Report:
         read = count - counts.unread - counts.lost - counts.silent
         title = f"{read} of {count} devices can be read; {counts.unread} on the bus cannot"
     else:
-        left = tuple(one for one in report.blind if one != "no accelerator was found")
+        left = tuple(text for text in report.blind if text != "no accelerator was found")
         return msgspec.structs.replace(report, blind=left)
     short = Finding(severity=Severity.CRITICAL, title=title)
     return msgspec.structs.replace(report, findings=(*report.findings, short))

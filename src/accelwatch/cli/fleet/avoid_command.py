@@ -12,7 +12,7 @@ import yaml
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.host_ranges import collapse
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.table_lines import columns
@@ -65,19 +65,19 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @command
-def avoid_command(wanted: AvoidFlags, hub: HubFlags) -> None:
+def avoid_command(flags: AvoidFlags, hub: HubFlags) -> None:
     """List the nodes to keep new jobs off now: quarantined, faulty, unreachable, in maintenance.
 
     `bad=$(accelwatch avoid --format slurm) && sbatch --exclude="$bad" job.sh`
     """
-    query = {"severity": wanted.severity, "reason": wanted.reason, "within": wanted.within}
-    document = asked(hub, "/v1/avoid", {key: text for key, text in query.items() if text})
-    if wanted.form is Format.JSON:
+    query = {"severity": flags.severity, "reason": flags.reason, "within": flags.within}
+    document = fetch_page(hub, "/v1/avoid", {key: text for key, text in query.items() if text})
+    if flags.form is Format.JSON:
         write_stdout(document)
         raise typer.Exit(OK)
     page = msgspec.json.decode(document)
     _warn(page)
-    write_stdout(_WRITERS[wanted.form](page["nodes"]).encode())
+    write_stdout(_WRITERS[flags.form](page["nodes"]).encode())
     raise typer.Exit(OK)
 
 

@@ -3,7 +3,14 @@
 import msgspec
 
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.fleet.fleet_plan import Asking, Keeping, Look, Targeting, checked, opened
+from accelwatch.cli.fleet.fleet_plan import (
+    DisplayOptions,
+    PrintOptions,
+    StateOptions,
+    Targeting,
+    checked,
+    opened,
+)
 from accelwatch.cli.fleet.fleet_replay import NO_REPLAY, Replaying, check_replaying, run_replay
 from accelwatch.cli.options import command
 from accelwatch.cli.output import emit
@@ -13,12 +20,18 @@ from accelwatch.cli.terminal import on_terminal
 
 @command
 def fleet_command(
-    wanted: Targeting, asking: Asking, keeping: Keeping, look: Look, replaying: Replaying
+    targeting: Targeting,
+    printing: PrintOptions,
+    state: StateOptions,
+    display: DisplayOptions,
+    replaying: Replaying,
 ) -> None:
     """Show every accelerator of many nodes: a dashboard on a terminal, a document on a pipe."""
-    wanted = msgspec.structs.replace(wanted, state_dir=keeping.state_dir, no_state=keeping.no_state)
-    look = msgspec.structs.replace(look, condition=asking.condition)
-    code = guarded(lambda: run_fleet(wanted, asking, look, replaying))
+    targeting = msgspec.structs.replace(
+        targeting, state_dir=state.state_dir, no_state=state.no_state
+    )
+    display = msgspec.structs.replace(display, condition=printing.condition)
+    code = guarded(lambda: run_fleet(targeting, printing, display, replaying))
     if code != OK:
         import typer
 
@@ -26,28 +39,31 @@ def fleet_command(
 
 
 def run_fleet(
-    wanted: Targeting, asking: Asking, look: Look, replaying: Replaying = NO_REPLAY
+    targeting: Targeting,
+    printing: PrintOptions,
+    display: DisplayOptions,
+    replaying: Replaying = NO_REPLAY,
 ) -> int:
     """Show the fleet until the user quits, or print it; returns the exit code.
 
     Raises AccelwatchError; what is wrong with targets and files before the terminal is touched.
     """
-    if asking.fields == "help":
+    if printing.fields == "help":
         from accelwatch.cli.node.snapshot import fields_help
         from accelwatch.expr import device_names
 
-        emit(asking.output, fields_help(device_names().rows).encode(), asking.permissions)
+        emit(printing.output, fields_help(device_names().rows).encode(), printing.permissions)
         return OK
-    checked(asking)
-    check_replaying(replaying, wanted, asking)
-    printed = asking.one_shot or asking.once or not on_terminal()
+    checked(printing)
+    check_replaying(replaying, targeting, printing)
+    printed = printing.one_shot or printing.once or not on_terminal()
     if replaying.replay is not None:
-        return run_replay(replaying, asking, look, printed=printed)
-    with opened(msgspec.structs.replace(wanted, printed=printed)) as hub:
+        return run_replay(replaying, printing, display, printed=printed)
+    with opened(msgspec.structs.replace(targeting, printed=printed)) as hub:
         if printed:
             from accelwatch.cli.fleet.fleet_once import run_once
 
-            return run_once(hub, asking)
+            return run_once(hub, printing)
         from accelwatch.cli.fleet.fleet_dashboard import run_fleet_dashboard
 
-        return run_fleet_dashboard(hub, look)
+        return run_fleet_dashboard(hub, display)

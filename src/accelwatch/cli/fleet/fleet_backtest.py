@@ -17,7 +17,7 @@ _NICE = 10
 """A screen is shown beside it."""
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class BacktestRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged by which rules; all packs when none are named."""
 
     folder: str
@@ -29,31 +29,31 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     def command(self) -> list[str]:
         """The words that start the process."""
-        told = msgspec.json.encode(self).decode()
-        return [sys.executable, "-m", "accelwatch.cli.fleet.fleet_backtest", told]
+        document = msgspec.json.encode(self).decode()
+        return [sys.executable, "-m", "accelwatch.cli.fleet.fleet_backtest", document]
 
 
-def run(judged: Judged) -> int:
+def run(request: BacktestRequest) -> int:
     """Print what is found until the end; returns the exit code. Raises AccelwatchError."""
     from accelwatch.archive.history.reader import Archive
     from accelwatch.cli.rules.rules_command import load_rules
     from accelwatch.fleet.backtest.growing import growing
     from accelwatch.fleet.backtest.incidents import Backtest
 
-    rules = load_rules([Path(name) for name in judged.files], list(judged.packs)).rules
-    archive = Archive(Path(judged.folder))
+    rules = load_rules([Path(name) for name in request.files], list(request.packs)).rules
+    archive = Archive(Path(request.folder))
     encode = msgspec.json.Encoder().encode
-    for message in growing(archive, Backtest(archive, rules, judged.begin, judged.end)):
+    for message in growing(archive, Backtest(archive, rules, request.begin, request.end)):
         sys.stdout.buffer.write(encode(message) + b"\n")
         sys.stdout.buffer.flush()
     return OK
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """What the process does; a mistake goes to stderr as one line."""
     os.nice(_NICE)
     try:
-        return run(msgspec.json.decode(words[0], type=Judged))
+        return run(msgspec.json.decode(argv[0], type=BacktestRequest))
     except AccelwatchError as error:
         sys.stderr.write(f"{error}\n".splitlines(keepends=True)[0])
         return error.exit_code

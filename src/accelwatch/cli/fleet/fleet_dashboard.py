@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import ExpressionError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.fleet.fleet_plan import Hub, Look, Show
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, Hub, Show
 from accelwatch.cli.startup.dashboard import override, run_to_end
 from accelwatch.exposition.display import utf8
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
 
 
-def run_fleet_dashboard(hub: Hub, look: Look, show: Show | None = None) -> int:
+def run_fleet_dashboard(hub: Hub, display: DisplayOptions, show: Show | None = None) -> int:
     """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError.
 
     With something to `show`, the terminal says at once what is being started.
@@ -27,7 +27,7 @@ def run_fleet_dashboard(hub: Hub, look: Look, show: Show | None = None) -> int:
 
     terminal = None if show is None else own_terminal()
     with starting_picture(show.starting if show is not None else "", terminal):
-        app = _dashboard(hub, look)
+        app = _dashboard(hub, display)
     assert app.fleet_controller is not None
     if show is not None:
         board = app.fleet_controller.board
@@ -36,29 +36,33 @@ def run_fleet_dashboard(hub: Hub, look: Look, show: Show | None = None) -> int:
     return OK
 
 
-def _dashboard(hub: Hub, look: Look) -> "Dashboard":
+def _dashboard(hub: Hub, display: DisplayOptions) -> "Dashboard":
     from accelwatch.tui.drawing.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
-    override(preferences, None, look.theme)
-    if look.interval is not None:
-        preferences.fleet_interval_s = reading_interval(look.interval)
+    override(preferences, None, display.theme)
+    if display.interval is not None:
+        preferences.fleet_interval_s = reading_interval(display.interval)
     from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.drawing.looks import looks_for
+    from accelwatch.tui.drawing.appearance import appearance_for
     from accelwatch.tui.state.board import Board
 
     hub.wait()
-    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
-    source = HubSource(hub.place, ended=hub.ended)
+    appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=display.ascii_only)
+    source = HubSource(hub.address, exit_reason=hub.exit_reason)
     app = Dashboard(
-        Board(preferences, looks), None, fleet=source, readonly=look.readonly, preferences_path=path
+        Board(preferences, appearance),
+        None,
+        fleet=source,
+        readonly=display.readonly,
+        preferences_path=path,
     )
-    if look.condition:
-        _filter(app, source, hub, look.condition)
-    if said := complaint or hub.remark():
-        app.call_later(app.say, said)
+    if display.condition:
+        _filter(app, source, hub, display.condition)
+    if message := complaint or hub.remark():
+        app.call_later(app.show_message, message)
     return app
 
 
@@ -80,7 +84,7 @@ async def _checked(hub: Hub, text: str) -> None:
     from accelwatch.fleet.hub_client.once import check_filter
     from accelwatch.fleet.hub_client.session import HubSession
 
-    session = HubSession(hub.place)
+    session = HubSession(hub.address)
     try:
         await check_filter(session, text)
     finally:

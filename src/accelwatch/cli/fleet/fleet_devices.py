@@ -8,8 +8,8 @@ from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.exposition.display import printable
 from accelwatch.fleet.api.documents import DEFAULT_FIELDS, DeviceRow
 from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.schema.device_status import effective_state, severity, state_label
 from accelwatch.schema.natural_order import natural
-from accelwatch.schema.standing import severity, standing, state_word
 
 _DEVICE_COLUMNS = (
     "node",
@@ -34,23 +34,25 @@ def device_table(answer: Answer, style: Style) -> list[str]:
     rows: list[Cells] = []
     codes: list[str] = []
     for row in devices:
-        word = _word(row)
-        identity = [row.node, row.name, row.model or "-", state_word(word)]
+        state = _state_of(row)
+        identity = [row.node, row.name, row.model or "-", state_label(state)]
         values = [quantity_cell(name, row.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
-        codes.append("" if word in _WELL else "31" if severity(word) > 3 else "33")
+        codes.append("" if state in _WELL else "31" if severity(state) > 3 else "33")
     if not rows:
         return ["no device"]
     return fitted(header, rows, style, codes, shortened="MODEL", dropped=names[:0:-1])
 
 
-def _word(row: DeviceRow) -> str:
-    return standing(row.state, row.health)
+def _state_of(row: DeviceRow) -> str:
+    return effective_state(row.state, row.health)
 
 
 def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
     """The devices by how bad their state is, then by node and index."""
-    return sorted(devices, key=lambda row: (-severity(_word(row)), natural(row.node), row.index))
+    return sorted(
+        devices, key=lambda row: (-severity(_state_of(row)), natural(row.node), row.index)
+    )
 
 
 def device_csv(answer: Answer, fields: Sequence[str]) -> bytes:

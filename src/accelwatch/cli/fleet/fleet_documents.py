@@ -12,10 +12,10 @@ from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
 from accelwatch.exposition.display import printable, quantity
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.picture.standings import standings
+from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
+from accelwatch.schema.device_status import severity, state_label
 from accelwatch.schema.reading import Number
-from accelwatch.schema.standing import severity, state_word
 
 _KILO = 1000.0
 
@@ -38,21 +38,21 @@ def json_document(answer: Answer, *, rows: str, pretty: bool) -> bytes:
 def heading(answer: Answer, name: str) -> str:
     """The fleet in a line."""
     fleet = answer.fleet
-    moment = datetime.fromisoformat(fleet.time).astimezone()
+    local_time = datetime.fromisoformat(fleet.time).astimezone()
     power = "" if fleet.power_watts is None else f"  {fleet.power_watts / _KILO:.1f} kW"
     nodes = counted(fleet.nodes_total, "node", fleet.nodes)
-    counts = standings(fleet.devices, fleet.health)
+    counts = state_counts(fleet.devices, fleet.health)
     worst_first = sorted(counts, key=severity, reverse=True)
-    said = {state_word(word): counts[word] for word in worst_first}
-    devices = counted(fleet.devices_total, "device", said)
-    return printable(f"{name}  {moment:%Y-%m-%d %H:%M:%S %Z}  {nodes}  {devices}{power}")
+    device_counts = {state_label(state): counts[state] for state in worst_first}
+    devices = counted(fleet.devices_total, "device", device_counts)
+    return printable(f"{name}  {local_time:%Y-%m-%d %H:%M:%S %Z}  {nodes}  {devices}{power}")
 
 
 def counted(total: int, what: str, states: Mapping[str, int]) -> str:
     """`63 nodes (61 up, 2 down)`."""
-    parts = [f"{count} {state}" for state, count in states.items() if count]
+    texts = [f"{count} {state}" for state, count in states.items() if count]
     return f"{total} {what}{'' if total == 1 else 's'}" + (
-        f" ({', '.join(parts)})" if parts else ""
+        f" ({', '.join(texts)})" if texts else ""
     )
 
 

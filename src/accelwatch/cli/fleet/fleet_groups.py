@@ -9,9 +9,9 @@ from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.names import NODE_SEVERITY
-from accelwatch.fleet.picture.standings import bad_of, standings
+from accelwatch.fleet.picture.state_counts import bad_of, state_counts
+from accelwatch.schema.device_status import severity, state_label
 from accelwatch.schema.natural_order import natural
-from accelwatch.schema.standing import severity, state_word
 
 _COLUMNS = (
     "group",
@@ -53,7 +53,7 @@ def _worst_first(groups: Sequence[GroupRow]) -> list[GroupRow]:
 
 
 def _bad(group: GroupRow) -> int:
-    return bad_of(standings(group.devices, group.health))
+    return bad_of(state_counts(group.devices, group.health))
 
 
 def _worst_node(group: GroupRow) -> str:
@@ -70,17 +70,17 @@ def _state(group: GroupRow) -> str:
     """The worst of nodes and devices in a word."""
     node = _worst_node(group)
     of_node = NODE_SEVERITY.get(node, 0)
-    return node if of_node and of_node >= severity(group.worst) else state_word(group.worst)
+    return node if of_node and of_node >= severity(group.worst) else state_label(group.worst)
 
 
 def _cells(group: GroupRow, style: Style) -> Cells:
-    used, whole = group.memory_used_bytes, group.memory_size_bytes
+    used, total = group.memory_used_bytes, group.memory_size_bytes
     return [
         "-" if group.group is None else printable(group.group, ascii_only=style.ascii_only),
         str(group.nodes_total),
         f"{group.devices_total - _bad(group)}/{group.devices_total}",
         quantity_cell("utilization_ratio", group.utilization_ratio, style),
-        "-" if used is None or not whole else f"{size(used)} of {size(whole)}",
+        "-" if used is None or not total else f"{size(used)} of {size(total)}",
         quantity_cell("power_watts", group.power_watts, style),
         _state(group),
     ]

@@ -12,7 +12,7 @@ from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow
-from accelwatch.schema.standing import standing, state_word
+from accelwatch.schema.device_status import effective_state, state_label
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
 _ODD = "ODD"
@@ -75,7 +75,7 @@ def _node_cells(row: FleetRow, style: Style) -> Cells:
         printable(row.node, ascii_only=style.ascii_only),
         row.state,
         "-" if row.age_s is None else _age(row.age_s),
-        f"{row.whole - row.bad}/{row.whole}" if row.whole else "-",
+        f"{row.total - row.bad}/{row.total}" if row.total else "-",
         quantity_cell("utilization_ratio", row.load_ratio if shown else None, style),
         memory,
         quantity_cell("power_watts", row.power if shown else None, style),
@@ -92,22 +92,22 @@ def _age(seconds: float) -> str:
 
 
 def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
-    parts: list[str] = []
+    remarks: list[str] = []
     if row.missing:
-        parts.append(f"{row.missing} missing")
+        remarks.append(f"{row.missing} missing")
     if row.worst is not None and row.speaks:
-        place = view.places[row.worst.slot]
-        name = "a device" if place is None else place.name
-        word = state_word(standing(row.worst.state, row.worst.health))
-        parts.append(f"{name} {word}")
+        device = view.slots[row.worst.slot]
+        name = "a device" if device is None else device.name
+        state = state_label(effective_state(row.worst.state, row.worst.health))
+        remarks.append(f"{name} {state}")
     if row.speaks and row.why:
-        parts.append(row.why)
+        remarks.append(row.why)
     faults = [] if summary is None else [target.fault for target in summary.targets if target.fault]
     if row.state != "up":
-        parts += [fault.message for fault in faults[:1]]
+        remarks += [fault.message for fault in faults[:1]]
         if summary is not None and not summary.listed:
-            parts.append("no target stands for it any more")
-    return "; ".join(parts)
+            remarks.append("no target stands for it any more")
+    return "; ".join(remarks)
 
 
 def node_csv(view: FleetView) -> bytes:
@@ -116,20 +116,20 @@ def node_csv(view: FleetView) -> bytes:
     labels = sorted({name for row in rows for name in row.labels})
     lines: list[Sequence[object]] = [(*_NODE_COLUMNS, *(f"label_{name}" for name in labels))]
     for row in rows:
-        known = row.speaks
+        is_reporting = row.speaks
         lines.append(
             (
                 row.node,
                 row.state,
                 _rounded(row.age_s, 3),
-                row.whole,
+                row.total,
                 row.bad,
                 row.missing,
-                _rounded(row.load_ratio if known else None, 6),
-                int(row.used) if known and row.size else None,
-                int(row.size) if known and row.size else None,
-                _rounded(row.power if known else None, 3),
-                row.hottest if known else None,
+                _rounded(row.load_ratio if is_reporting else None, 6),
+                int(row.used) if is_reporting and row.size else None,
+                int(row.size) if is_reporting and row.size else None,
+                _rounded(row.power if is_reporting else None, 3),
+                row.hottest if is_reporting else None,
                 " ".join(fields_of(row.odd)) or None,
                 *(row.labels.get(name) for name in labels),
             )

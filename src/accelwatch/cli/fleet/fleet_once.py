@@ -5,12 +5,12 @@ import sys
 import time
 from collections.abc import Collection
 
-from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
+from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNHEALTHY
 from accelwatch.cli.fleet.fleet_devices import device_csv, device_table
 from accelwatch.cli.fleet.fleet_documents import heading, json_document
 from accelwatch.cli.fleet.fleet_groups import group_csv, group_table
 from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
-from accelwatch.cli.fleet.fleet_plan import Asking, Hub
+from accelwatch.cli.fleet.fleet_plan import Hub, PrintOptions
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.progress import counting, progress
 from accelwatch.cli.table_lines import Style
@@ -18,7 +18,7 @@ from accelwatch.exposition.display import colour, stdout_is_terminal, terminal_w
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.once import (
     Answer,
-    ask,
+    fetch_fleet,
     first_view,
     plainly,
     silent,
@@ -29,97 +29,97 @@ from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
 
-_UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
-_UNWELL_NODES = ("down", "stale", "never")
+_UNHEALTHY_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
+_UNHEALTHY_NODES = ("down", "stale", "never")
 _MOST_NAMED = 8
 
 
-def run_once(hub: Hub, asking: Asking) -> int:
+def run_once(hub: Hub, printing: PrintOptions) -> int:
     """Print what was asked for; returns the exit code. Raises AccelwatchError."""
     hub.wait()
     if remark := hub.remark():
         complain(remark)
-    return asyncio.run(_run(hub, asking))
+    return asyncio.run(_run(hub, printing))
 
 
-async def _run(hub: Hub, asking: Asking) -> int:
-    session = HubSession(hub.place, max(asking.timeout_s, 1.0))
+async def _run(hub: Hub, printing: PrintOptions) -> int:
+    session = HubSession(hub.address, max(printing.timeout_s, 1.0))
     try:
         if hub.embedded:
             with progress("asking nodes", None, counting("nodes")) as bar:
-                await wait_for_answers(session, asking.timeout_s, bar.at)
-        return await _repeat(hub, asking, session)
+                await wait_for_answers(session, printing.timeout_s, bar.at)
+        return await _repeat(hub, printing, session)
     except TargetFault as fault:
-        raise plainly(fault, hub.ended() or hub.place.name) from fault
+        raise plainly(fault, hub.exit_reason() or hub.address.name) from fault
     finally:
         await session.close()
 
 
-async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
+async def _repeat(hub: Hub, printing: PrintOptions, session: HubSession) -> int:
     """Documents at the interval, without drift."""
     due = time.monotonic()
     done = 0
     while True:
-        answer, document = await _document(hub, asking, session)
+        answer, document = await _document(hub, printing, session)
         if not done:
             for problem in problems(answer):
                 if problem != hub.remark():
                     complain(problem)
-            _tell_of_nothing(answer)
+            _report_empty(answer)
         if hub.answers_for_all and not done:
-            _tell_silent(answer, asking)
-        emit(asking.output, document, asking.permissions)
+            _report_silent(answer, printing)
+        emit(printing.output, document, printing.permissions)
         done += 1
-        if asking.interval_s is None or done == asking.count:
+        if printing.interval_s is None or done == printing.count:
             unheard = hub.answers_for_all and bool(silent(answer.nodes_json))
-            return FAILED if unheard else status(answer, strict=asking.strict)
-        due = max(due + asking.interval_s, time.monotonic())
+            return FAILED if unheard else status(answer, strict=printing.strict)
+        due = max(due + printing.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())
 
 
-async def _document(hub: Hub, asking: Asking, session: HubSession) -> tuple[Answer, bytes]:
-    answer = await ask(session, rows=asking.rows, query=asking.query)
-    match asking.form:
+async def _document(hub: Hub, printing: PrintOptions, session: HubSession) -> tuple[Answer, bytes]:
+    answer = await fetch_fleet(session, rows=printing.rows, query=printing.query)
+    match printing.form:
         case "json":
-            to_terminal = asking.output == "-" and stdout_is_terminal()
-            pretty = asking.pretty or (to_terminal and asking.interval_s is None)
-            return answer, json_document(answer, rows=asking.rows, pretty=pretty)
+            to_terminal = printing.output == "-" and stdout_is_terminal()
+            pretty = printing.pretty or (to_terminal and printing.interval_s is None)
+            return answer, json_document(answer, rows=printing.rows, pretty=pretty)
         case "prometheus":
             return answer, await session.document("/metrics")
         case "csv":
-            return answer, await _csv(asking, session, answer)
+            return answer, await _csv(printing, session, answer)
         case _:
-            return answer, await _table(hub, asking, session, answer)
+            return answer, await _table(hub, printing, session, answer)
 
 
-async def _csv(asking: Asking, session: HubSession, answer: Answer) -> bytes:
-    match asking.rows:
+async def _csv(printing: PrintOptions, session: HubSession, answer: Answer) -> bytes:
+    match printing.rows:
         case "devices":
-            return device_csv(answer, asking.field_names)
+            return device_csv(answer, printing.field_names)
         case "groups":
             return group_csv(answer)
         case _:
             return node_csv(await first_view(session))
 
 
-async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) -> bytes:
-    nodes = asking.rows == "nodes" and bool(answer.nodes)
+async def _table(hub: Hub, printing: PrintOptions, session: HubSession, answer: Answer) -> bytes:
+    nodes = printing.rows == "nodes" and bool(answer.nodes)
     view = await first_view(session) if nodes else None
-    return table_of(asking, answer, view, hub.place.name)
+    return table_of(printing, answer, view, hub.address.name)
 
 
-def table_of(asking: Asking, answer: Answer, view: FleetView | None, name: str) -> bytes:
+def table_of(printing: PrintOptions, answer: Answer, view: FleetView | None, name: str) -> bytes:
     """A table of what was asked for; the picture is needed for a table of nodes."""
-    to_stdout = asking.output == "-"
+    to_stdout = printing.output == "-"
     style = Style(
-        colour=to_stdout and colour(asking.color, sys.stdout),
+        colour=to_stdout and colour(printing.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
         width=terminal_width() if to_stdout and stdout_is_terminal() else None,
     )
     lines = [heading(answer, name)]
-    if asking.by is not None:
-        lines += group_table(answer, asking.by, style)
-    elif asking.rows == "devices":
+    if printing.by is not None:
+        lines += group_table(answer, printing.by, style)
+    elif printing.rows == "devices":
         lines += device_table(answer, style)
     elif view is not None and answer.nodes:
         lines += node_table(view, answer, style)
@@ -128,12 +128,12 @@ def table_of(asking: Asking, answer: Answer, view: FleetView | None, name: str) 
     return ("\n".join(lines) + "\n").encode()
 
 
-def _tell_silent(answer: Answer, asking: Asking) -> None:
+def _report_silent(answer: Answer, printing: PrintOptions) -> None:
     names = silent(answer.nodes_json)
     if names:
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         complain(
-            f"{len(names)} of {len(answer.nodes)} nodes did not answer within {asking.timeout}: "
+            f"{len(names)} of {len(answer.nodes)} nodes did not answer within {printing.timeout}: "
             f"{', '.join(names[:_MOST_NAMED])}{more}; give them more time with --timeout"
         )
 
@@ -141,7 +141,9 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
 def problems(answer: Answer) -> list[str]:
     """Outages, and what is wrong with the hub's inventory, its discoveries, the store that it reads."""
     fleet = answer.fleet
-    trouble = "" if fleet.store is None else _wrong_with(fleet.store, known=fleet.nodes_total > 0)
+    trouble = (
+        "" if fleet.store is None else _wrong_with(fleet.store, has_nodes=fleet.nodes_total > 0)
+    )
     waiting = [
         f"discovery {kind} has not answered yet; give it more time with --timeout"
         for kind in fleet.discovering
@@ -149,13 +151,13 @@ def problems(answer: Answer) -> list[str]:
     return [*fleet.outage_lines, *fleet.problems, *waiting, *([trouble] if trouble else [])]
 
 
-def _wrong_with(store: StoreState, *, known: bool) -> str:
+def _wrong_with(store: StoreState, *, has_nodes: bool) -> str:
     """Why a store tells of less than it should; `known` is whether it told of any node."""
     if store.fault:
         return f"{store.address}: {store.fault}"
     if unread(store):
         return f"{store.address}: has not answered yet; give it more time with --timeout"
-    if store.unplaced_series and not known:
+    if store.unplaced_series and not has_nodes:
         return (
             f"{store.address}: {store.unplaced_series} series of accelerators have no label that "
             "names a node; give their scrape jobs a label `node`, or set instance_as_node: true in "
@@ -164,7 +166,7 @@ def _wrong_with(store: StoreState, *, known: bool) -> str:
     return ""
 
 
-def _tell_of_nothing(answer: Answer) -> None:
+def _report_empty(answer: Answer) -> None:
     """Say why there is no node where nothing is wrong."""
     store = answer.fleet.store
     if store is not None and not answer.fleet.nodes_total and not problems(answer):
@@ -181,9 +183,9 @@ def status(answer: Answer, *, strict: bool) -> int:
     unread = [backend.reason for node in answer.nodes for backend in node.unusable]
     if not answer.fleet.devices_total:
         return _of_nothing(unread)
-    bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)
-    silent = any(nodes.get(word, 0) for word in _UNWELL_NODES)
-    return UNWELL if strict and (bad or silent or unread) else OK
+    bad = any(devices.get(state, 0) for state in _UNHEALTHY_DEVICES)
+    silent = any(nodes.get(state, 0) for state in _UNHEALTHY_NODES)
+    return UNHEALTHY if strict and (bad or silent or unread) else OK
 
 
 def _of_nothing(unread: Collection[str]) -> int:

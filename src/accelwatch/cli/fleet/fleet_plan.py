@@ -18,13 +18,13 @@ from accelwatch.cli.output import output_mode
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child
-    from accelwatch.fleet.hub_client.place import HubPlace
+    from accelwatch.fleet.hub_client.endpoint import HubEndpoint
 
 FORMATS = ("table", "json", "csv", "prometheus")
 _COLOURS = ("auto", "always", "never")
 
 
-class Keeping(msgspec.Struct, frozen=True, kw_only=True):
+class StateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where is remembered what was there."""
 
     state_dir: Annotated[
@@ -62,7 +62,7 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing can be acknowledged, because a document is all that is wanted."""
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed, and how often."""
 
     condition: Annotated[str, flag("filter")] = ""
@@ -73,7 +73,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             ("--format",),
             metavar="FORMAT",
             help="table, json, csv or prometheus.",
-            words="fleet_formats",
+            completion="fleet_formats",
         ),
     ] = None
     devices: Annotated[
@@ -86,7 +86,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             ("--fields",),
             metavar="A,B,C",
             help="These quantities of each device; 'help' lists them.",
-            words="fields",
+            completion="fields",
         ),
     ] = None
     timeout: Annotated[
@@ -116,7 +116,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def one_shot(self) -> bool:
         """Whether something was asked for that a dashboard does not do."""
-        usual = Asking(condition=self.condition, color=self.color, timeout=self.timeout)
+        usual = PrintOptions(condition=self.condition, color=self.color, timeout=self.timeout)
         return self != usual
 
     @property
@@ -129,13 +129,13 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def choosing(self) -> list[str]:
         """The options that ask for other rows than nodes."""
-        told = {
+        flags = {
             "--filter": bool(self.condition),
             "--devices": self.devices,
             "--fields": self.fields is not None,
             "--by": self.by is not None,
         }
-        return [name for name, given in told.items() if given]
+        return [name for name, is_set in flags.items() if is_set]
 
     @property
     def query(self) -> dict[str, str]:
@@ -166,7 +166,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.watch is None else reading_interval(self.watch)
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the dashboard is to look and behave."""
 
     interval: Annotated[
@@ -190,8 +190,8 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
 class Hub(msgspec.Struct, frozen=True, kw_only=True):
     """A hub that can be asked."""
 
-    place: "HubPlace"
-    ended: Callable[[], str | None]
+    address: "HubEndpoint"
+    exit_reason: Callable[[], str | None]
     """How its process ended, if it is ours and has."""
     remark: Callable[[], str]
     """What it had to say when it was ready."""
@@ -207,36 +207,36 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
         return self.embedded and not self.simulated
 
 
-def checked(asking: Asking) -> Asking:
+def checked(printing: PrintOptions) -> PrintOptions:
     """The same, if it makes sense. Raises UsageError."""
-    if asking.form not in FORMATS:
-        raise UsageError(f"no format {asking.form!r}; there are {', '.join(FORMATS)}")
-    if asking.json and asking.form != "json":
-        raise UsageError(f"--json and --format {asking.form} contradict each other")
-    if asking.fields is not None and not asking.field_names:
+    if printing.form not in FORMATS:
+        raise UsageError(f"no format {printing.form!r}; there are {', '.join(FORMATS)}")
+    if printing.json and printing.form != "json":
+        raise UsageError(f"--json and --format {printing.form} contradict each other")
+    if printing.fields is not None and not printing.field_names:
         raise UsageError("--fields is empty; `accelwatch --fields help` lists them")
-    if asking.color not in _COLOURS:
-        raise UsageError(f"--color is {', '.join(_COLOURS)}, not {asking.color!r}")
-    if asking.count is not None and (asking.watch is None or asking.count < 1):
+    if printing.color not in _COLOURS:
+        raise UsageError(f"--color is {', '.join(_COLOURS)}, not {printing.color!r}")
+    if printing.count is not None and (printing.watch is None or printing.count < 1):
         raise UsageError("--count is at least 1, and goes with --watch")
-    if asking.form == "prometheus" and asking.rows != "nodes":
-        chosen = " and ".join(asking.choosing)
+    if printing.form == "prometheus" and printing.rows != "nodes":
+        chosen = " and ".join(printing.choosing)
         raise UsageError(f"--format prometheus is of the whole fleet; leave {chosen} out")
-    if asking.by is not None and (asking.devices or asking.fields is not None):
+    if printing.by is not None and (printing.devices or printing.fields is not None):
         raise UsageError("--by has a row a group; leave --devices and --fields out")
-    _ = asking.timeout_s, asking.interval_s, asking.permissions
-    return asking
+    _ = printing.timeout_s, printing.interval_s, printing.permissions
+    return printing
 
 
-def check_targeting(wanted: Targeting) -> None:
+def check_targeting(targeting: Targeting) -> None:
     """Raise UsageError when nobody is to be followed, or a hub besides targets."""
-    if wanted.state_dir is not None and wanted.no_state:
+    if targeting.state_dir is not None and targeting.no_state:
         raise UsageError("--state-dir and --no-state contradict each other")
-    own = wanted.followed.anyone or wanted.prometheus or wanted.config_file
-    if wanted.hub is not None:
-        if own or wanted.state_dir or wanted.no_state:
+    own = targeting.followed.anyone or targeting.prometheus or targeting.config_file
+    if targeting.hub is not None:
+        if own or targeting.state_dir or targeting.no_state:
             raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
-    elif wanted.hub_config_file is not None:
+    elif targeting.hub_config_file is not None:
         raise UsageError("--hub.config.file goes with --hub")
     elif not own:
         raise UsageError(
@@ -247,44 +247,44 @@ def check_targeting(wanted: Targeting) -> None:
 
 
 @contextlib.contextmanager
-def opened(wanted: Targeting) -> Iterator[Hub]:
+def opened(targeting: Targeting) -> Iterator[Hub]:
     """The hub that was asked for; one of our own is begun at once and ends with this context.
 
     Raises AccelwatchError.
     """
-    from accelwatch.fleet.hub_client.place import hub_place
+    from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 
-    check_targeting(wanted)
-    if wanted.hub is not None:
-        place = hub_place(wanted.hub, wanted.hub_config_file)
+    check_targeting(targeting)
+    if targeting.hub is not None:
+        address = hub_endpoint(targeting.hub, targeting.hub_config_file)
         yield Hub(
-            place=place,
-            ended=lambda: None,
+            address=address,
+            exit_reason=lambda: None,
             remark=lambda: "",
             wait=lambda: None,
             embedded=False,
         )
         return
-    with contextlib.closing(_begun(wanted)) as child:
-        yield own_hub(child, _called(wanted))
+    with contextlib.closing(_start_child(targeting)) as child:
+        yield own_hub(child, _called(targeting))
 
 
 def own_hub(child: "Child", name: str) -> Hub:
     """A child's hub."""
-    from accelwatch.fleet.hub_client.place import socket_place
+    from accelwatch.fleet.hub_client.endpoint import socket_endpoint
 
     return Hub(
-        place=socket_place(child.socket, name),
-        ended=child.death,
+        address=socket_endpoint(child.socket, name),
+        exit_reason=child.death,
         remark=lambda: child.remark,
         wait=child.wait_ready,
         embedded=True,
     )
 
 
-def _called(wanted: Targeting) -> str:
+def _called(targeting: Targeting) -> str:
     """What is followed, in a few words."""
-    followed = wanted.followed
+    followed = targeting.followed
     names: list[str] = [
         *(followed.targets or ()),
         *(Path(name).name for name in followed.targets_file or ()),
@@ -293,23 +293,23 @@ def _called(wanted: Targeting) -> str:
         *([f"pods {followed.targets_kubernetes}"] if followed.targets_kubernetes else []),
         *(["Slurm"] if followed.targets_slurm else []),
         *(followed.ssh or ()),
-        *([wanted.prometheus] if wanted.prometheus else []),
-        *([wanted.config_file.name] if wanted.config_file else []),
+        *([targeting.prometheus] if targeting.prometheus else []),
+        *([targeting.config_file.name] if targeting.config_file else []),
     ]
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
-def _begun(wanted: Targeting) -> "Child":
+def _start_child(targeting: Targeting) -> "Child":
     from accelwatch.fleet.hub_client.early import Order, ordered
 
-    file = wanted.config_file
+    file = targeting.config_file
     return ordered(
         Order(
-            named=wanted.followed.named(),
+            named=targeting.followed.named(),
             config_file=None if file is None else str(file),
-            prometheus=wanted.prometheus,
-            state_dir=wanted.state_dir,
-            keep=not wanted.no_state,
-            printed=wanted.printed,
+            prometheus=targeting.prometheus,
+            state_dir=targeting.state_dir,
+            keep=not targeting.no_state,
+            printed=targeting.printed,
         )
     )

@@ -10,12 +10,12 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.flag import Flag
-from accelwatch.cli.fleet.fleet_plan import Asking, Look, Targeting
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Targeting
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.once import Answer
     from accelwatch.fleet.picture.model import FleetView
-    from accelwatch.fleet.picture.timeline import Mark
+    from accelwatch.fleet.picture.timeline import Marker
     from accelwatch.fleet.replay.archive import ReplayedArchive
 
 
@@ -62,7 +62,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
 NO_REPLAY = Replaying()
 
 
-def check_replaying(replaying: Replaying, wanted: Targeting, asking: Asking) -> None:
+def check_replaying(replaying: Replaying, targeting: Targeting, printing: PrintOptions) -> None:
     """Raise UsageError for options that contradict each other."""
     if replaying.replay is None:
         if replaying != Replaying():
@@ -70,15 +70,17 @@ def check_replaying(replaying: Replaying, wanted: Targeting, asking: Asking) -> 
         return
     if replaying.rules and (replaying.no_backtest or replaying.incidents is not None):
         raise UsageError("--rules is for the back-test; leave --incidents and --no-backtest out")
-    if msgspec.structs.replace(wanted, no_state=False) != Targeting():
+    if msgspec.structs.replace(targeting, no_state=False) != Targeting():
         raise UsageError(
             "--replay has its own nodes; leave --targets, -c, --hub and --state-dir out"
         )
-    if asking.form == "prometheus" or asking.watch is not None:
+    if printing.form == "prometheus" or printing.watch is not None:
         raise UsageError("--replay prints one moment, as table, json or csv")
 
 
-def run_replay(replaying: Replaying, asking: Asking, look: Look, *, printed: bool) -> int:
+def run_replay(
+    replaying: Replaying, printing: PrintOptions, display: DisplayOptions, *, printed: bool
+) -> int:
     """Show the archive until the user quits, or print a moment; returns the exit code.
 
     Raises AccelwatchError before the terminal is touched.
@@ -87,32 +89,32 @@ def run_replay(replaying: Replaying, asking: Asking, look: Look, *, printed: boo
 
     need_pyarrow()
     assert replaying.replay is not None
-    marks = _marks(replaying)
+    markers = _read_markers(replaying)
     if printed:
-        return _print(replaying, asking)
-    return _show(replaying, marks, look)
+        return _print(replaying, printing)
+    return _show(replaying, markers, display)
 
 
-def _marks(replaying: Replaying) -> "list[Mark]":
-    from accelwatch.fleet.replay.incidents import read_marks
+def _read_markers(replaying: Replaying) -> "list[Marker]":
+    from accelwatch.fleet.replay.incidents import read_markers
 
-    return [] if replaying.incidents is None else read_marks(replaying.incidents)
+    return [] if replaying.incidents is None else read_markers(replaying.incidents)
 
 
-def _moment(at: str | None, archive: "ReplayedArchive", otherwise: int) -> float:
+def _time_of(at: str | None, archive: "ReplayedArchive", otherwise: int) -> float:
     """Unix seconds of `--at`. Raises UsageError for one that is outside the archive."""
-    from accelwatch.fleet.picture.moments import moment_of
-    from accelwatch.schema.moments import timestamp
+    from accelwatch.fleet.picture.time_parsing import parse_time
+    from accelwatch.schema.timestamps import timestamp
 
     contents = archive.contents
     first, last = contents.first / 1000, contents.last / 1000
     if at is None:
         return otherwise / 1000
-    moment = moment_of(at, first, last if at.startswith("-") else first, last)
-    if not first <= moment <= last:
+    time = parse_time(at, first, last if at.startswith("-") else first, last)
+    if not first <= time <= last:
         span = f"{timestamp(first)} to {timestamp(last)}"
         raise UsageError(f"--at {at} is outside the archive, which is from {span}")
-    return moment
+    return time
 
 
 def _opened(path: Path) -> "ReplayedArchive":
@@ -123,55 +125,55 @@ def _opened(path: Path) -> "ReplayedArchive":
     try:
         return ReplayedArchive(path)
     except ArchiveError as error:
-        mend = f"`accelwatch history check {path}` lists every error of an archive"
-        raise ArchiveError(f"{error}; {mend}") from error
+        hint = f"`accelwatch history check {path}` lists every error of an archive"
+        raise ArchiveError(f"{error}; {hint}") from error
 
 
-def _print(replaying: Replaying, asking: Asking) -> int:
+def _print(replaying: Replaying, printing: PrintOptions) -> int:
     from accelwatch.cli.fleet.fleet_once import status
     from accelwatch.cli.output import complain, emit
-    from accelwatch.fleet.replay.document import Wanted, answered
+    from accelwatch.fleet.replay.document import ReplayQuery, answered
 
     assert replaying.replay is not None
     archive = _opened(replaying.replay)
-    now = round(_moment(replaying.at, archive, archive.contents.last) * 1000)
-    wanted = Wanted(
-        rows=asking.rows,
-        condition=asking.condition,
-        fields=asking.field_names,
-        by=asking.by or "",
+    now = round(_time_of(replaying.at, archive, archive.contents.last) * 1000)
+    request = ReplayQuery(
+        rows=printing.rows,
+        condition=printing.condition,
+        fields=printing.field_names,
+        by=printing.by or "",
     )
-    answer, view = answered(archive, now, wanted)
+    answer, view = answered(archive, now, request)
     for problem in (*answer.fleet.outage_lines, *answer.fleet.problems):
         complain(problem)
-    document = _document(asking, answer, view, f"archive {replaying.replay}")
-    emit(asking.output, document, asking.permissions)
-    return status(answer, strict=asking.strict)
+    document = _document(printing, answer, view, f"archive {replaying.replay}")
+    emit(printing.output, document, printing.permissions)
+    return status(answer, strict=printing.strict)
 
 
-def _document(asking: Asking, answer: "Answer", view: "FleetView", name: str) -> bytes:
+def _document(printing: PrintOptions, answer: "Answer", view: "FleetView", name: str) -> bytes:
     from accelwatch.cli.fleet.fleet_devices import device_csv
     from accelwatch.cli.fleet.fleet_documents import json_document
     from accelwatch.cli.fleet.fleet_groups import group_csv
     from accelwatch.cli.fleet.fleet_nodes import node_csv
     from accelwatch.exposition.display import stdout_is_terminal
 
-    if asking.form == "json":
-        pretty = asking.pretty or (asking.output == "-" and stdout_is_terminal())
-        return json_document(answer, rows=asking.rows, pretty=pretty)
-    if asking.form == "csv":
-        match asking.rows:
+    if printing.form == "json":
+        pretty = printing.pretty or (printing.output == "-" and stdout_is_terminal())
+        return json_document(answer, rows=printing.rows, pretty=pretty)
+    if printing.form == "csv":
+        match printing.rows:
             case "devices":
-                return device_csv(answer, asking.field_names)
+                return device_csv(answer, printing.field_names)
             case "groups":
                 return group_csv(answer)
         return node_csv(view)
     from accelwatch.cli.fleet.fleet_once import table_of
 
-    return table_of(asking, answer, view, name)
+    return table_of(printing, answer, view, name)
 
 
-def judging_words(replaying: Replaying, archive: "ReplayedArchive") -> list[str]:
+def backtest_argv(replaying: Replaying, archive: "ReplayedArchive") -> list[str]:
     """The words that start the back-test; none where incidents are given or not wanted.
 
     Raises ConfigError for rules that cannot be read.
@@ -179,52 +181,52 @@ def judging_words(replaying: Replaying, archive: "ReplayedArchive") -> list[str]
     if replaying.no_backtest or replaying.incidents is not None:
         return []
     from accelwatch.alerting.rules.loading import pack_names
-    from accelwatch.cli.fleet.fleet_backtest import Judged
+    from accelwatch.cli.fleet.fleet_backtest import BacktestRequest
     from accelwatch.cli.rules.rules_command import load_rules
 
-    shipped, given = set(pack_names()), replaying.rules or []
-    files = tuple(name for name in given if name not in shipped)
-    packs = tuple(name for name in given if name in shipped)
-    if given:
+    shipped, requested = set(pack_names()), replaying.rules or []
+    files = tuple(name for name in requested if name not in shipped)
+    packs = tuple(name for name in requested if name in shipped)
+    if requested:
         load_rules([Path(name) for name in files], list(packs))
     contents = archive.contents
-    judged = Judged(
+    request = BacktestRequest(
         folder=str(contents.folder),
         begin=contents.first / 1000,
         end=contents.last / 1000 + contents.interval_s,
         files=files,
         packs=packs,
     )
-    return judged.command()
+    return request.command()
 
 
-def _show(replaying: Replaying, marks: "list[Mark]", look: Look) -> int:
+def _show(replaying: Replaying, markers: "list[Marker]", display: DisplayOptions) -> int:
     from accelwatch.cli.startup.dashboard import override, run_to_end
     from accelwatch.exposition.display import utf8
     from accelwatch.fleet.replay.source import ArchiveSource
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.drawing.looks import looks_for
+    from accelwatch.tui.drawing.appearance import appearance_for
     from accelwatch.tui.drawing.preferences import load, path_of
     from accelwatch.tui.state.board import Board
 
     preferences_path = path_of(os.environ)
     preferences, complaint = load(preferences_path)
-    override(preferences, None, look.theme)
+    override(preferences, None, display.theme)
     path = replaying.replay
     assert path is not None
     archive = _opened(path)
-    judging = judging_words(replaying, archive)
-    source = ArchiveSource(archive, f"archive {path}", incidents=marks, judging=judging)
-    source.seek(_moment(replaying.at, archive, archive.contents.first))
-    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
+    backtest = backtest_argv(replaying, archive)
+    source = ArchiveSource(archive, f"archive {path}", incidents=markers, backtest_command=backtest)
+    source.seek(_time_of(replaying.at, archive, archive.contents.first))
+    appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=display.ascii_only)
     app = Dashboard(
-        Board(preferences, looks), None, fleet=source, preferences_path=preferences_path
+        Board(preferences, appearance), None, fleet=source, preferences_path=preferences_path
     )
-    if look.condition:
+    if display.condition:
         assert app.fleet_controller is not None
-        app.fleet_controller.set_filter(look.condition)
+        app.fleet_controller.set_filter(display.condition)
     if complaint:
-        app.call_later(app.say, complaint)
+        app.call_later(app.show_message, complaint)
     try:
         run_to_end(app)
     finally:

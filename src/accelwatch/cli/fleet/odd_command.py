@@ -9,7 +9,7 @@ import typer
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.host_ranges import collapse
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.table_lines import columns
@@ -29,7 +29,7 @@ def odd_command(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show which nodes differ from the many of their kind in driver, firmware, VBIOS or kernel."""
-    document = asked(hub, "/v1/odd", {"by": by} if by else {})
+    document = fetch_page(hub, "/v1/odd", {"by": by} if by else {})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)

@@ -11,13 +11,13 @@ import typer
 from accelwatch.base import durations
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.terminal import on_terminal
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.report.summary import Asked
+    from accelwatch.fleet.report.summary import ReportDocuments
 
 _MOST = "20000"
 
@@ -37,13 +37,13 @@ def report_command(
     """Write one HTML file: fleet, incidents, repeat offenders, evidence; of one node with --node."""
     if output is None and on_terminal():
         raise UsageError("a report is an HTML file; write: accelwatch report -o report.html")
-    begin = time.time() - durations.seconds_with_unit(since)
+    start = time.time() - durations.seconds_with_unit(since)
     documents = _documents(hub, since)
     # Rendering is loaded when there is something to render.
     from accelwatch.fleet.report.page import report
 
-    text = datetime.fromtimestamp(begin, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    page = report(documents, begin=begin, begin_text=text, node=node)
+    text = datetime.fromtimestamp(start, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    page = report(documents, start=start, start_text=text, node=node)
     if output in (None, "-"):
         write_stdout(page)
     else:
@@ -52,21 +52,23 @@ def report_command(
     raise typer.Exit(OK)
 
 
-def _documents(hub: HubFlags, since: str) -> "Asked":
+def _documents(hub: HubFlags, since: str) -> "ReportDocuments":
     """All pages that a report needs. Raises AccelwatchError."""
     from accelwatch.alerting.evaluation.documents import IncidentsPage
     from accelwatch.fleet.avoid.documents import AvoidPage
     from accelwatch.fleet.odd.documents import OddPage
-    from accelwatch.fleet.report.summary import Asked
+    from accelwatch.fleet.report.summary import ReportDocuments
     from accelwatch.fleet.wire import FleetDocument
 
     every = {"since": since, "limit": _MOST}
     try:
-        return Asked(
-            fleet=msgspec.json.decode(asked(hub, "/v1/fleet", {}), type=FleetDocument),
-            incidents=msgspec.json.decode(asked(hub, "/v1/incidents", every), type=IncidentsPage),
-            odd=msgspec.json.decode(asked(hub, "/v1/odd", {}), type=OddPage),
-            avoid=msgspec.json.decode(asked(hub, "/v1/avoid", {}), type=AvoidPage),
+        return ReportDocuments(
+            fleet=msgspec.json.decode(fetch_page(hub, "/v1/fleet", {}), type=FleetDocument),
+            incidents=msgspec.json.decode(
+                fetch_page(hub, "/v1/incidents", every), type=IncidentsPage
+            ),
+            odd=msgspec.json.decode(fetch_page(hub, "/v1/odd", {}), type=OddPage),
+            avoid=msgspec.json.decode(fetch_page(hub, "/v1/avoid", {}), type=AvoidPage),
         )
     except msgspec.DecodeError as error:
         raise AccelwatchError(f"the hub's answer cannot be read: {error}") from error

@@ -53,12 +53,12 @@ def _alerts_of(file: Path) -> "Alerts":
         return load_settings(file).alerts
     except ConfigError as of_hub:
         try:
-            given = read_settings(file, {})
-            checked(given)
+            loaded = read_settings(file, {})
+            checked(loaded)
         except ConfigError as of_agent:
             # Whose file it is, is seen by who knows more of its keys.
-            raise min(of_hub, of_agent, key=lambda one: str(one).count("unknown key")) from None
-        return given.settings.alerts
+            raise min(of_hub, of_agent, key=lambda error: str(error).count("unknown key")) from None
+        return loaded.settings.alerts
 
 
 @alerts.command("test")

@@ -51,7 +51,7 @@ def _list(
 
     file = JournalFile(journal_of(folder), read_only=True)
     try:
-        fitting = (one for one in file.entries() if about(one.record, node, incident))
+        fitting = (entry for entry in file.entries() if about(entry.record, node, incident))
         entries: Iterable[Entry] = deque(fitting, maxlen=most)
     finally:
         file.close()
@@ -65,9 +65,9 @@ def _verify(folder: _Folder, as_json: _Json = False) -> None:
     """Check that no entry was changed or removed, and that the tables are what the entries say."""
     import msgspec
 
-    from accelwatch.alerting.incidents.journal.audit import look_over
+    from accelwatch.alerting.incidents.journal.audit import audit_journal
 
-    result = look_over(journal_of(folder), time.time())
+    result = audit_journal(journal_of(folder), time.time())
     if as_json:
         write_stdout(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
     elif result.is_well:
@@ -94,7 +94,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
 
     path = journal_of(folder)
     try:
-        held = lock(path.parent)
+        lock_fd = lock(path.parent)
     except BlockingIOError as error:
         raise AccelwatchError(f"{path}: a process keeps it open; stop that first") from error
     except OSError as error:
@@ -107,7 +107,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
         finally:
             file.close()
     finally:
-        os.close(held)
+        os.close(lock_fd)
     document = msgspec.json.encode({"journal": str(path), "entries": count})
     write_stdout(document + b"\n" if as_json else f"made again from {count} entries\n".encode())
     raise typer.Exit(OK)

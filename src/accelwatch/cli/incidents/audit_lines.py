@@ -17,27 +17,34 @@ from accelwatch.alerting.incidents.journal.records import (
     StateRecord,
 )
 from accelwatch.base.untrusted_text import printable
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
-_TOLD = ("stage", "state", "text")
+_SHOWN_FIELDS = ("stage", "state", "text")
 """What is shown of a state's body, where it has it."""
 
 
 def line(entry: Entry) -> str:
     """One line for people."""
     who = f"{entry.actor}@{entry.address}" if entry.address else entry.actor
-    text = f"{entry.sequence:>7}  {timestamp(entry.time)}  {who:10}  {_told(entry.record)}"
+    text = f"{entry.sequence:>7}  {timestamp(entry.time)}  {who:10}  {_summary(entry.record)}"
     return printable(text.rstrip()) + "\n"
 
 
-def _told(record: Record) -> str:
-    return " ".join(filter(None, _words(record)))
+def _summary(record: Record) -> str:
+    return " ".join(filter(None, _columns(record)))
 
 
-def _words(record: Record) -> tuple[str, ...]:
+def _columns(record: Record) -> tuple[str, ...]:
     match record:
-        case IncidentRecord(one):
-            return ("incident", one.id, one.state, one.severity, one.entity.node, one.title)
+        case IncidentRecord(incident):
+            return (
+                "incident",
+                incident.id,
+                incident.state,
+                incident.severity,
+                incident.entity.node,
+                incident.title,
+            )
         case SilenceRecord(silence):
             return ("silence", silence.id, "until", timestamp(silence.ends), silence.reason)
         case MaintenanceRecord(window):
@@ -57,11 +64,11 @@ def _of_body(record: StateRecord) -> list[str]:
     if not isinstance(body, dict):
         return []
     inner = body.get(record.kind)
-    known = inner if isinstance(inner, dict) else body
-    return [str(known[name]) for name in _TOLD if known.get(name)]
+    fields = inner if isinstance(inner, dict) else body
+    return [str(fields[name]) for name in _SHOWN_FIELDS if fields.get(name)]
 
 
 def documents(entries: Iterable[Entry]) -> bytes:
     """One JSON document; `record` is what was written, with Unix seconds."""
-    told = AuditPage(entries=tuple(map(document_of, entries)))
-    return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
+    page = AuditPage(entries=tuple(map(document_of, entries)))
+    return msgspec.json.format(msgspec.json.encode(page), indent=1) + b"\n"

@@ -9,7 +9,7 @@ import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_asking import HubFlags, asked, changed, who
+from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 
@@ -17,7 +17,7 @@ _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
     " or accelwatch incidents note ID 'TEXT'"
 )
-_TEXT_PLACE = 2
+_TEXT_POSITION = 2
 """Where `note ID TEXT` has its text."""
 
 
@@ -55,10 +55,10 @@ class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 @command
 def incidents_command(
-    wanted: IncidentFlags,
+    flags: IncidentFlags,
     closing: ClosingFlags,
     hub: HubFlags,
-    words: Annotated[
+    tokens: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[[show] ID | close ID | note ID TEXT]",
@@ -71,25 +71,25 @@ def incidents_command(
     `accelwatch incidents close ID --reason TEXT` closes one by hand; `accelwatch incidents note ID TEXT`
     adds a line to its history.
     """
-    given = words or []
-    _refuse_empty(given)
-    if len(given) == 2 and given[0] == "close":
-        raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
-    if len(given) == 3 and given[0] == "note" and closing.reason is None:
-        raise typer.Exit(note_incident(given[1], given[2], closing.by, wanted.as_json, hub))
-    if len(given) == 2 and given[0] == "show":
-        given = given[1:]
-    if len(given) > 1 or given in (["close"], ["show"], ["note"]):
+    arguments = tokens or []
+    _refuse_empty(arguments)
+    if len(arguments) == 2 and arguments[0] == "close":
+        raise typer.Exit(close_incident(arguments[1], closing, flags.as_json, hub))
+    if len(arguments) == 3 and arguments[0] == "note" and closing.reason is None:
+        raise typer.Exit(note_incident(arguments[1], arguments[2], closing.by, flags.as_json, hub))
+    if len(arguments) == 2 and arguments[0] == "show":
+        arguments = arguments[1:]
+    if len(arguments) > 1 or arguments in (["close"], ["show"], ["note"]):
         raise UsageError(_USAGE)
     if closing.reason is not None or closing.by is not None:
         raise UsageError("--reason and --by are for: accelwatch incidents close ID")
-    raise typer.Exit(show_incidents(given[0] if given else None, wanted, hub))
+    raise typer.Exit(show_incidents(arguments[0] if arguments else None, flags, hub))
 
 
-def _refuse_empty(given: list[str]) -> None:
-    for place, word in enumerate(given):
-        if not word.strip():
-            name = "TEXT" if place == _TEXT_PLACE else "ID"
+def _refuse_empty(arguments: list[str]) -> None:
+    for position, argument in enumerate(arguments):
+        if not argument.strip():
+            name = "TEXT" if position == _TEXT_POSITION else "ID"
             raise UsageError(f"{name} is empty; {_USAGE}")
 
 
@@ -118,15 +118,15 @@ def note_incident(id_: str, text: str, by: str | None, as_json: bool, hub: HubFl
     return OK
 
 
-def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int:
+def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
     """Print a line an incident, or all of one. Raises AccelwatchError."""
     if id_ is not None:
-        document = asked(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
-        write_stdout(document if wanted.as_json else _whole(msgspec.json.decode(document)))
+        document = fetch_page(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
+        write_stdout(document if flags.as_json else _incident_text(msgspec.json.decode(document)))
         return OK
-    query = {"state": wanted.state, "severity": wanted.severity, "node": wanted.node}
-    document = asked(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
-    if wanted.as_json:
+    query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
+    document = fetch_page(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
+    if flags.as_json:
         write_stdout(document)
         return OK
     page = msgspec.json.decode(document)
@@ -140,11 +140,11 @@ def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int
     return OK
 
 
-def _place_of(incident: dict[str, Any]) -> str:
+def _location_of(incident: dict[str, Any]) -> str:
     from accelwatch.alerting.evaluation.documents import IncidentDocument
-    from accelwatch.fleet.picture.incidents import place_of
+    from accelwatch.fleet.picture.incidents import location_of
 
-    return place_of(msgspec.convert(incident, IncidentDocument))
+    return location_of(msgspec.convert(incident, IncidentDocument))
 
 
 def muted_by(incident: dict[str, Any]) -> str:
@@ -155,12 +155,12 @@ def muted_by(incident: dict[str, Any]) -> str:
 
 def _trust(incident: dict[str, Any]) -> str:
     """How far its evidence is vouched for; an older hub does not say."""
-    from accelwatch.schema.provenance import said
+    from accelwatch.schema.provenance import provenance_text
 
-    word = incident.get("provenance", "")
+    provenance = incident.get("provenance", "")
     if not incident["trusted"]:
         return "none: any user of that node who may write to the kernel log can forge this"
-    return f"{word}: {said(word)}" if word else ""
+    return f"{provenance}: {provenance_text(provenance)}" if provenance else ""
 
 
 def _aside(incident: dict[str, Any]) -> str:
@@ -184,15 +184,15 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
         return b""
     rows = [
         [
-            one["id"],
-            one["severity"] if one["state"] == "open" else "resolved",
-            one["since"].partition(".")[0].removesuffix("Z") + "Z",
-            printable(_place_of(one)),
-            printable(_several(one["jobs"])),
-            printable(_several(one["users"])),
-            printable(one["title"] + _aside(one)),
+            incident["id"],
+            incident["severity"] if incident["state"] == "open" else "resolved",
+            incident["since"].partition(".")[0].removesuffix("Z") + "Z",
+            printable(_location_of(incident)),
+            printable(_several(incident["jobs"])),
+            printable(_several(incident["users"])),
+            printable(incident["title"] + _aside(incident)),
         ]
-        for one in incidents
+        for incident in incidents
     ]
     header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
     return "".join(f"{line}\n" for line in columns([header, *rows])).encode()
@@ -204,15 +204,15 @@ def _several(names: Sequence[str]) -> str:
     return f"{names[0]}{more}" if names else "-"
 
 
-def _whole(incident: dict[str, Any]) -> bytes:
+def _incident_text(incident: dict[str, Any]) -> bytes:
     from accelwatch.base.untrusted_text import printable
 
     lines = [
         f"{incident['id']}  {incident['severity']}  {incident['state']}  {incident['title']}",
-        f"where      {_place_of(incident)}",
+        f"where      {_location_of(incident)}",
         f"since      {incident['since']}",
     ]
-    told = {
+    fields = {
         "closed": incident["closed"],
         "device": " ".join(filter(None, (incident["model"], incident["serial"]))),
         "jobs": ", ".join(incident["jobs"]),
@@ -227,9 +227,9 @@ def _whole(incident: dict[str, Any]) -> bytes:
         "follows": incident.get("follows", ""),
         "muted by": muted_by(incident),
     }
-    lines += [f"{name:11}{value}" for name, value in told.items() if value]
-    lines += [f"evidence   {one['text']}" for one in incident["evidence"]]
-    for one in incident["timeline"]:
-        actor = f" (by {one['actor']})" if one["actor"] else ""
-        lines.append(f"{one['time']}  {one['kind']:9} {one['text']}{actor}")
+    lines += [f"{name:11}{value}" for name, value in fields.items() if value]
+    lines += [f"evidence   {record['text']}" for record in incident["evidence"]]
+    for entry in incident["timeline"]:
+        actor = f" (by {entry['actor']})" if entry["actor"] else ""
+        lines.append(f"{entry['time']}  {entry['kind']:9} {entry['text']}{actor}")
     return "".join(f"{printable(line)}\n" for line in lines).encode()

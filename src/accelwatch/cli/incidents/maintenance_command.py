@@ -7,15 +7,15 @@ import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import listed
-from accelwatch.cli.hub_asking import HubFlags, changed
-from accelwatch.cli.incidents.quiet_flags import (
+from accelwatch.cli.hub_requests import HubFlags, changed
+from accelwatch.cli.incidents.muting_flags import (
     AsJson,
     By,
     SpanFlags,
+    expire_and_print,
+    print_active,
+    print_created,
     spanned,
-    tell_all,
-    tell_ended,
-    tell_set,
 )
 from accelwatch.cli.options import command
 
@@ -42,31 +42,31 @@ def _add(
     as_json: AsJson = False,
 ) -> None:
     """Announce a maintenance window, from now or from a later time."""
-    ranges = [part for text in nodes or [] for part in listed(text)]
+    ranges = [name for text in nodes or [] for name in listed(text)]
     if every == bool(ranges):
         raise UsageError("say which nodes, such as n12 or n[1-9], or --all for every node")
     document = {**spanned(span), "nodes": ranges, "all": every}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise typer.Exit(tell_set(answer, "maintenance", _nodes, as_json))
+    raise typer.Exit(print_created(answer, "maintenance", _nodes, as_json))
 
 
 @maintenance.command("list")
 @command
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled windows."""
-    raise typer.Exit(tell_all(hub, _PAGE, "maintenance", _nodes, as_json))
+    raise typer.Exit(print_active(hub, _PAGE, "maintenance", _nodes, as_json))
 
 
 @maintenance.command("end")
 @command
-def _end(
+def _expire(
     hub: HubFlags,
     id_: Annotated[str, typer.Argument(metavar="ID", help="Of the window, such as m3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """End or cancel a window; incidents that are still open notify then."""
-    raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
+    raise typer.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
 
 
 def _nodes(row: Mapping[str, Any]) -> str:

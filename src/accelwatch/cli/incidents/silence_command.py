@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from accelwatch.cli.hub_asking import HubFlags, changed
-from accelwatch.cli.incidents.quiet_flags import (
+from accelwatch.cli.hub_requests import HubFlags, changed
+from accelwatch.cli.incidents.muting_flags import (
     AsJson,
     By,
     SpanFlags,
+    expire_and_print,
+    print_active,
+    print_created,
     spanned,
-    tell_all,
-    tell_ended,
-    tell_set,
 )
 from accelwatch.cli.options import command
 
@@ -43,26 +43,26 @@ def _add(
     """Silence incidents by their labels: id, rule, family, severity, node, device, rack, job ..."""
     document = {**spanned(span), "matchers": matchers}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise typer.Exit(tell_set(answer, "silence", _matchers, as_json))
+    raise typer.Exit(print_created(answer, "silence", _matchers, as_json))
 
 
 @silence.command("list")
 @command
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled silences."""
-    raise typer.Exit(tell_all(hub, _PAGE, "silences", _matchers, as_json))
+    raise typer.Exit(print_active(hub, _PAGE, "silences", _matchers, as_json))
 
 
 @silence.command("end")
 @command
-def _end(
+def _expire(
     hub: HubFlags,
     id_: Annotated[str, typer.Argument(metavar="ID", help="Of the silence, such as s3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """End a silence; incidents that are still open notify then."""
-    raise typer.Exit(tell_ended(hub, _PAGE, id_, by, as_json))
+    raise typer.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
 
 
 def _matchers(row: Mapping[str, Any]) -> str:

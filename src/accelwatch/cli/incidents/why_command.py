@@ -8,7 +8,7 @@ import typer
 from accelwatch.base.durations import deadline
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_asking import HubFlags, reached
+from accelwatch.cli.hub_requests import HubFlags, reached
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.replayed import replayed
@@ -44,7 +44,7 @@ def why_command(
 
     The hub of this machine is asked, else its agent; without either the devices are read here.
     """
-    from accelwatch.fleet.hub_client.why import ask_why
+    from accelwatch.fleet.hub_client.why import fetch_explanation
     from accelwatch.fleet.picture.why.lines import lines_of
 
     if what is not None and not what.strip():
@@ -52,13 +52,17 @@ def why_command(
     what = what or ""
     if replay is not None and hub != HubFlags():
         raise UsageError("--replay asks no hub or agent; leave out --hub and --agent")
-    said = None if replay is not None else reached(hub, lambda session: ask_why(session, what))
-    if said is None:
+    explanation = (
+        None
+        if replay is not None
+        else reached(hub, lambda session: fetch_explanation(session, what))
+    )
+    if explanation is None:
         timeout_s = deadline(timeout)
         snapshot = _read(timeout_s) if replay is None else replayed(replay, timeout_s)
-        said = _of_machine(snapshot, what)
-    text = "".join(f"{line}\n" for line in lines_of(said, _WIDTH)).encode()
-    write_stdout(msgspec.json.encode(said) + b"\n" if as_json else text)
+        explanation = _of_machine(snapshot, what)
+    text = "".join(f"{line}\n" for line in lines_of(explanation, _WIDTH)).encode()
+    write_stdout(msgspec.json.encode(explanation) + b"\n" if as_json else text)
     raise typer.Exit(OK)
 
 

@@ -80,8 +80,8 @@ def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]
     """Lines of the checks; advice is left out where nothing of the kind is in the machine."""
     lines: list[str] = []
     for check in checks:
-        mark = "ok " if check.ok else "-- "
-        lines.append(f"    {mark} {check.subject}{': ' + check.found if check.found else ''}")
+        sign = "ok " if check.ok else "-- "
+        lines.append(f"    {sign} {check.subject}{': ' + check.found if check.found else ''}")
         if advise and check.remedy and not check.ok:
             lines.append(f"        do: {check.remedy}")
     return lines
@@ -89,9 +89,9 @@ def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]
 
 def _headline(diagnosis: Diagnosis) -> str:
     """What it comes to, in one line."""
-    told = _VERDICTS[diagnosis.verdict]
+    verdict = _VERDICTS[diagnosis.verdict]
     nothing = diagnosis.verdict is Verdict.FINE and not diagnosis.devices
-    return f"no accelerator was found; {told}" if nothing else told
+    return f"no accelerator was found; {verdict}" if nothing else verdict
 
 
 def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
@@ -118,7 +118,7 @@ def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
         lines.append(f"    {_line(report)}")
         lines += _check_lines(report.checks, advise=False) if everything else []
     lines += ["", "surroundings", *_check_lines(diagnosis.surroundings)]
-    rest = [one for one in diagnosis.backends if one not in broken and one not in used]
+    rest = [report for report in diagnosis.backends if report not in broken and report not in used]
     if everything:
         for report in rest:
             lines += ["", _line(report), *_check_lines(report.checks, advise=False)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNWELL
+from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNHEALTHY
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import complain
 from accelwatch.cli.plan import Plan
@@ -21,56 +21,56 @@ if TYPE_CHECKING:
     from accelwatch.exporter import Exporter
 
 
-def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
+def chosen(snapshot: Snapshot, request: Plan) -> Snapshot:
     """The snapshot with only the devices that were asked for. Raises UnmetError."""
-    return keep(snapshot, wanted, split_list(wanted.arguments.device))
+    return select_devices(snapshot, request, split_list(request.arguments.device))
 
 
-def keep(snapshot: Snapshot, wanted: Plan, selectors: Sequence[str]) -> Snapshot:
+def select_devices(snapshot: Snapshot, request: Plan, selectors: Sequence[str]) -> Snapshot:
     """The snapshot with what the selectors mean, less what visibility or filter leave out."""
-    if not (selectors or wanted.arguments.visible or wanted.condition):
+    if not (selectors or request.arguments.visible or request.condition):
         return snapshot
     from accelwatch.query.selection import matching, select, visible
 
     views = list(snapshot.devices)
     if selectors:
         views = select(views, selectors)
-    if wanted.arguments.visible:
-        declared = _declared(wanted)
+    if request.arguments.visible:
+        declared = _declared(request)
         views = visible(views, os.environ, declared)
         for fault in declared.faults:
             complain(fault)
-    if wanted.condition is not None:
-        views = matching(views, wanted.condition, snapshot.host)
+    if request.condition is not None:
+        views = matching(views, request.condition, snapshot.host)
     return msgspec.structs.replace(snapshot, devices=tuple(views))
 
 
-def _declared(wanted: Plan) -> "Declared":
+def _declared(request: Plan) -> "Declared":
     from accelwatch.backend_kit.visibility import Declared
 
-    return Declared(wanted.settings.backends)
+    return Declared(request.settings.backends)
 
 
 def render(
-    snapshot: Snapshot, wanted: Plan, exporter: "Exporter | None", left_out: int = 0
+    snapshot: Snapshot, request: Plan, exporter: "Exporter | None", left_out: int = 0
 ) -> bytes:
     """The document: an exporter's, or the table, which tells of nothing why it is nothing.
 
     `left_out` devices are there that were not asked for.
     """
     if exporter is None:
-        return _table(snapshot, wanted, left_out)
+        return _table(snapshot, request, left_out)
     from accelwatch.node.rendering import rendered
 
-    arguments = wanted.arguments
-    pretty = arguments.pretty or (_to_terminal(arguments) and wanted.interval_s is None)
-    asked = {
-        "fields": wanted.fields,
+    arguments = request.arguments
+    pretty = arguments.pretty or (_to_terminal(arguments) and request.interval_s is None)
+    options = {
+        "fields": request.fields,
         "pretty": pretty,
         "profile": arguments.profile,
-        "groups": wanted.settings.groups,
+        "groups": request.settings.groups,
     }
-    return rendered(exporter, snapshot, asked)
+    return rendered(exporter, snapshot, options)
 
 
 def _to_terminal(arguments: Arguments) -> bool:
@@ -79,18 +79,18 @@ def _to_terminal(arguments: Arguments) -> bool:
     return arguments.output == "-" and stdout_is_terminal()
 
 
-def _table(snapshot: Snapshot, wanted: Plan, left_out: int) -> bytes:
+def _table(snapshot: Snapshot, request: Plan, left_out: int) -> bytes:
     from accelwatch.cli.node.table import render as table
     from accelwatch.cli.table_lines import Style
     from accelwatch.exposition.display import colour, terminal_width, utf8
 
-    to_stdout = wanted.arguments.output == "-"
+    to_stdout = request.arguments.output == "-"
     style = Style(
-        colour=to_stdout and colour(wanted.arguments.color, sys.stdout),
+        colour=to_stdout and colour(request.arguments.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
-        width=terminal_width() if _to_terminal(wanted.arguments) else None,
+        width=terminal_width() if _to_terminal(request.arguments) else None,
     )
-    return table(snapshot, wanted.fields, style, left_out).encode()
+    return table(snapshot, request.fields, style, left_out).encode()
 
 
 def status(snapshot: Snapshot, strict: bool) -> int:
@@ -105,7 +105,7 @@ def status(snapshot: Snapshot, strict: bool) -> int:
     if reasons == {Absence.PERMISSION}:
         return PERMISSION
     if strict and any(view.state in BROKEN for view in snapshot.devices):
-        return UNWELL
+        return UNHEALTHY
     return OK
 
 

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.arguments import Arguments, split_list
-from accelwatch.cli.node.documents import keep, narrate, status
+from accelwatch.cli.node.documents import narrate, select_devices, status
 from accelwatch.cli.node.snapshot import snapshots
 from accelwatch.cli.output import emit, output_mode
 from accelwatch.cli.plan import plan
@@ -54,18 +54,18 @@ def run_nvidia_smi(arguments: Arguments) -> int:
     if (text := help_text(arguments)) is not None:
         emit(arguments.output, text.encode(), output_mode(arguments.output, arguments.mode))
         return OK
-    asked = question(arguments)
-    collect = (*split_list(arguments.collect), *sorted(asked.groups))
-    wanted = plan(msgspec.structs.replace(arguments, format=None, collect=collect))
+    query = question(arguments)
+    collect = (*split_list(arguments.collect), *sorted(query.groups))
+    request = plan(msgspec.structs.replace(arguments, format=None, collect=collect))
     code = OK
     first = True
-    for snapshot in snapshots(wanted, _load):
+    for snapshot in snapshots(request, _load):
         if first:
             narrate(snapshot)
         machine = machine_of(snapshot)
-        shown = keep(snapshot, wanted, numbered(split_list(arguments.device), machine))
-        text = asked.answer(shown, machine, first or arguments.output != "-")
-        emit(arguments.output, text.encode(), wanted.mode)
+        shown = select_devices(snapshot, request, numbered(split_list(arguments.device), machine))
+        text = query.answer(shown, machine, first or arguments.output != "-")
+        emit(arguments.output, text.encode(), request.mode)
         code = status(snapshot, arguments.strict)
         first = False
     return code
@@ -73,29 +73,31 @@ def run_nvidia_smi(arguments: Arguments) -> int:
 
 def question(arguments: Arguments) -> Question:
     """What one of nvidia-smi's options asks. Raises UsageError where two are given, or half of one."""
-    asked = [
+    requested = [
         option
-        for option, given in (
+        for option, is_set in (
             ("--query-gpu", arguments.query_gpu is not None),
             ("--query-compute-apps", arguments.query_compute_apps is not None),
             ("-L", arguments.list_gpus),
             ("-q -x", arguments.query or arguments.xml),
         )
-        if given
+        if is_set
     ]
-    if len(asked) > 1:
-        raise UsageError(f"{asked[0]} and {asked[1]} are two questions; ask one of them")
-    for flag, given in (("--json", arguments.json), ("--fields", arguments.fields is not None)):
-        if given:
-            raise UsageError(f"{flag} and {asked[0]} contradict each other; leave one of them out")
-    match asked[0]:
+    if len(requested) > 1:
+        raise UsageError(f"{requested[0]} and {requested[1]} are two questions; ask one of them")
+    for flag, is_set in (("--json", arguments.json), ("--fields", arguments.fields is not None)):
+        if is_set:
+            raise UsageError(
+                f"{flag} and {requested[0]} contradict each other; leave one of them out"
+            )
+    match requested[0]:
         case "--query-gpu":
-            return _table(arguments, asked[0], arguments.query_gpu or "")
+            return _table(arguments, requested[0], arguments.query_gpu or "")
         case "--query-compute-apps":
-            return _table(arguments, asked[0], arguments.query_compute_apps or "")
+            return _table(arguments, requested[0], arguments.query_compute_apps or "")
     if arguments.format is not None:
-        raise UsageError(f"--format does not go with {asked[0]}; leave it out")
-    if asked[0] == "-L":
+        raise UsageError(f"--format does not go with {requested[0]}; leave it out")
+    if requested[0] == "-L":
         return Question(lambda shown, machine, _: list_gpus(shown, machine))
     if not arguments.query:
         raise UsageError("-x goes with -q: write -q -x")
@@ -105,14 +107,14 @@ def question(arguments: Arguments) -> Question:
 
 
 def _table(arguments: Arguments, option: str, names: str) -> Question:
-    known, render = _TABLES[option]
-    asked = parse_names(names, known(), option)
+    load_fields, render = _TABLES[option]
+    fields = parse_names(names, load_fields(), option)
     header, units = parse_format(arguments.format or "csv", option)
 
     def answer(shown: Snapshot, machine: Machine, first: bool) -> str:
-        return render(shown, machine, asked, header=header and first, units=units)
+        return render(shown, machine, fields, header=header and first, units=units)
 
-    return Question(answer, needed_groups(asked))
+    return Question(answer, needed_groups(fields))
 
 
 _TABLES = {
@@ -130,10 +132,10 @@ def help_text(arguments: Arguments) -> str | None:
     return None
 
 
-def fields_text(known: dict[str, QueryField]) -> str:
+def fields_text(fields: dict[str, QueryField]) -> str:
     """Every field with its unit; a field that is not read is marked."""
     lines: list[str] = []
-    for name, field in known.items():
+    for name, field in fields.items():
         same = f"  same as {field.names[0]}" if name != field.names[0] else ""
         unit = f" [{field.unit}]" if field.unit else ""
         lines.append(

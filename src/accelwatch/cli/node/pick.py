@@ -87,10 +87,10 @@ def pick_command(ctx: typer.Context, options: PickOptions) -> None:
 
 
 def _check_vendor(vendor: str, declared: Declared) -> None:
-    known = declared.vendors()
-    if vendor not in known:
+    vendors = declared.vendors()
+    if vendor not in vendors:
         _complain_of(declared)
-        raise UsageError(f"--vendor is {', '.join(known)}, not {vendor!r}")
+        raise UsageError(f"--vendor is {', '.join(vendors)}, not {vendor!r}")
 
 
 def _complain_of(declared: Declared) -> None:

@@ -20,13 +20,13 @@ _MOST_WHERE = 24
 def processes_table(snapshot: Snapshot, style: Style) -> list[str]:
     """Lines of the process table; empty without processes."""
     names = {view.device.id: view.device.name for view in snapshot.devices}
-    found: dict[tuple[str, int, float | None], list[Process]] = {}
+    groups: dict[tuple[str, int, float | None], list[Process]] = {}
     for process in snapshot.processes():
         key = process.pid_namespace, process.pid, process.start_time
-        found.setdefault(key, []).append(process)
-    if not found:
+        groups.setdefault(key, []).append(process)
+    if not groups:
         return []
-    rows = [_row(parts, names, style) for parts in found.values()]
+    rows = [_row(records, names, style) for records in groups.values()]
     header = list(_HEADER)
     where = header.index("WHERE")
     if not any(row[where] for row in rows):
@@ -45,20 +45,20 @@ def _spare(header: Sequence[str]) -> list[str]:
     return [title for title in _SPARE if title in header]
 
 
-def _row(parts: Sequence[Process], names: dict[str, str], style: Style) -> Cells:
+def _row(records: Sequence[Process], names: dict[str, str], style: Style) -> Cells:
     """A process with all the devices that it is on; its memory summed up where each tells some."""
-    process = parts[0]
-    on = sorted({names.get(part.device_id, part.device_id) for part in parts}, key=natural)
-    used = [part.gpu_memory_bytes for part in parts]
-    known = [amount for amount in used if amount is not None]
+    process = records[0]
+    on = sorted({names.get(record.device_id, record.device_id) for record in records}, key=natural)
+    used = [record.gpu_memory_bytes for record in records]
+    amounts = [amount for amount in used if amount is not None]
     pid = f"{process.pid}" if process.pid_namespace == "same" else f"{process.pid} (foreign)"
     where = process.pod or process.container or (f"job {process.job}" if process.job else "")
     return [
         numbered(on),
         pid,
         process.user or "-",
-        "".join(dict.fromkeys(part.type for part in parts)),
-        size(sum(known)) if len(known) == len(used) else "-",
+        "".join(dict.fromkeys(record.type for record in records)),
+        size(sum(amounts)) if len(amounts) == len(used) else "-",
         printable(where[:_MOST_WHERE], ascii_only=style.ascii_only),
         printable(process.command or "-", ascii_only=style.ascii_only),
     ]

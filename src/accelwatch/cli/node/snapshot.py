@@ -10,64 +10,64 @@ from accelwatch.cli.plan import Plan, plan
 
 if TYPE_CHECKING:
     from accelwatch.exporter import Exporter
-    from accelwatch.node.workloads.one_look import OneLook
+    from accelwatch.node.workloads.one_shot_lookup import OneShotLookup
     from accelwatch.schema.snapshot import Snapshot
 
 
-def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapshot]":
+def snapshots(request: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapshot]":
     """One snapshot, or one each interval until the count is reached.
 
     `meanwhile` is called once, where it can be while devices are being read.
     """
-    if wanted.interval_s is not None:
+    if request.interval_s is not None:
         meanwhile()
-        yield from _repeatedly(wanted)
+        yield from _repeatedly(request)
         return
-    recording = wanted.recording
+    recording = request.recording
     if recording is not None:
         from accelwatch.node.snapshots import first_recorded
 
         meanwhile()
         yield first_recorded(
-            recording, argv=wanted.arguments.argv, within_s=wanted.settings.timeout_s
+            recording, argv=request.arguments.argv, within_s=request.settings.timeout_s
         )
         return
     from accelwatch.node.sampler.one_shot import OneShot
 
-    reading = OneShot(wanted.settings)
+    reading = OneShot(request.settings)
     # Its collector is at work by now: a thread of this process no longer makes that start slower.
-    look = _owners(wanted)
+    owner_lookup = _owners(request)
     meanwhile()
     snapshot = reading.finish()
-    yield snapshot if look is None else look.annotate(snapshot)
+    yield snapshot if owner_lookup is None else owner_lookup.annotate(snapshot)
 
 
-def _owners(wanted: Plan) -> "OneLook | None":
+def _owners(request: Plan) -> "OneShotLookup | None":
     """Looks up whose the devices are; None of a recording, which tells it itself."""
-    if wanted.arguments.replay is not None:
+    if request.arguments.replay is not None:
         return None
-    from accelwatch.node.workloads.one_look import OneLook
+    from accelwatch.node.workloads.one_shot_lookup import OneShotLookup
 
-    return OneLook(wanted.settings.root)
+    return OneShotLookup(request.settings.root)
 
 
-def _repeatedly(wanted: Plan) -> "Iterator[Snapshot]":
+def _repeatedly(request: Plan) -> "Iterator[Snapshot]":
     from accelwatch.node.snapshots import read_repeatedly
 
-    look: OneLook | None = None
+    owner_lookup: OneShotLookup | None = None
     try:
-        for snapshot in read_repeatedly(wanted.settings, count=wanted.arguments.count):
-            if look is None:
-                look = _owners(wanted)
-            if look is None:
+        for snapshot in read_repeatedly(request.settings, count=request.arguments.count):
+            if owner_lookup is None:
+                owner_lookup = _owners(request)
+            if owner_lookup is None:
                 yield snapshot
                 continue
-            owned = look.annotate(snapshot)
-            look.go_on()
+            owned = owner_lookup.annotate(snapshot)
+            owner_lookup.continue_in_background()
             yield owned
     finally:
-        if look is not None:
-            look.stop()
+        if owner_lookup is not None:
+            owner_lookup.stop()
 
 
 def run(arguments: Arguments) -> int:
@@ -77,11 +77,11 @@ def run(arguments: Arguments) -> int:
             arguments.output, fields_help().encode(), output_mode(arguments.output, arguments.mode)
         )
         return OK
-    if arguments.asks_as_nvidia_smi:
+    if arguments.is_nvidia_smi_call:
         from accelwatch.cli.node.nvidia_smi import run_nvidia_smi
 
         return run_nvidia_smi(arguments)
-    wanted = plan(arguments)
+    request = plan(arguments)
     code = OK
     explained = False
     header = b""
@@ -91,20 +91,20 @@ def run(arguments: Arguments) -> int:
         nonlocal exporter
         from accelwatch.cli.node.documents import load_renderer
 
-        exporter = load_renderer(wanted.format)
+        exporter = load_renderer(request.format)
 
-    for snapshot in snapshots(wanted, load):
+    for snapshot in snapshots(request, load):
         from accelwatch.cli.node.documents import chosen, narrate, render, status_of_shown
 
         if not explained:
             narrate(snapshot)
             explained = True
-        shown = chosen(snapshot, wanted)
+        shown = chosen(snapshot, request)
         left_out = len(snapshot.devices) - len(shown.devices)
-        document = render(shown, wanted, exporter, left_out)
-        if wanted.format == "csv" and arguments.output == "-":
+        document = render(shown, request, exporter, left_out)
+        if request.format == "csv" and arguments.output == "-":
             header, document = _once(header, document)
-        emit(arguments.output, document, wanted.mode)
+        emit(arguments.output, document, request.mode)
         code = status_of_shown(snapshot, shown, arguments.strict)
     return code
 
@@ -116,14 +116,14 @@ def _once(before: bytes, table: bytes) -> tuple[bytes, bytes]:
     return header, rows if header == before else table
 
 
-def fields_help(known: Container[str] | None = None) -> str:
+def fields_help(names: Container[str] | None = None) -> str:
     """What `--fields help` prints; of all fields, or only of those that are known."""
     from accelwatch.query.fields import fields
 
     rows = [
         (".".join((field.name, *(f"<{label}>" for label in field.labels))), field.unit, field.help)
         for field in fields()
-        if known is None or field.name in known
+        if names is None or field.name in names
     ]
     name_width = max(len(name) for name, _, _ in rows)
     unit_width = max(len(unit) for _, unit, _ in rows)

@@ -9,11 +9,11 @@ from accelwatch.cli.table_lines import Cells, Style, aligned
 from accelwatch.exposition.display import duration, printable, quantity, without_vendor
 from accelwatch.query.fields import cell, columns, reason
 from accelwatch.schema.device import BROKEN, DeviceState
+from accelwatch.schema.device_status import effective_state, state_label
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since, unusable
-from accelwatch.schema.standing import standing, state_word
+from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable
 from accelwatch.schema.verdict import verdict
 
 _STATE_COLOUR = {
@@ -48,21 +48,21 @@ def _of(view: DeviceView, key: str, limit_key: str, style: Style) -> str:
 
 
 def _state(view: DeviceView, snapshot: Snapshot) -> str:
-    word = state_word(standing(view.state.value, view.health.value))
-    since = known_since(view, snapshot)
-    if since is None or view.state not in BROKEN or snapshot.time - since < _KNOWN_S:
-        return word
-    return f"{word} {duration(snapshot.time - since)}"
+    state = state_label(effective_state(view.state.value, view.health.value))
+    since = observed_since(view, snapshot)
+    if since is None or view.state not in BROKEN or snapshot.time - since < _RECENT_S:
+        return state
+    return f"{state} {duration(snapshot.time - since)}"
 
 
 def _remark(view: DeviceView, snapshot: Snapshot, style: Style) -> str:
     """What is wrong, what to do and the evidence; of one that is well why its clocks are held down."""
-    found = verdict(view, snapshot)
+    conclusion = verdict(view, snapshot)
     then = "->" if style.ascii_only else "→"
-    parts = [
-        found.said,
-        f"{then} {found.remedy}" if found.remedy else "",
-        f"({found.evidence})" if found.evidence else "",
+    texts = [
+        conclusion.summary,
+        f"{then} {conclusion.remedy}" if conclusion.remedy else "",
+        f"({conclusion.evidence})" if conclusion.evidence else "",
     ]
     active = [
         series[1]
@@ -70,10 +70,10 @@ def _remark(view: DeviceView, snapshot: Snapshot, style: Style) -> str:
         if series[0] == "throttle_active" and value
     ]
     throttled = f"throttled: {', '.join(active)}" if active else ""
-    said = " ".join(part for part in parts if part)
-    if throttled and said not in throttled:
-        said = f"{said}; {throttled}" if said else throttled
-    return printable(said or throttled, ascii_only=style.ascii_only)
+    remark = " ".join(text for text in texts if text)
+    if throttled and remark not in throttled:
+        remark = f"{remark}; {throttled}" if remark else throttled
+    return printable(remark or throttled, ascii_only=style.ascii_only)
 
 
 def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
@@ -98,7 +98,7 @@ def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
 
 _NAMES = frozenset({"name", "id", "index", "uuid", "serial", "pci_bus_id"})
 """Fields that tell one device from another."""
-_KNOWN_S = 60.0
+_RECENT_S = 60.0
 """A state of less than this may be as old as the look: a driver that hangs is waited for that long."""
 _HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
 _SPARE = ("CLOCK", "MODEL", "POWER", "TEMP", "MEMORY")
@@ -153,7 +153,7 @@ def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list
 
 def heading(snapshot: Snapshot) -> str:
     """Host, time, version and drivers in a line."""
-    moment = datetime.fromtimestamp(snapshot.time).astimezone()
+    local_time = datetime.fromtimestamp(snapshot.time).astimezone()
     drivers = sorted(
         {
             f"{view.device.vendor} {view.device.driver_version}"
@@ -161,11 +161,11 @@ def heading(snapshot: Snapshot) -> str:
             if view.device.driver_version
         }
     )
-    parts = [snapshot.host, f"{moment:%Y-%m-%d %H:%M:%S %Z}", f"accelwatch {snapshot.version}"]
-    return printable("  ".join([*parts, *drivers]))
+    fields = [snapshot.host, f"{local_time:%Y-%m-%d %H:%M:%S %Z}", f"accelwatch {snapshot.version}"]
+    return printable("  ".join([*fields, *drivers]))
 
 
-def nothing_found(snapshot: Snapshot, left_out: int = 0) -> str:
+def no_devices_text(snapshot: Snapshot, left_out: int = 0) -> str:
     """Why there is no device row: `left_out` are there and were not asked for, a backend could not be
     used, or there is no hardware for any."""
     if left_out:
@@ -183,7 +183,7 @@ def render(snapshot: Snapshot, names: Sequence[str], style: Style, left_out: int
         return "\n".join(fields_table(snapshot, names, style)) + "\n"
     lines = [heading(snapshot), *devices_table(snapshot, style)]
     if not snapshot.devices:
-        lines = [heading(snapshot), nothing_found(snapshot, left_out)]
+        lines = [heading(snapshot), no_devices_text(snapshot, left_out)]
     processes = processes_table(snapshot, style)
     if processes:
         lines += ["", *processes]

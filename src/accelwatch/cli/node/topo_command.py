@@ -10,7 +10,7 @@ import typer
 from accelwatch.base.durations import deadline
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.node.documents import narrate, status
-from accelwatch.cli.node.table import nothing_found
+from accelwatch.cli.node.table import no_devices_text
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.table_lines import Style, aligned
@@ -39,23 +39,23 @@ def topo_command(
     )
     groups = settings.groups | {_LINKS}
     snapshot = read_once(msgspec.structs.replace(settings, groups=groups))
-    known = topology(snapshot, Path(machine.root))
+    layout = topology(snapshot, Path(machine.root))
     style = Style(colour=colour(color, sys.stdout))
     narrate(snapshot)
     if as_json:
-        document = msgspec.json.encode(known) + b"\n"
-    elif known.members or snapshot.devices:
-        document = text_of(known, style).encode()
+        document = msgspec.json.encode(layout) + b"\n"
+    elif layout.members or snapshot.devices:
+        document = text_of(layout, style).encode()
     else:
-        document = f"{nothing_found(snapshot)}\n".encode()
+        document = f"{no_devices_text(snapshot)}\n".encode()
     write_stdout(document)
     raise typer.Exit(status(snapshot, strict=False))
 
 
-def text_of(known: Topology, style: Style) -> str:
+def text_of(layout: Topology, style: Style) -> str:
     """The matrix, and what its words mean."""
-    if not known.members:
+    if not layout.members:
         return "no device and no network adapter on a PCI bus\n"
-    header, rows = table(known)
-    lines = [*aligned(header, rows, style, [""] * len(rows)), "", *legend(known)]
+    header, rows = table(layout)
+    lines = [*aligned(header, rows, style, [""] * len(rows)), "", *legend(layout)]
     return "".join(f"{line}\n" for line in lines)

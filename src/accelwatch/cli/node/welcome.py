@@ -54,15 +54,15 @@ def _recording() -> Snapshot:
 
 def _host_line(node: DeviceView) -> str:
     values = node.reading.values
-    parts: list[str] = []
+    texts: list[str] = []
     if (count := values.get(("host_cpu_count",))) is not None:
-        parts.append(f"{count} processors")
+        texts.append(f"{count} processors")
     if (load := values.get(("host_load_average", "1"))) is not None:
-        parts.append(f"load {load:.2f}")
+        texts.append(f"load {load:.2f}")
     total, free = (
         values.get(("host_memory_size_bytes",)),
         values.get(("host_memory_available_bytes",)),
     )
     if total is not None and free is not None:
-        parts.append(f"{size(free)} of {size(total)} memory available")
-    return ", ".join(parts)
+        texts.append(f"{size(free)} of {size(total)} memory available")
+    return ", ".join(texts)

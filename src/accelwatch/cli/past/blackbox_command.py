@@ -11,7 +11,7 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 
 if TYPE_CHECKING:
-    from accelwatch.archive.blackbox.places import Box
+    from accelwatch.archive.blackbox.locations import Box
 
 blackbox = typer.Typer(
     name="blackbox",
@@ -37,7 +37,7 @@ _BEFORE, _AFTER = "2m", "1m"
 def boxes_here(folder: Path | None) -> "list[Box]":
     """The black boxes of this machine, or that of one state folder."""
     from accelwatch.archive.blackbox.files import FOLDER
-    from accelwatch.archive.blackbox.places import boxes, folders
+    from accelwatch.archive.blackbox.locations import boxes, folders
 
     if folder is not None:
         return boxes([folder / FOLDER, folder] if (folder / FOLDER).is_dir() else [folder])
@@ -61,15 +61,15 @@ def _configured() -> str | None:
 @command
 def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     """List saved captures, newest first, and how far the ring reaches back."""
-    from accelwatch.archive.blackbox.places import holds_any, lack_of
+    from accelwatch.archive.blackbox.locations import has_content, lack_of
     from accelwatch.cli.past.blackbox_report import document, rows
 
-    known = boxes_here(folder)
-    write_stdout(document(known) if as_json else "".join(rows(known)).encode())
-    unread = [box for box in known if box.lack]
-    if unread or not holds_any(known):
-        complain(lack_of(known))
-    if holds_any(known):
+    boxes = boxes_here(folder)
+    write_stdout(document(boxes) if as_json else "".join(rows(boxes)).encode())
+    unread = [box for box in boxes if box.lack]
+    if unread or not has_content(boxes):
+        complain(lack_of(boxes))
+    if has_content(boxes):
         raise typer.Exit(OK)
     raise typer.Exit(PERMISSION if unread else FAILED)
 
@@ -88,8 +88,8 @@ def _show(
     as_json: _Json = False,
 ) -> None:
     """Show the moment: all devices on one time axis, kernel lines, processes that came and went."""
-    from accelwatch.archive.blackbox.moment import newest_time, read_moment
-    from accelwatch.archive.blackbox.places import NOW, meant
+    from accelwatch.archive.blackbox.excerpt import newest_time, read_excerpt
+    from accelwatch.archive.blackbox.locations import NOW, meant
     from accelwatch.base.durations import seconds
     from accelwatch.cli.past import blackbox_report as report
     from accelwatch.exposition.display import stdout_is_terminal
@@ -97,14 +97,14 @@ def _show(
     path = meant(which, boxes_here(folder))
     before_s, after_s = seconds(before), seconds(after)
     at = newest_time(path) if which == NOW else None
-    moment = read_moment(path, before_s=before_s, after_s=after_s, at=at)
+    excerpt = read_excerpt(path, before_s=before_s, after_s=after_s, at=at)
     if as_json:
-        write_stdout(report.moment_document(moment, path))
+        write_stdout(report.excerpt_document(excerpt, path))
     elif stdout_is_terminal():
-        write_stdout(report.picture(moment).encode())
+        write_stdout(report.picture(excerpt).encode())
     else:
-        write_stdout("".join(report.moment_rows(moment)).encode())
-    for note in moment.notes:
+        write_stdout("".join(report.excerpt_rows(excerpt)).encode())
+    for note in excerpt.notes:
         complain(note)
     raise typer.Exit(OK)
 
@@ -132,7 +132,7 @@ def _export(
 ) -> None:
     """Write one file to send away; `accelwatch dashboard --replay FILE` plays it."""
     from accelwatch.archive.blackbox.exporting import export, exported
-    from accelwatch.archive.blackbox.places import NOW, meant
+    from accelwatch.archive.blackbox.locations import NOW, meant
     from accelwatch.exposition.display import size
 
     path = meant(which, boxes_here(folder))

@@ -45,40 +45,42 @@ def history_show(folder: Path, as_json: bool) -> int:
     need_pyarrow()
     from accelwatch.archive.history.summary import summary
 
-    found = summary(folder)
+    contents = summary(folder)
     if as_json:
-        _write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        _write(msgspec.json.format(msgspec.json.encode(contents), indent=1).decode())
         return OK
-    for line in _lines(found):
+    for line in _lines(contents):
         _write(line)
     return OK
 
 
-def _lines(found: "Summary") -> list[str]:
+def _lines(contents: "Summary") -> list[str]:
     from accelwatch.exposition.display import counted, size
 
     span = "empty"
-    if found.start is not None and found.end is not None:
-        days = (found.end - found.start) / 86400
-        span = f"{moment_text(found.start)} to {moment_text(found.end)} ({days:.1f} days)"
-    models = ", ".join(f"{count} x {model or 'unknown'}" for model, count in found.models.items())
-    rows = ", ".join(f"{count} {table}" for table, count in found.rows.items())
+    if contents.start is not None and contents.end is not None:
+        days = (contents.end - contents.start) / 86400
+        span = f"{time_text(contents.start)} to {time_text(contents.end)} ({days:.1f} days)"
+    models = ", ".join(
+        f"{count} x {model or 'unknown'}" for model, count in contents.models.items()
+    )
+    rows = ", ".join(f"{count} {table}" for table, count in contents.rows.items())
     lines = [
-        f"span      {span}, every {found.description.interval_s:g} s",
-        f"nodes     {found.nodes}",
-        f"devices   {found.devices}" + (f" ({models})" if models else ""),
-        f"rows      {rows}; {counted(found.jobs, 'job')}",
-        f"size      {size(found.size_bytes)} in {counted(len(found.days), 'day')}",
-        f"source    {found.description.source or 'unknown'}",
+        f"span      {span}, every {contents.description.interval_s:g} s",
+        f"nodes     {contents.nodes}",
+        f"devices   {contents.devices}" + (f" ({models})" if models else ""),
+        f"rows      {rows}; {counted(contents.jobs, 'job')}",
+        f"size      {size(contents.size_bytes)} in {counted(len(contents.days), 'day')}",
+        f"source    {contents.description.source or 'unknown'}",
     ]
-    for title, columns in (("device", found.device_columns), ("node", found.node_columns)):
+    for title, columns in (("device", contents.device_columns), ("node", contents.node_columns)):
         if columns:
             lines.append(f"\n{title} columns, share of rows with a value")
             lines += [f"{column.share:7.1%}  {column.name}" for column in columns]
     return lines
 
 
-def moment_text(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """A moment as people read it."""
     from datetime import UTC, datetime
 
@@ -93,27 +95,27 @@ def history_check(folder: Path, as_json: bool) -> int:
     from accelwatch.archive.history.check import check
     from accelwatch.cli.progress import counting, progress
 
-    found: list[Finding] = []
+    findings: list[Finding] = []
     with progress("check", None, counting("files")) as bar:
         for finding in check(folder, bar.at):
-            found.append(finding)
+            findings.append(finding)
             if not as_json:
                 group = "" if finding.group is None else f", row group {finding.group}"
                 kind = "" if finding.mistake else " (no mistake)"
                 complain(f"{finding.file}{group}: {finding.text}{kind}")
-    mistakes = sum(finding.mistake for finding in found)
-    notes = len(found) - mistakes
+    mistakes = sum(finding.mistake for finding in findings)
+    notes = len(findings) - mistakes
     if as_json:
-        documents = [_document(finding) for finding in found]
+        documents = [_document(finding) for finding in findings]
         _write(json.dumps({"mistakes": mistakes, "findings": documents}, indent=1))
     elif stdout_is_terminal():
-        write_stdout(_checked(folder, found).encode())
+        write_stdout(_checked(folder, findings).encode())
     else:
         complain(f"{mistakes} mistakes, {notes} notes" if mistakes else f"ok; {notes} notes")
     return FAILED if mistakes else OK
 
 
-def _checked(folder: Path, found: "Sequence[Finding]") -> str:
+def _checked(folder: Path, findings: "Sequence[Finding]") -> str:
     """A row a table of the archive: its files, and what was found in them."""
     from accelwatch.archive.history import layout
     from accelwatch.cli.progress import table
@@ -121,11 +123,11 @@ def _checked(folder: Path, found: "Sequence[Finding]") -> str:
     rows = []
     for name in layout.TABLES:
         paths = {segment.path for segment in layout.segments(folder, name)}
-        own = [finding for finding in found if finding.file in paths]
+        own = [finding for finding in findings if finding.file in paths]
         mistakes = sum(finding.mistake for finding in own)
         rows.append((name, str(len(paths)), str(mistakes), str(len(own) - mistakes)))
     for path in (folder / layout.JOBS, folder / layout.MAINTENANCE):
-        wrong = sum(finding.file == path for finding in found)
+        wrong = sum(finding.file == path for finding in findings)
         rows.append((path.stem, str(int(path.exists())), str(wrong), "0"))
     return table(("TABLE", "FILES", "MISTAKES", "NOTES"), rows)
 
@@ -193,7 +195,7 @@ def _store(access: StoreAccess) -> "Store":
     return store
 
 
-def history_export(access: StoreAccess, begin: str, end: str, output: Path, interval: str) -> int:
+def history_export(access: StoreAccess, start: str, end: str, output: Path, interval: str) -> int:
     """Make an archive of what a store has. Raises AccelwatchError."""
     import asyncio
     import time
@@ -205,9 +207,9 @@ def history_export(access: StoreAccess, begin: str, end: str, output: Path, inte
     from accelwatch.fleet.archive.export import Export
 
     now = time.time()
-    first, last, step = moment(begin, now), moment(end, now), seconds(interval)
+    first, last, step = parse_time(start, now), parse_time(end, now), seconds(interval)
     if first >= last:
-        raise UsageError(f"--from {begin} is not before --to {end}")
+        raise UsageError(f"--from {start} is not before --to {end}")
     if not 1 <= step <= 3600:
         raise UsageError(f"--interval is 1s to 1h, not {interval}")
     store = _store(access)
@@ -228,7 +230,7 @@ def history_export(access: StoreAccess, begin: str, end: str, output: Path, inte
     return asyncio.run(run())
 
 
-def moment(text: str, now: float) -> float:
+def parse_time(text: str, now: float) -> float:
     """`2026-03-01`, `2026-03-01T12:00:00Z`, Unix seconds, `now`, `7d` before it. Raises UsageError."""
     from datetime import UTC, datetime
 
@@ -241,11 +243,11 @@ def moment(text: str, now: float) -> float:
         value = seconds(text)
         return value if text.strip().isdecimal() and value > 1e8 else now - value
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError as error:
         forms = "2026-03-01, 2026-03-01T12:00:00Z, now or 7d (before now)"
         raise UsageError(f"{text!r} is not a valid time; write {forms}") from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 @history.command("export")
@@ -257,7 +259,7 @@ def _export(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
     ],
-    begin: Annotated[
+    start: Annotated[
         str, typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
     ],
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="As --from.")] = "now",
@@ -296,7 +298,7 @@ def _export(
         token_file=token_file,
         ca_file=ca_file,
     )
-    code = history_export(access, begin, end, output, interval)
+    code = history_export(access, start, end, output, interval)
     if code == OK and stdout_is_terminal():
         history_show(output, as_json=False)
     raise typer.Exit(code)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accelwatch.base.clock import Clock
     from accelwatch.schema.snapshot import Snapshot
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,10 +103,10 @@ def open_recorder(options: RecordOptions) -> "Recorder":
             "--output is a file, not stdout, as a recording is rotated and indexed; for documents on "
             "stdout, a line each: accelwatch --json --watch; for an agent's stream: accelwatch stream"
         )
-    known = [kind.value for kind in Compression]
+    names = [kind.value for kind in Compression]
     how = options.compress
-    if how is not None and how not in known:
-        raise UsageError(f"--compress is {', '.join(known)}, not {how!r}")
+    if how is not None and how not in names:
+        raise UsageError(f"--compress is {', '.join(names)}, not {how!r}")
     return Recorder(
         options.output,
         compression=None if how is None else Compression(how),
@@ -134,20 +134,20 @@ def record(
     clock: "Clock",
 ) -> int:
     """Write the snapshots until an option or a signal ends it; say on stderr what was written."""
-    began: float | None = None
+    started: float | None = None
     last: Snapshot | None = None
     read = False
-    with _Ending() as ending, contextlib.closing(snapshots):
-        for snapshot in ending.until(snapshots):
+    with _Interruption() as interruption, contextlib.closing(snapshots):
+        for snapshot in interruption.until(snapshots):
             recorder.write(snapshot)
             last, read = snapshot, read or bool(snapshot.devices or snapshot.node)
             now = clock.monotonic()
-            began = now if began is None else began
-            if _over(options, now - began):
+            started = now if started is None else started
+            if _over(options, now - started):
                 break
         recorder.close()
-    took = 0.0 if began is None else clock.monotonic() - began
-    complain(summary(recorder, options.output, took))
+    elapsed = 0.0 if started is None else clock.monotonic() - started
+    complain(summary(recorder, options.output, elapsed))
     if last is None:
         return INTERRUPTED
     return OK if read else _unread(last)
@@ -172,13 +172,13 @@ def _over(options: RecordOptions, elapsed_s: float) -> bool:
     )
 
 
-def summary(recorder: "Recorder", path: Path, took_s: float) -> str:
+def summary(recorder: "Recorder", path: Path, elapsed_s: float) -> str:
     """What was written, in one line."""
     if not recorder.documents:
         return f"nothing was recorded to {path}"
     plural = "" if recorder.documents == 1 else "s"
     return (
-        f"recorded {recorder.documents} document{plural} of {took_s:.0f} s"
+        f"recorded {recorder.documents} document{plural} of {elapsed_s:.0f} s"
         f" to {path} ({_size(recorder.bytes)})"
     )
 
@@ -189,16 +189,16 @@ def _size(count: int) -> str:
     return f"{count / (1 << 20):.1f} MiB"
 
 
-class _Ending:
+class _Interruption:
     """Lets a signal interrupt the waiting for a snapshot, and nothing that is being written."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._requested = False
         self._waiting = False
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
-    def __enter__(self) -> "_Ending":
-        for number in _ENDING:
+    def __enter__(self) -> "_Interruption":
+        for number in _STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._note)
         return self
@@ -208,7 +208,7 @@ class _Ending:
             signal.signal(number, handler)
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked = True
+        self._requested = True
         if self._waiting:
             self._waiting = False
             raise KeyboardInterrupt
@@ -218,7 +218,7 @@ class _Ending:
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 self._waiting = True
-                snapshot = None if self._asked else next(snapshots, None)
+                snapshot = None if self._requested else next(snapshots, None)
                 self._waiting = False
                 if snapshot is None:
                     return

@@ -10,10 +10,10 @@ import typer
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_asking import HubFlags, reached
+from accelwatch.cli.hub_requests import HubFlags, reached
 from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.node.usage.asking import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
+from accelwatch.node.usage.queries import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.session import HubSession
@@ -53,8 +53,10 @@ def usage_command(
     if recording is not None:
         report = _recorded(recording, by_, window_s)
     else:
-        asked = {"by": by_.value, "since": since}
-        report = reached(hub, lambda session: _told(session, asked)) or _of_box(by_, window_s)
+        query = {"by": by_.value, "since": since}
+        report = reached(hub, lambda session: _fetch_report(session, query)) or _of_box(
+            by_, window_s
+        )
     if as_json:
         write_stdout(msgspec.json.encode(report) + b"\n")
     elif as_csv:
@@ -69,10 +71,10 @@ def usage_command(
     raise typer.Exit(OK)
 
 
-async def _told(session: "HubSession", asked: dict[str, str]) -> "UsageReport":
+async def _fetch_report(session: "HubSession", query: dict[str, str]) -> "UsageReport":
     from accelwatch.fleet.hub_client.usage import read_usage
 
-    return await read_usage(session, asked)
+    return await read_usage(session, query)
 
 
 def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
@@ -84,7 +86,7 @@ def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
 
 
 def _of_box(by: "By", window_s: float | None) -> "UsageReport":
-    from accelwatch.archive.blackbox.places import NOW, NothingKeptError, meant
+    from accelwatch.archive.blackbox.locations import NOW, NothingKeptError, meant
     from accelwatch.cli.past.blackbox_command import boxes_here
 
     try:
@@ -117,6 +119,6 @@ def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
     shown = [cells(row, report, ages=ages, ascii_only=style.ascii_only) for row in rows]
     codes = ["1" if row is report.total else "" for row in rows]
     lines = aligned(header(report, ages=ages), shown, style, codes, right=NUMBERS)
-    said = [summary(report), *remarks(report, ascii_only=style.ascii_only)]
-    lines += ["", *(printable(text, ascii_only=style.ascii_only) for text in said)]
+    notes = [summary(report), *remarks(report, ascii_only=style.ascii_only)]
+    lines += ["", *(printable(text, ascii_only=style.ascii_only) for text in notes)]
     return "".join(f"{line}\n" for line in lines)

@@ -36,23 +36,23 @@ def _check(file: _File) -> None:
     """Load the configured actions and report what would prevent them from acting."""
     import asyncio
 
-    from accelwatch.action.contract import LooksOver
+    from accelwatch.action.contract import HasComplaints
     from accelwatch.base.clock import SystemClock
     from accelwatch.base.untrusted_text import printable
     from accelwatch.remediation.actions import actions_of
 
     failed = False
     for name, action in actions_of(_settings(file), SystemClock()).items():
-        said = list(action.complaints()) if isinstance(action, LooksOver) else []
-        for text in said:
+        complaints = list(action.complaints()) if isinstance(action, HasComplaints) else []
+        for text in complaints:
             complain(f"{file}: {name}: {printable(text)}")
-        if not said:
+        if not complaints:
             refused = asyncio.run(_refused(name, action))
-            wanted = ", ".join(sorted(action.intents - refused.keys()))
-            write_stdout(f"{name}: ok; supports {wanted}\n".encode())
+            supported = ", ".join(sorted(action.intents - refused.keys()))
+            write_stdout(f"{name}: ok; supports {supported}\n".encode())
             for kind, why in refused.items():
                 write_stdout(f"{name}: does not support {kind}: {printable(why)}\n".encode())
-        failed = failed or bool(said)
+        failed = failed or bool(complaints)
     raise typer.Exit(FAILED if failed else OK)
 
 
@@ -81,7 +81,7 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
 @command
 def _try(
     name: Annotated[str, typer.Argument(metavar="ACTION", help="Its name in the configuration.")],
-    wanted: Annotated[str, typer.Argument(metavar="WANTED", help="Such as quarantine.")],
+    kind: Annotated[str, typer.Argument(metavar="WANTED", help="Such as quarantine.")],
     node: Annotated[str, typer.Argument(metavar="NODE", help="The scheduler's name of it.")],
     file: _File,
     job: Annotated[str, typer.Option("--job", metavar="ID", help="The job, for move_job.")] = "",
@@ -91,20 +91,20 @@ def _try(
     import asyncio
     import time
 
-    from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+    from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
     from accelwatch.base.clock import SystemClock
     from accelwatch.remediation.actions import actions_of
 
-    known = actions_of(_settings(file), SystemClock())
-    if name not in known:
-        raise UsageError(f"no action {name!r} in {file}; there is: {', '.join(known) or 'none'}")
-    if wanted not in list(IntentKind):
+    available = actions_of(_settings(file), SystemClock())
+    if name not in available:
         raise UsageError(
-            f"{wanted!r} is nothing to be wanted; write one of {', '.join(IntentKind)}"
+            f"no action {name!r} in {file}; there is: {', '.join(available) or 'none'}"
         )
+    if kind not in list(IntentKind):
+        raise UsageError(f"{kind!r} is nothing to be wanted; write one of {', '.join(IntentKind)}")
     intent = Intent(
-        kind=IntentKind(wanted),
-        mark=Mark("try", _NEWEST),
+        kind=IntentKind(kind),
+        mark=OwnerAnnotation("try", _NEWEST),
         node=node,
         reason="a try by hand",
         job=JobKey(cluster="", id=job, submitted=0.0) if job else None,
@@ -112,14 +112,14 @@ def _try(
         spare=spare,
         deadline=time.time() + _WITHIN_S,
     )
-    raise typer.Exit(asyncio.run(_tried(known[name], intent)))
+    raise typer.Exit(asyncio.run(_tried(available[name], intent)))
 
 
 async def _tried(action: "Action", intent: "Intent") -> int:
     import msgspec
 
     from accelwatch.action.contract import ActionUnavailableError
-    from accelwatch.action.step import Step, ToldStatus
+    from accelwatch.action.step import ReportStatus, Step
     from accelwatch.remediation.execution.ledger import rehearsal
 
     try:
@@ -129,9 +129,9 @@ async def _tried(action: "Action", intent: "Intent") -> int:
         _show(type(proposal).__name__.lower(), proposal)
         if not isinstance(proposal, Step):
             return OK
-        told = await action.perform(proposal, rehearsal(intent))
-        _show("told", told)
-        return OK if told.status is ToldStatus.DONE else FAILED
+        report = await action.perform(proposal, rehearsal(intent))
+        _show("told", report)
+        return OK if report.status is ReportStatus.DONE else FAILED
     except ActionUnavailableError as error:
         complain(f"nothing can be seen: {error}")
         return FAILED

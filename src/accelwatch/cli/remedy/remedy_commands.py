@@ -15,10 +15,10 @@ import typer
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_asking import HubFlags, who
+from accelwatch.cli.hub_requests import HubFlags, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.cli.remedy.remedy_outcome import asked_of_remedies, code_of, said
+from accelwatch.cli.remedy.remedy_outcome import code_of, fetch_remedies, post_command
 
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -46,12 +46,12 @@ class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
     """List nodes under remedy, one per line: stage, since when, rule, incident."""
-    document = asked_of_remedies(hub, "/v1/remedies", {})
+    document = fetch_remedies(hub, "/v1/remedies", {})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
     page = msgspec.json.decode(document)
-    for line in _standing(page):
+    for line in _fleet_status(page):
         complain(line)
     if not page["remedies"]:
         complain("no remedies in progress")
@@ -62,7 +62,7 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
 @command
 def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Show the plan for a node: its next steps, and what blocks each."""
-    document = asked_of_remedies(hub, "/v1/plan", {"node": node})
+    document = fetch_remedies(hub, "/v1/plan", {"node": node})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
@@ -76,7 +76,7 @@ def quarantine_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Drain a node; it returns only by `release`."""
-    raise typer.Exit(_say(hub, _of(node, "quarantine"), why, as_json))
+    raise typer.Exit(_send_command(hub, _of(node, "quarantine"), why, as_json))
 
 
 @command
@@ -94,7 +94,7 @@ def release_command(
     With --force also while the hub cannot write its journal: then its log says who did it.
     """
     verb = "force_release" if force else "release"
-    raise typer.Exit(_say(hub, _of(node, verb), why, as_json))
+    raise typer.Exit(_send_command(hub, _of(node, verb), why, as_json))
 
 
 @command
@@ -113,7 +113,7 @@ def approve_command(
     """Approve the plan for a node, as `plan` showed it."""
     if plan is None:
         raise UsageError(f"--plan DIGEST is required: accelwatch remedy plan {node} shows it")
-    raise typer.Exit(_say(hub, _of(node, "approve"), why, as_json, plan=plan))
+    raise typer.Exit(_send_command(hub, _of(node, "approve"), why, as_json, plan=plan))
 
 
 @command
@@ -122,7 +122,7 @@ def deny_command(
 ) -> None:
     """Reject the plan for a node, for a while."""
     more = {} if lasts is None else {"for": lasts}
-    raise typer.Exit(_say(hub, _of(node, "deny"), why, as_json, **more))
+    raise typer.Exit(_send_command(hub, _of(node, "deny"), why, as_json, **more))
 
 
 @command
@@ -138,7 +138,9 @@ def hold_command(
     if end and lasts is not None:
         raise UsageError("use either --end or --for, not both")
     more = {} if lasts is None else {"for": lasts}
-    raise typer.Exit(_say(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more))
+    raise typer.Exit(
+        _send_command(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more)
+    )
 
 
 @command
@@ -146,49 +148,49 @@ def recovered_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Mark a node as repaired: earlier evidence no longer counts."""
-    raise typer.Exit(_say(hub, _of(node, "recovered"), why, as_json))
+    raise typer.Exit(_send_command(hub, _of(node, "recovered"), why, as_json))
 
 
 @command
 def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Retry a failed or unknown step after checking the node."""
-    raise typer.Exit(_say(hub, _of(node, "retry"), why, as_json))
+    raise typer.Exit(_send_command(hub, _of(node, "retry"), why, as_json))
 
 
 @command
 def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Forget a node; leaves the state at the scheduler alone."""
-    raise typer.Exit(_say(hub, _of(node, "forget"), why, as_json))
+    raise typer.Exit(_send_command(hub, _of(node, "forget"), why, as_json))
 
 
 @command
 def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Emergency stop: start no new remedies, also after a restart of the hub."""
-    raise typer.Exit(_say(hub, "/v1/stop", why, as_json))
+    raise typer.Exit(_send_command(hub, "/v1/stop", why, as_json))
 
 
 @command
 def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Resume remedies after `stop`."""
-    raise typer.Exit(_say(hub, "/v1/start", why, as_json))
+    raise typer.Exit(_send_command(hub, "/v1/start", why, as_json))
 
 
 @command
 def breaker_command(
     hub: HubFlags,
     why: WhyFlags,
-    word: Annotated[
+    verb: Annotated[
         str | None,
         typer.Argument(metavar="[reset]", help="Close it; without it the state is shown."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show or reset the breaker, which opens on too many faults at once."""
-    if word == "reset":
-        raise typer.Exit(_say(hub, "/v1/breaker/reset", why, as_json))
-    if word is not None:
-        raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {word!r}")
-    page = msgspec.json.decode(asked_of_remedies(hub, "/v1/remedies", {}))
+    if verb == "reset":
+        raise typer.Exit(_send_command(hub, "/v1/breaker/reset", why, as_json))
+    if verb is not None:
+        raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {verb!r}")
+    page = msgspec.json.decode(fetch_remedies(hub, "/v1/remedies", {}))
     if not page["acts"]:
         complain(_NO_ACTIONS)
     shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
@@ -201,24 +203,24 @@ def _of(node: str, verb: str) -> str:
     return f"/v1/remedies/{quote(node, safe='')}/{verb}"
 
 
-def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
+def _send_command(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
     """Say it to the hub, and print what has come of it. Raises AccelwatchError."""
     if not why.reason:
         raise UsageError("--reason TEXT is required; it is kept in the audit log")
     document = {"reason": why.reason, "by": who(why.by), **more}
-    answer = said(hub, path, document)
-    told = msgspec.json.decode(answer)
+    answer = post_command(hub, path, document)
+    reply = msgspec.json.decode(answer)
     if as_json:
         write_stdout(answer)
     else:
-        for note in told["notes"]:
+        for note in reply["notes"]:
             complain(printable(note["text"]))
-        remedy = told["remedy"]
+        remedy = reply["remedy"]
         write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
-    return code_of(path.rpartition("/")[2], told)
+    return code_of(path.rpartition("/")[2], reply)
 
 
-def _standing(page: Mapping[str, Any]) -> list[str]:
+def _fleet_status(page: Mapping[str, Any]) -> list[str]:
     """What holds for all nodes, and is not as it should be."""
     if not page["acts"]:
         return [_NO_ACTIONS]
@@ -229,20 +231,20 @@ def _standing(page: Mapping[str, Any]) -> list[str]:
         lines.append(f"the breaker is {page['breaker'].replace('_', ' ')}: {page['breaker_why']}")
     if page["frozen"]:
         lines.append(f"no new remedies are started: {page['frozen']}")
-    lines += [f"{one['node']} is on hold: {one['by']}: {one['reason']}" for one in page["held"]]
+    lines += [f"{hold['node']} is on hold: {hold['by']}: {hold['reason']}" for hold in page["held"]]
     return [printable(line) for line in lines]
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    parts = [row["node"], row["stage"].replace("_", " "), f"since {row['since'].partition('.')[0]}"]
+    cells = [row["node"], row["stage"].replace("_", " "), f"since {row['since'].partition('.')[0]}"]
     if row["rule"]:
-        parts.append(row["rule"])
+        cells.append(row["rule"])
     if row["incident"]:
-        parts.append(row["incident"])
+        cells.append(row["incident"])
     waits = row.get("trouble") or row["doing"] or row["in_the_way"]
     if waits:
-        parts.append(f"({waits})")
-    return printable("  ".join(parts))
+        cells.append(f"({waits})")
+    return printable("  ".join(cells))
 
 
 def _plan(plan: Mapping[str, Any]) -> list[str]:
@@ -266,5 +268,5 @@ def _plan(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _denials(step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = step["in_the_way"]
-    return found
+    denials: Sequence[Mapping[str, Any]] = step["in_the_way"]
+    return denials

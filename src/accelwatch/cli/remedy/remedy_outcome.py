@@ -7,8 +7,8 @@ from typing import Any
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
-from accelwatch.cli.hub_asking import HubFlags, asked, changed
-from accelwatch.fleet.picture.remedies import Came, came_of
+from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
+from accelwatch.fleet.picture.remedies import Came, outcome_of
 
 _CODES: Mapping[Came, int] = MappingProxyType(
     {
@@ -21,20 +21,20 @@ _CODES: Mapping[Came, int] = MappingProxyType(
 _KEPT = frozenset({FAILED, USAGE, UNKNOWN})
 
 
-def code_of(verb: str, told: Mapping[str, Any]) -> int:
+def code_of(verb: str, reply: Mapping[str, Any]) -> int:
     """From what the hub has answered to a person's word."""
-    remedy = told["remedy"]
-    notes = (note["text"] for note in told["notes"])
-    return _CODES[came_of(verb, notes, remedy["stage"] if remedy else "")]
+    remedy = reply["remedy"]
+    notes = (note["text"] for note in reply["notes"])
+    return _CODES[outcome_of(verb, notes, remedy["stage"] if remedy else "")]
 
 
-def asked_of_remedies(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+def fetch_remedies(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
     """A page of a hub about its remedies. Raises AccelwatchError."""
     with _refusals():
-        return asked(hub, path, query)
+        return fetch_page(hub, path, query)
 
 
-def said(hub: HubFlags, path: str, document: Mapping[str, Any]) -> bytes:
+def post_command(hub: HubFlags, path: str, document: Mapping[str, Any]) -> bytes:
     """The answer to a person's word. Raises AccelwatchError, UncertainError."""
     with _refusals():
         return changed(hub, "POST", path, document=document)

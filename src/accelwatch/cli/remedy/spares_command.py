@@ -8,10 +8,10 @@ import typer
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_asking import HubFlags
+from accelwatch.cli.hub_requests import HubFlags
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.cli.remedy.remedy_outcome import asked_of_remedies
+from accelwatch.cli.remedy.remedy_outcome import fetch_remedies
 from accelwatch.cli.table_lines import columns
 
 _HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
@@ -22,7 +22,7 @@ def spares_command(
     hub: HubFlags, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
 ) -> None:
     """List spare nodes: state, last test, and which node each replaces."""
-    document = asked_of_remedies(hub, "/v1/spares", {})
+    document = fetch_remedies(hub, "/v1/spares", {})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
@@ -54,7 +54,7 @@ def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _state(spare: Mapping[str, Any]) -> str:
-    word = str(spare["standing"]).replace("_", " ")
+    state = str(spare["standing"]).replace("_", " ")
     if spare["standing"] == "ready" and not spare["usable"]:
         return "ready, but cannot be used now"
-    return f"{word}: {spare['text']}" if spare["text"] else word
+    return f"{state}: {spare['text']}" if spare["text"] else state

@@ -40,7 +40,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     history: Path | None = None
     prometheus: str | None = None
     replay: Path | None = None
-    begin: str | None = None
+    start: str | None = None
     end: str | None = None
     interval: str = "30s"
 
@@ -67,17 +67,20 @@ def backtest(
     from accelwatch.cli.past.history_command import need_pyarrow
 
     need_pyarrow()
-    if sum(one is not None for one in (source.history, source.prometheus, source.replay)) != 1:
+    if (
+        sum(option is not None for option in (source.history, source.prometheus, source.replay))
+        != 1
+    ):
         raise UsageError("say one of --history DIR, --prometheus URL and --replay RECORDING")
     from accelwatch.archive.history.reader import Archive
     from accelwatch.fleet.backtest.incidents import Backtest
 
-    judged, digest = _rules(chosen)
+    rules, digest = _rules(chosen)
     with _archive(source) as folder:
         archive = Archive(folder)
         span = _span(source, archive)
         helpers = _helpers(processes, archive, span, chosen, digest)
-        test = Backtest(archive, judged, *span, helpers)
+        test = Backtest(archive, rules, *span, helpers)
         _complain_of_gaps(test)
         _print(archive, test, form or _usual_form(), span)
     return OK
@@ -121,8 +124,8 @@ def _helpers(
     from accelwatch.fleet.backtest.incidents import Helpers
 
     if processes is None:
-        begin, end = span[0] or archive.description.start, span[1] or archive.description.end
-        if end - begin < _LONG_STEPS * archive.description.interval_s:
+        start, end = span[0] or archive.description.start, span[1] or archive.description.end
+        if end - start < _LONG_STEPS * archive.description.interval_s:
             return None
         processes = min(processors(), _SIDE_BY_SIDE)
         if processes == 1:
@@ -171,11 +174,11 @@ def _archive(source: Source) -> Iterator[Path]:
             from accelwatch.base.errors import UsageError
             from accelwatch.cli.past.history_command import StoreAccess, history_export
 
-            if source.begin is None:
+            if source.start is None:
                 raise UsageError("--prometheus needs --from, such as --from 7d")
             assert source.prometheus is not None
             access = StoreAccess(url=source.prometheus)
-            history_export(access, source.begin, source.end or "now", folder, source.interval)
+            history_export(access, source.start, source.end or "now", folder, source.interval)
         yield folder
 
 
@@ -183,20 +186,20 @@ def _span(source: Source, archive: "Archive") -> tuple[float | None, float | Non
     from time import time
 
     from accelwatch.base.errors import UsageError
-    from accelwatch.cli.past.history_command import moment, moment_text
+    from accelwatch.cli.past.history_command import parse_time, time_text
 
     now = archive.description.end if source.history is not None else time()
-    begin = None if source.begin is None else moment(source.begin, now)
-    end = None if source.end in (None, "now") else moment(source.end, now)
-    if begin is not None and end is not None and begin >= end:
-        raise UsageError(f"--from {source.begin} is not before --to {source.end}")
+    start = None if source.start is None else parse_time(source.start, now)
+    end = None if source.end in (None, "now") else parse_time(source.end, now)
+    if start is not None and end is not None and start >= end:
+        raise UsageError(f"--from {source.start} is not before --to {source.end}")
     first, last = archive.description.start, archive.description.end
-    if (begin is not None and begin > last) or (end is not None and end < first):
+    if (start is not None and start > last) or (end is not None and end < first):
         complain(
-            f"nothing was recorded then: the archive goes from {moment_text(first)} "
-            f"to {moment_text(last)}"
+            f"nothing was recorded then: the archive goes from {time_text(first)} "
+            f"to {time_text(last)}"
         )
-    return begin, end
+    return start, end
 
 
 def _complain_of_gaps(test: "Backtest") -> None:
@@ -211,7 +214,7 @@ def _complain_of_gaps(test: "Backtest") -> None:
             f"{len(unjudged)} of {len(test.rules)} rules ask for what this archive has no "
             f"column of and are not judged: {named}{more}"
         )
-    if not test.ground.has_jobs:
+    if not test.context.has_jobs:
         complain("the archive has no jobs: rules of jobs are not judged")
 
 
@@ -220,15 +223,15 @@ def _print(
 ) -> None:
     from accelwatch.cli.progress import progress, recorded_time
     from accelwatch.exposition.display import stdout_is_terminal
-    from accelwatch.fleet.backtest.run import told
+    from accelwatch.fleet.backtest.run import final_lines
 
     lines: list[Line] = []
     encoder = msgspec.json.Encoder()
-    begin, end = span[0] or archive.description.start, span[1] or archive.description.end
+    start, end = span[0] or archive.description.start, span[1] or archive.description.end
     title = f"back-test of {counted(len(test.rules), 'rule')}"
     lines_to_terminal = form is Form.NDJSON and stdout_is_terminal()
-    with progress(title, end - begin, recorded_time, shown=not lines_to_terminal) as bar:
-        for line in told(archive, test, lambda at: bar.at(at - begin)):
+    with progress(title, end - start, recorded_time, shown=not lines_to_terminal) as bar:
+        for line in final_lines(archive, test, lambda at: bar.at(at - start)):
             if form is Form.NDJSON:
                 write_stdout(encoder.encode(line) + b"\n")
             else:
@@ -267,7 +270,7 @@ def backtest_command(
     rule: Annotated[
         list[str] | None, typer.Option("--rule", metavar="ID", help="Only this rule.")
     ] = None,
-    begin: Annotated[
+    start: Annotated[
         str | None,
         typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
     ] = None,
@@ -295,17 +298,17 @@ def backtest_command(
     from accelwatch.alerting.rules.loading import pack_names
 
     shipped = set(pack_names())
-    given = [*(named or ()), *(files or ())]
+    names = [*(named or ()), *(files or ())]
     chosen = Chosen(
-        files=tuple(Path(one) for one in given if one not in shipped),
-        packs=(*(pack or ()), *(one for one in given if one in shipped)),
+        files=tuple(Path(name) for name in names if name not in shipped),
+        packs=(*(pack or ()), *(name for name in names if name in shipped)),
         ids=tuple(rule or ()),
     )
     source = Source(
         history=history,
         prometheus=prometheus,
         replay=replay,
-        begin=begin,
+        start=start,
         end=end,
         interval=interval,
     )

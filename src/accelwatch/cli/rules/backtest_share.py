@@ -29,15 +29,15 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     def command(self) -> list[str]:
         """The words that start the process."""
-        told = msgspec.json.encode(self).decode()
-        return [sys.executable, "-m", "accelwatch.cli.rules.backtest_share", told]
+        document = msgspec.json.encode(self).decode()
+        return [sys.executable, "-m", "accelwatch.cli.rules.backtest_share", document]
 
 
 def run(share: Share) -> int:
     """Tell what is found until the end; returns the exit code. Raises AccelwatchError."""
     from accelwatch.alerting.rules.loading import load, pack_file, pack_names
     from accelwatch.archive.history.reader import Archive
-    from accelwatch.fleet.backtest.partner import tell
+    from accelwatch.fleet.backtest.partner import send_changes
     from accelwatch.fleet.backtest.verdicts import Span, Verdicts
 
     packs = share.packs or (() if share.files else pack_names())
@@ -48,14 +48,14 @@ def run(share: Share) -> int:
     chosen = set(share.ids)
     rules = {id_: rule for id_, rule in loaded.rules.items() if id_ in chosen}
     verdicts = Verdicts(Archive(Path(share.folder)), rules, Span(share.start, share.end))
-    tell(verdicts.each(), sys.stdout.buffer)
+    send_changes(verdicts.each(), sys.stdout.buffer)
     return OK
 
 
-def main(words: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """What the process does; a mistake goes to stderr as one line."""
     try:
-        return run(msgspec.json.decode(words[0], type=Share))
+        return run(msgspec.json.decode(argv[0], type=Share))
     except AccelwatchError as error:
         sys.stderr.write(f"{error}\n".splitlines(keepends=True)[0])
         return error.exit_code

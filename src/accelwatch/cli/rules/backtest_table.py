@@ -19,19 +19,19 @@ _MOST = 5
 def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
     from accelwatch.alerting.incidents.causes import ALERT
-    from accelwatch.cli.past.history_command import moment_text
+    from accelwatch.cli.past.history_command import time_text
     from accelwatch.exposition.display import counted, duration
     from accelwatch.fleet.backtest.price import price_of
 
     rows: list[tuple[str, ...]] = []
-    held_up = saved = 0.0
+    delayed = saved = 0.0
     for line in lines:
-        price = price_of(line, test.ground.devices_of(line.job, line.nodes), test.time)
-        held_up, saved = held_up + price.held_up, saved + price.saved
+        price = price_of(line, test.context.devices_of(line.job, line.nodes), test.time)
+        delayed, saved = delayed + price.lost, saved + price.saved
         lasted = "open" if line.closed is None else duration(line.closed - line.opened)
-        hours = (f"{price.held_up:.0f} h", f"{price.saved:.0f} h") if price.held_up else ("", "")
+        hours = (f"{price.lost:.0f} h", f"{price.saved:.0f} h") if price.lost else ("", "")
         rows.append(
-            (moment_text(line.opened), lasted, line.level, _where(line), line.job or "", line.rule,
+            (time_text(line.opened), lasted, line.level, _where(line), line.job or "", line.rule,
              line.advice.value, *hours)
         )  # fmt: skip
     days = max(test.time - test.started, 1.0) / 86_400
@@ -39,11 +39,11 @@ def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     summary = [
         f"{counted(len(lines), 'incident')} in {_days(days)}, {len(alerts)} of them alerts: "
         f"{len(lines) / days:.2f} and {len(alerts) / days:.2f} a day",
-        f"device-hours held up {held_up:.0f}; acting at once would have saved {saved:.0f}",
+        f"device-hours held up {delayed:.0f}; acting at once would have saved {saved:.0f}",
         f"by rule: {_counted(line.rule for line in lines)}",
         f"by node: {_counted(line.node for line in lines if line.node)}",
     ]
-    return _aligned(rows) + "".join(f"{printable(one)}\n" for one in summary)
+    return _aligned(rows) + "".join(f"{printable(text)}\n" for text in summary)
 
 
 def _days(days: float) -> str:
@@ -57,9 +57,9 @@ def _where(line: "Line") -> str:
     return line.node or f"{len(line.nodes)} nodes"
 
 
-def _counted(words: "Iterable[str]") -> str:
-    most = Counter(words).most_common(_MOST)
-    return ", ".join(f"{word} {count}" for word, count in most) or "none"
+def _counted(names: "Iterable[str]") -> str:
+    most = Counter(names).most_common(_MOST)
+    return ", ".join(f"{name} {count}" for name, count in most) or "none"
 
 
 def _aligned(rows: "Sequence[tuple[str, ...]]") -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from accelwatch.base.exit_codes import FAILED, OK
-from accelwatch.cli.hub_asking import HubFlags, asked
+from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.rules.backtest_command import backtest_command
@@ -53,19 +53,19 @@ def rules_check(
         for expression in rule.expressions:
             needs[named] |= expression.needs
     refuse_costly(needs, devices)
-    windows = {window for one in needs.values() for window in one.windows}
+    windows = {window for need in needs.values() for window in need.windows}
     size = window_bytes(windows, devices)
     count, several = len(loaded.rules), len(loaded.files)
     doubtful = [doubt for rule in loaded.rules.values() for doubt in doubts(rule)]
     for doubt in doubtful:
         complain(f"is this meant? {doubt}")
     if as_json:
-        told = {"rules": count, "files": several, "windows": len(windows), "devices": devices}
-        _write_json({**told, "window_bytes": size, "doubts": doubtful})
+        counts = {"rules": count, "files": several, "windows": len(windows), "devices": devices}
+        _write_json({**counts, "window_bytes": size, "doubts": doubtful})
         return OK
-    take = "takes" if len(windows) == 1 else "take"
+    verb = "takes" if len(windows) == 1 else "take"
     complain(
-        f"ok; rules: {count}, files: {several}; {counted(len(windows), 'window')} {take} "
+        f"ok; rules: {count}, files: {several}; {counted(len(windows), 'window')} {verb} "
         f"{size / (1 << 20):.0f} MiB for {devices} devices"
     )
     return OK
@@ -86,10 +86,10 @@ def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool 
         for rule in loaded.rules.values():
             for result in run(rule):
                 passed += not result.failures
-                place = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
+                origin = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
                 if result.failures:
                     failed = {"test": result.test, "failures": list(result.failures)}
-                    failures.append({**place, **failed})
+                    failures.append({**origin, **failed})
                 for failure in result.failures:
                     complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
                 bar.at(passed + len(failures))
@@ -138,19 +138,19 @@ def rules_list(
 ) -> int:
     """A line a rule. Raises ConfigError."""
     rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
-    judged = _judged(hub)
+    active = _active_rules(hub)
     for row in rows:
-        told = None if judged is None else judged.get(str(row["id"]), {})
-        row["switched_off"] = None if told is None else told.get("switched_off", "")
-        row["blind"] = None if told is None else told.get("blind", 0)
+        status = None if active is None else active.get(str(row["id"]), {})
+        row["switched_off"] = None if status is None else status.get("switched_off", "")
+        row["blind"] = None if status is None else status.get("blind", 0)
         if row["switched_off"] and not as_json:
             row["mode"] = "switched off"
-    if judged is None:
+    if active is None:
         complain("no hub or agent answers, so whether one has switched a rule off is not known")
-    for id_, told in (judged or {}).items():
-        if told["switched_off"]:
-            complain(f"{id_} is switched off: {told['switched_off']}")
-        elif blind := told.get("blind", 0):
+    for id_, status in (active or {}).items():
+        if status["switched_off"]:
+            complain(f"{id_} is switched off: {status['switched_off']}")
+        elif blind := status.get("blind", 0):
             complain(
                 f"{id_} has begun on {blind} of whom nothing has been known since for too long"
             )
@@ -165,14 +165,14 @@ def rules_list(
     return OK
 
 
-def _judged(hub: HubFlags) -> dict[str, dict[str, Any]] | None:
+def _active_rules(hub: HubFlags) -> dict[str, dict[str, Any]] | None:
     """The rules in force by id, as who judges by them says; None where nobody answers."""
     import msgspec
 
     from accelwatch.base.errors import AccelwatchError
 
     try:
-        page = msgspec.json.decode(asked(hub, "/v1/rules", {}))
+        page = msgspec.json.decode(fetch_page(hub, "/v1/rules", {}))
         return {row["id"]: row for row in page["rules"]}
     except (AccelwatchError, msgspec.DecodeError, KeyError):
         return None
@@ -191,15 +191,19 @@ def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_j
     if rule is None:
         close = nearest(id_, loaded)
         raise UnmetError(f"no rule {id_[:100]!r}" + (f"; did you mean {close}?" if close else ""))
-    parts = {
+    expressions = {
         "select": rule.select,
         "when": rule.when,
         "confirm": rule.confirm,
         "clear": rule.clear,
     }
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         **_row(rule),
-        **{name: part.text for name, part in parts.items() if part is not None},
+        **{
+            name: expression.text
+            for name, expression in expressions.items()
+            if expression is not None
+        },
         "keep_s": rule.timing.keep_s,
         "unknown_after_s": rule.timing.unknown_after_s,
         "cooldown_s": rule.cooldown_s,
@@ -213,9 +217,9 @@ def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_j
         "digest": rule.digest,
     }
     if as_json:
-        _write_json(told)
+        _write_json(document)
         return OK
-    for name, value in told.items():
+    for name, value in document.items():
         if value != "":
             write_stdout(f"{name:16}{value}\n".encode())
     return OK
@@ -228,25 +232,27 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     from accelwatch.alerting.rules.document import how_sure
     from accelwatch.base.untrusted_text import printable
 
-    document = asked(hub, "/v1/explain", {"rule": rule, "entity": entity})
+    document = fetch_page(hub, "/v1/explain", {"rule": rule, "entity": entity})
     if as_json:
         write_stdout(document)
         return OK
-    told = msgspec.json.decode(document)
-    held = "" if told["held_s"] is None else f", for {told['held_s']:.0f} s"
-    held = ", just begun" if held == ", for 0 s" else held
-    lines = [f"{told['rule']} on {entity}: {told['phase']}{held}"]
-    if told.get("confidence"):
-        lines.append(f"mode {told['mode']}, {how_sure(told['confidence'], told['act_on'])}")
-    for part in told["parts"]:
-        value = "" if part["value"] is None else part["value"]
-        value = f"{value:.6g}" if isinstance(value, float) else str(value)
-        value = part.get("shown") or value
-        said = part["truth"].upper() if part["reason"] else part["truth"]
-        reason = f"  ({part['reason']})" if part["reason"] else ""
-        indent = "  " * part["depth"]
+    explanation = msgspec.json.decode(document)
+    age_text = "" if explanation["held_s"] is None else f", for {explanation['held_s']:.0f} s"
+    age_text = ", just begun" if age_text == ", for 0 s" else age_text
+    lines = [f"{explanation['rule']} on {entity}: {explanation['phase']}{age_text}"]
+    if explanation.get("confidence"):
         lines.append(
-            f"{part['key']:8} {indent}{part['text']}  = {said or value or 'missing'}{reason}"
+            f"mode {explanation['mode']}, {how_sure(explanation['confidence'], explanation['act_on'])}"
+        )
+    for component in explanation["parts"]:
+        value = "" if component["value"] is None else component["value"]
+        value = f"{value:.6g}" if isinstance(value, float) else str(value)
+        value = component.get("shown") or value
+        truth = component["truth"].upper() if component["reason"] else component["truth"]
+        reason = f"  ({component['reason']})" if component["reason"] else ""
+        indent = "  " * component["depth"]
+        lines.append(
+            f"{component['key']:8} {indent}{component['text']}  = {truth or value or 'missing'}{reason}"
         )
     write_stdout("".join(f"{printable(line)}\n" for line in lines).encode())
     return OK

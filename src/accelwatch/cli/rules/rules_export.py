@@ -42,9 +42,9 @@ def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
     made = list(exported(rules, Assumed(scrape_s=scrape_s, node_label=plan.node_label)))
     text = _json(made) if plan.as_json else rule_file(made, keep=plan.keep)
     emit(plan.output, text.encode(), mode)
-    untold = [one for one in made if isinstance(one, Untranslated)]
-    for one in untold:
-        complain(f"{one.rule} is not exported: {one.reason}")
+    untold = [translation for translation in made if isinstance(translation, Untranslated)]
+    for translation in untold:
+        complain(f"{translation.rule} is not exported: {translation.reason}")
     complain(f"{len(made) - len(untold)} of {len(made)} rules exported")
     return OK
 
@@ -56,9 +56,9 @@ def _json(made: "list[AlertingRule | Untranslated]") -> str:
     from accelwatch.alerting.rules.prometheus import AlertingRule
 
     rows: list[dict[str, object]] = []
-    for one in made:
-        row = {**asdict(one), "file": str(one.file)}
-        if isinstance(one, AlertingRule):
+    for translation in made:
+        row = {**asdict(translation), "file": str(translation.file)}
+        if isinstance(translation, AlertingRule):
             row = {"rule": row.pop("alert"), "reason": None, **row}
         rows.append(row)
     return json.dumps(rows, indent=1) + "\n"

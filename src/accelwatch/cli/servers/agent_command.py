@@ -8,13 +8,13 @@ import msgspec
 
 from accelwatch.base.default_addresses import AGENT_ADDRESS
 from accelwatch.cli.flag import Flag
-from accelwatch.cli.options import Given, Setting, command, flag, given, split
+from accelwatch.cli.options import FlagValue, Setting, command, flag, settings_of, split
 from accelwatch.cli.plan import root_folder
 from accelwatch.cli.servers import server_flags
 from accelwatch.schema.metrics import opt_in_groups
 
 
-def run_agent(config_file: Path | None, flags: Mapping[str, Given]) -> None:
+def run_agent(config_file: Path | None, flags: Mapping[str, FlagValue]) -> None:
     """Serve until told to stop. Raises AccelwatchError.
 
     `flags` maps dotted settings (`web.listen_address`) to texts; None and empty lists are not given.
@@ -95,10 +95,10 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def agent(options: AgentOptions) -> None:
     """Serve metrics to Prometheus, and snapshots and streams to the fleet, until stopped."""
-    from accelwatch.daemon.privacy import keep_to_ourselves
+    from accelwatch.daemon.privacy import protect_process
 
-    keep_to_ourselves()
-    flags = given(options)
+    protect_process()
+    flags = settings_of(options)
     if "all" in (split(options.groups) or ()):
         flags["exposition.groups"] = list(opt_in_groups())
     if options.root is not None:

@@ -38,8 +38,8 @@ def config_check(file: Path | None) -> int:
         checked(read)
     except ConfigError as error:
         if path and any(f": {key}: unknown key" in str(error) for key in _OF_A_HUB):
-            mend = f"if it is a hub's file: accelwatch config check --hub {path}"
-            raise ConfigError(f"{error}\n{mend}") from error
+            hint = f"if it is a hub's file: accelwatch config check --hub {path}"
+            raise ConfigError(f"{error}\n{hint}") from error
         raise
     complain(_well(read))
     return OK
@@ -78,11 +78,11 @@ def hub_config_check(file: Path | None) -> int:
     except ConfigError as error:
         if not str(error).startswith(f"{_ADDRESS}: "):
             raise  # it names a file of its own
-        raise ConfigError(f"{read.place(_ADDRESS)}: {error}") from error
+        raise ConfigError(f"{read.source_of(_ADDRESS)}: {error}") from error
     refuse(misfits_of(read.settings, read.sources))
     for missing in _missing(read.settings.targets):
         complain(
-            f"{read.place('targets.files')}: targets.files: {missing} does not exist yet; "
+            f"{read.source_of('targets.files')}: targets.files: {missing} does not exist yet; "
             "the hub reads it as soon as it does"
         )
     complain(f"{file}: ok")

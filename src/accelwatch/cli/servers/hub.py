@@ -8,7 +8,7 @@ import typer
 from accelwatch.base.default_addresses import HUB_ADDRESS
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.fleet import target_flags
-from accelwatch.cli.options import Setting, command, given
+from accelwatch.cli.options import Setting, command, settings_of
 from accelwatch.cli.servers import server_flags
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def hub_command(options: HubOptions) -> None:
     """Follow many nodes and serve their state: API, stream, metrics."""
     import asyncio
 
-    from accelwatch.daemon.privacy import keep_to_ourselves
-    from accelwatch.fleet.table.one_thread import load_numpy
+    from accelwatch.daemon.privacy import protect_process
+    from accelwatch.fleet.table.single_thread import load_numpy
 
     load_numpy()
     from accelwatch.fleet.hub.foreign import foreign_reader
@@ -70,10 +70,10 @@ def hub_command(options: HubOptions) -> None:
     def read() -> "Effective[HubSettings]":
         from accelwatch.fleet.hub.model import effective
 
-        found = effective(options.config_file, given(options))
-        whole = options.followed.laid_over(found.settings)
-        return msgspec.structs.replace(found, settings=whole)
+        loaded = effective(options.config_file, settings_of(options))
+        settings = options.followed.laid_over(loaded.settings)
+        return msgspec.structs.replace(loaded, settings=settings)
 
-    keep_to_ourselves()
+    protect_process()
     asyncio.run(serve_hub(read, foreign_reader))
     raise typer.Exit(OK)

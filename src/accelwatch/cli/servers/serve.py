@@ -81,14 +81,14 @@ def _check_address_free(host: str, port: int) -> None:
         raise AccelwatchError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
-def dashboard_words(options: ServeOptions) -> list[str]:
+def dashboard_argv(options: ServeOptions) -> list[str]:
     """The command line of one visitor's dashboard."""
-    words = [sys.executable, "-m", "accelwatch", "dashboard", "--readonly", "--served"]
+    argv = [sys.executable, "-m", "accelwatch", "dashboard", "--readonly", "--served"]
     if options.replay is not None:
-        words += ["--replay", options.replay]
+        argv += ["--replay", options.replay]
     if options.condition is not None:
-        words += ["--filter", options.condition]
-    return words + options.machine.words()
+        argv += ["--filter", options.condition]
+    return argv + options.machine.argv()
 
 
 def _is_loopback(host: str) -> bool:
@@ -108,11 +108,11 @@ def _server(options: ServeOptions) -> "Dashboards":
     shown = f"[{host}]" if ":" in host else host
     url = (options.public_url or f"http://{shown}:{port}").rstrip("/")
     return Dashboards(
-        shlex.join(dashboard_words(options)),
+        shlex.join(dashboard_argv(options)),
         host,
         port,
         url=url,
-        known=_authorities(url),
+        authorities=_authorities(url),
         visitors=options.visitors,
     )
 

@@ -72,8 +72,8 @@ def own_page(html: str, url: str, host: str) -> str:
     """
     kept = _LINK.sub(lambda link: link[0] if link[1].startswith(url) else "", html)
     authority = url.partition("://")[2].partition("/")[0]
-    asked = kept.replace(f"://{authority}/", f"://{host}/")
-    return asked.replace("</head>", f"{_FOCUS}</head>", 1)
+    page = kept.replace(f"://{authority}/", f"://{host}/")
+    return page.replace("</head>", f"{_FOCUS}</head>", 1)
 
 
 class Visit(AppService):
@@ -102,11 +102,11 @@ class Dashboards(Server):
     """Only pages of this server may open a dashboard on it, and it prints nothing on stdout."""
 
     def __init__(
-        self, command: str, host: str, port: int, *, url: str, known: set[str], visitors: int
+        self, command: str, host: str, port: int, *, url: str, authorities: set[str], visitors: int
     ) -> None:
         """`known` are the authorities that it is asked by; `visitors` how many dashboards may run."""
         super().__init__(command, host=host, port=port, title="accelwatch", public_url=url)
-        self._known = known
+        self._authorities = authorities
         self._most = visitors
         self._visits = 0
         self._failures = FailureLog(logger, SystemClock())
@@ -197,15 +197,15 @@ class Dashboards(Server):
             response.force_close()
             return response
         origin = request.headers.get("Origin")
-        strange = origin is not None and origin.partition("://")[2] not in self._known
-        if request.headers.get("Host") not in self._known or strange:
+        strange = origin is not None and origin.partition("://")[2] not in self._authorities
+        if request.headers.get("Host") not in self._authorities or strange:
             raise web.HTTPForbidden(text="this address is not served here\n")
         try:
             answer = await handler(request)
         except (web.HTTPException, ConnectionError):
             raise
         except Exception as error:
-            self._failures.tell("a page failed", error)
+            self._failures.log_failure("a page failed", error)
             raise web.HTTPInternalServerError from error
         if not answer.prepared:
             answer.headers.update(_HEADERS)

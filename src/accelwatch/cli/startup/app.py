@@ -13,7 +13,7 @@ import typer
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
-from accelwatch.cli.options import taking
+from accelwatch.cli.options import add_options
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.startup.commands import COMMANDS, SNAPSHOT, Command
 from accelwatch.cli.startup.default_command import DASHBOARD_ONLY
@@ -27,12 +27,12 @@ def _arguments(values: dict[str, Any]) -> Arguments:
     )
 
 
-def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
+def _explicit_values(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
     """The values that stand on the command line."""
-    return {name: value for name, value in values.items() if _is_given(ctx, name)}
+    return {name: value for name, value in values.items() if _is_explicit(ctx, name)}
 
 
-def _is_given(ctx: typer.Context, name: str) -> bool:
+def _is_explicit(ctx: typer.Context, name: str) -> bool:
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -41,10 +41,10 @@ def _snapshot(ctx: typer.Context, **values: Any) -> None:
     """Options count before the command as well; one that stands on both sides counts behind it."""
     from accelwatch.cli.node.snapshot import run
 
-    given = _given(ctx, values)
+    explicit = _explicit_values(ctx, values)
     for name, before in (ctx.obj or {}).items():
-        both = isinstance(before, list) and name in given
-        values[name] = [*before, *given[name]] if both else given.get(name, before)
+        both = isinstance(before, list) and name in explicit
+        values[name] = [*before, *explicit[name]] if both else explicit.get(name, before)
     raise typer.Exit(run(_arguments(values)))
 
 
@@ -52,23 +52,23 @@ def _root(ctx: typer.Context, **values: Any) -> None:
     command = ctx.invoked_subcommand
     if command is None:
         _snapshot(ctx, **values)
-    ctx.obj = _given(ctx, values)
+    ctx.obj = _explicit_values(ctx, values)
     if command != "snapshot":
         _refuse_before(ctx, command or "")
 
 
 def _refuse_before(ctx: typer.Context, command: str) -> None:
     """An option before a command is not read by it, and must not be thrown away without a word."""
-    known = {flag for parameter in _parameters_of(ctx, command) for flag in parameter.opts}
+    flags = {flag for parameter in _parameters_of(ctx, command) for flag in parameter.opts}
     for option in OPTIONS:
         if option.name in ctx.obj:
             flag = _long(option)
-            mend = f"`accelwatch {command}` has no such option"
-            if flag in known:
-                mend = f"write: accelwatch {command} {flag}" + (
+            hint = f"`accelwatch {command}` has no such option"
+            if flag in flags:
+                hint = f"write: accelwatch {command} {flag}" + (
                     "" if option.kind is bool else " ..."
                 )
-            raise UsageError(f"{flag} stands before {command!r}, which does not read it; {mend}")
+            raise UsageError(f"{flag} stands before {command!r}, which does not read it; {hint}")
 
 
 def _long(option: Option) -> str:
@@ -95,8 +95,8 @@ def build(only: str = "") -> typer.Typer:
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
-    app.callback(invoke_without_command=True)(taking(OPTIONS, _root, context))
-    app.command("snapshot", help=SNAPSHOT)(taking(OPTIONS, _snapshot, context))
+    app.callback(invoke_without_command=True)(add_options(OPTIONS, _root, context))
+    app.command("snapshot", help=SNAPSHOT)(add_options(OPTIONS, _snapshot, context))
     for name in [only] if only else COMMANDS:
         _add(app, name, COMMANDS[name])
     return app
@@ -110,22 +110,22 @@ def _add(app: typer.Typer, name: str, command: Command) -> None:
         app.add_typer(written, name=name, hidden=hidden)
         return
     shown: dict[str, Any] = {"cls": getattr(module, command.cls)} if command.cls else {}
-    if command.more_words:
+    if command.takes_arguments:
         shown["context_settings"] = {"allow_extra_args": True}
     app.command(name, hidden=hidden, **shown)(written)
 
 
-def invoke(words: list[str]) -> int:
+def invoke(argv: list[str]) -> int:
     """Run the application; returns the exit code. Mistakes are told on stderr with code 2.
 
     Raises AccelwatchError, also where typer's own words cannot be written.
     """
-    only = words[0] if words and words[0] in COMMANDS else ""
-    if words[:1] == ["help"]:
-        words = [*words[1:], "--help"]
+    only = argv[0] if argv and argv[0] in COMMANDS else ""
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
     command = typer.main.get_command(build(only))
     try:
-        code = command.main(args=words, prog_name="accelwatch", standalone_mode=False)
+        code = command.main(args=argv, prog_name="accelwatch", standalone_mode=False)
     except SystemExit as end:
         code = end.code
     except OSError:
@@ -151,16 +151,16 @@ def _complain_of(error: Any) -> int:
             f"write: accelwatch dashboard {option} ..."
         )
     elif context is None:
-        complain(_as_said(text))
+        complain(_normalised_sentence(text))
     elif text == context.get_help():  # an application that was given no command
         error.show()
     else:
-        named = _as_said(text)
+        named = _normalised_sentence(text)
         end = "" if named.endswith("?") else ";"
         complain(f"{named}{end} see: {context.command_path} --help")
     return int(error.exit_code)
 
 
-def _as_said(text: str) -> str:
+def _normalised_sentence(text: str) -> str:
     """A sentence of typer's as messages here are written."""
     return text[:1].lower() + text[1:].rstrip(".")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-LOOK = "Look at this machine"
+MACHINE = "Look at this machine"
 FLEET = "Look at a fleet"
 RUN = "Run"
 ACT = "Act on nodes"
@@ -26,7 +26,7 @@ class Command(NamedTuple):
     """What it does, in a line of that list."""
     cls: str = ""
     """The class of the command, where it is the module's own."""
-    more_words: bool = False
+    takes_arguments: bool = False
     """Whether it takes words that are no options of it."""
 
 
@@ -35,33 +35,33 @@ SNAPSHOT = "One table or document of all devices; the default on a pipe"
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "dashboard": Command(
-            "startup.dashboard_command", "dashboard_command", LOOK,
+            "startup.dashboard_command", "dashboard_command", MACHINE,
             "Live dashboard; the default on a terminal",
         ),
         "why": Command(
-            "incidents.why_command", "why_command", LOOK,
+            "incidents.why_command", "why_command", MACHINE,
             "What is wrong with a device, node, job or user; what to do",
         ),
         "topo": Command(
-            "node.topo_command", "topo_command", LOOK,
+            "node.topo_command", "topo_command", MACHINE,
             "Links, PCIe and NUMA distance of devices and network adapters",
         ),
         "usage": Command(
-            "past.usage_command", "usage_command", LOOK,
+            "past.usage_command", "usage_command", MACHINE,
             "Load, memory, energy and idle time by user and job",
         ),
         "pick": Command(
-            "node.pick", "pick_command", LOOK,
+            "node.pick", "pick_command", MACHINE,
             "Choose free, healthy devices, and run a command on them",
-            more_words=True,
+            takes_arguments=True,
         ),
         "check": Command(
-            "check.check_command", "check_command", LOOK,
+            "check.check_command", "check_command", MACHINE,
             "Health of this node in one line and a Nagios exit code",
             cls="CheckCommand",
         ),
         "doctor": Command(
-            "node.doctor", "doctor_command", LOOK,
+            "node.doctor", "doctor_command", MACHINE,
             "What is broken, which backends are used, and what to do",
         ),
         "fleet": Command(
@@ -158,4 +158,4 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
 )  # fmt: skip
 """All but `snapshot`. Those without a heading are for programs, or older names of `remedy ...`."""
 
-HEADINGS = (LOOK, FLEET, RUN, ACT, PAST, TRY)
+HEADINGS = (MACHINE, FLEET, RUN, ACT, PAST, TRY)

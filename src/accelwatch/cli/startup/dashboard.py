@@ -17,7 +17,7 @@ from accelwatch.exposition.display import utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accelwatch.archive.blackbox.places import Box
+    from accelwatch.archive.blackbox.locations import Box
     from accelwatch.archive.blackbox.writer import Writer
     from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.fleet.picture.source import SnapshotSource
@@ -59,11 +59,11 @@ def run_dashboard(
     override(preferences, interval, theme)
     keeps = _filter(condition)
     with contextlib.closing(_source(replay, preferences, machine, loop=loop)) as source:
-        from accelwatch.tui.drawing.looks import looks_for
+        from accelwatch.tui.drawing.appearance import appearance_for
         from accelwatch.tui.state.board import Board
 
-        looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
-        board = Board(preferences, looks)
+        appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
+        board = Board(preferences, appearance)
         board.set_filter(condition or "", keeps)
         board.terminal = not served
         board.replayed = Path(replay).name if replay is not None else ""
@@ -75,7 +75,7 @@ def run_dashboard(
         app = Dashboard(board, source, incidents=agent, readonly=readonly, preferences_path=path)
         _collect_garbage()
         if complaint:
-            app.call_later(app.say, complaint)
+            app.call_later(app.show_message, complaint)
         with _black_box(board) if source.local else contextlib.nullcontext():
             run_to_end(app)
     return OK
@@ -92,7 +92,7 @@ def _collect_garbage() -> None:
 @contextlib.contextmanager
 def _black_box(board: "Board") -> "Iterator[None]":
     """Keep the last minutes of this machine while the dashboard runs, and let it look at them."""
-    from accelwatch.archive.blackbox.keeping import BlackBox
+    from accelwatch.archive.blackbox.black_box import BlackBox
 
     box = BlackBox(_writer)
     board.keep, board.boxes = box.offer, _boxes
@@ -106,15 +106,15 @@ def _writer() -> "Writer":
     """What keeps them, in the first state folder that this user may write into."""
     from accelwatch.archive.blackbox.files import FOLDER
     from accelwatch.archive.blackbox.writer import Writer
-    from accelwatch.files.state_places import state_places, writable
+    from accelwatch.files.state_folders import state_folders, writable
 
-    places = state_places(os.environ)
-    place = next((one for one in places if writable(one)), places[-1])
-    return Writer(place / FOLDER, judge_restart=False)
+    folders = state_folders(os.environ)
+    folder = next((candidate for candidate in folders if writable(candidate)), folders[-1])
+    return Writer(folder / FOLDER, detect_restart=False)
 
 
 def _boxes() -> "list[Box]":
-    from accelwatch.archive.blackbox.places import boxes, folders
+    from accelwatch.archive.blackbox.locations import boxes, folders
 
     return boxes(folders(os.environ))
 
@@ -137,16 +137,16 @@ def _agent() -> "FleetSource":
     """The agent of this machine, whose incidents are shown."""
     from accelwatch.base.default_addresses import AGENT_ADDRESS
     from accelwatch.fleet.hub_client.agent import AgentIncidents
-    from accelwatch.fleet.hub_client.place import hub_place
+    from accelwatch.fleet.hub_client.endpoint import hub_endpoint
 
-    return AgentIncidents(hub_place(AGENT_ADDRESS))
+    return AgentIncidents(hub_endpoint(AGENT_ADDRESS))
 
 
 def run_to_end(app: "Dashboard") -> None:
     """Show it until its user quits. Raises AccelwatchError for an error that ended it."""
-    from accelwatch.tui.ending_signals import quit_when_told
+    from accelwatch.tui.termination_signals import quit_on_signal
 
-    app.call_later(quit_when_told, app)
+    app.call_later(quit_on_signal, app)
     app.run()
     if app.failure is not None:
         from accelwatch.tui import failure
@@ -190,15 +190,15 @@ def _source(
     machine = machine or CollectSettings(groups=SHOWN_GROUPS)
     settings = msgspec.structs.replace(machine, interval_s=preferences.interval_s, argv=True)
     if replay is None:
-        return _begun(_with_host(settings), local=settings.root == "/")
+        return _start_source(_with_host(settings), local=settings.root == "/")
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
 
         path = demo_file()
-    from accelwatch.archive.recording import Recording, holds_recording
+    from accelwatch.archive.recording import Recording, may_be_recording
 
-    if holds_recording(path):
+    if may_be_recording(path):
         from accelwatch.tui.local.replay import ReplaySource
 
         if machine not in (CollectSettings(), CollectSettings(groups=SHOWN_GROUPS)):
@@ -207,7 +207,7 @@ def _source(
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
     backends = settings.backends or ("replay",)
     settings = msgspec.structs.replace(settings, backends=backends, options=options)
-    return _begun(settings, local=False)
+    return _start_source(settings, local=False)
 
 
 def _with_host(settings: "CollectSettings") -> "CollectSettings":
@@ -218,14 +218,14 @@ def _with_host(settings: "CollectSettings") -> "CollectSettings":
     return msgspec.structs.replace(settings, backends=(*named, "host"))
 
 
-def _begun(settings: "CollectSettings", *, local: bool) -> "LiveSource":
+def _start_source(settings: "CollectSettings", *, local: bool) -> "LiveSource":
     """Devices that are being read; a collector that waits has its order before anything is loaded."""
     from accelwatch.node.sampler import early
-    from accelwatch.node.sampler.protocol.settings import Begin
+    from accelwatch.node.sampler.protocol.settings import StartOrder
 
-    early.give_order(Begin(settings=settings))
+    early.give_order(StartOrder(settings=settings))
     from accelwatch.tui.local.live import LiveSource
 
     source = LiveSource(settings, local=local)
-    source.begin()
+    source.start()
     return source

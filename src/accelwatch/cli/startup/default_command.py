@@ -12,15 +12,15 @@ SWITCHES = frozenset({"--ascii", "--readonly", "--loop"})
 """Those without a value."""
 
 
-def with_command(words: list[str]) -> list[str]:
+def with_command(argv: list[str]) -> list[str]:
     """The words with `dashboard` before them where only the dashboard knows their options."""
     flags = set()
-    left = iter(words)
-    for word in left:
-        flag, joined, _ = word.partition("=")
+    left = iter(argv)
+    for token in left:
+        flag, joined, _ = token.partition("=")
         if flag not in DASHBOARD_ONLY | SHARED:
-            return words
+            return argv
         flags.add(flag)
         if flag not in SWITCHES and not joined:
             next(left, "")
-    return ["dashboard", *words] if flags & DASHBOARD_ONLY else words
+    return ["dashboard", *argv] if flags & DASHBOARD_ONLY else argv

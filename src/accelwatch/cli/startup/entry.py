@@ -11,30 +11,30 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import INTERRUPTED
 from accelwatch.cli.arguments import normalised, parse
 from accelwatch.cli.check import check_options
-from accelwatch.cli.output import complain, quiet_exit
+from accelwatch.cli.output import complain, exit_on_broken_pipe
 from accelwatch.cli.startup import long_lived
 from accelwatch.cli.terminal import COMPLETION, on_terminal
 
 
-def dispatch(words: list[str]) -> int:
+def dispatch(argv: list[str]) -> int:
     """Run what the words say; returns the exit code."""
-    if not words and on_terminal():
+    if not argv and on_terminal():
         gc.disable()  # until it is loaded
         from accelwatch.cli.startup.dashboard import run_dashboard
 
         return guarded(run_dashboard)
-    if words[:1] == ["check"] and (checked := check_options.parse(words[1:])) is not None:
+    if argv[:1] == ["check"] and (checked := check_options.parse(argv[1:])) is not None:
         gc.disable()  # as for a single reading
         from accelwatch.cli.check import check
 
         return guarded(lambda: check.run(checked))
-    arguments = parse(words) if _may_be_one_shot(words) else None
-    if words[:1] != ["dashboard"] and (arguments is None or arguments.watch is not None):
+    arguments = parse(argv) if _may_be_one_shot(argv) else None
+    if argv[:1] != ["dashboard"] and (arguments is None or arguments.watch is not None):
         gc.enable()  # off for a single reading, and until a dashboard is loaded: sampler.early
     if arguments is None:
-        if COMPLETION not in os.environ and (ready := long_lived.prepared(words)) is not None:
+        if COMPLETION not in os.environ and (ready := long_lived.prepared(argv)) is not None:
             return guarded(ready)
-        return guarded(lambda: _with_typer(words))
+        return guarded(lambda: _with_typer(argv))
     from accelwatch.cli.node.snapshot import run
 
     return guarded(lambda: run(arguments))
@@ -50,10 +50,10 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _may_be_one_shot(words: list[str]) -> bool:
+def _may_be_one_shot(argv: list[str]) -> bool:
     if COMPLETION in os.environ:
         return False
-    return not words or words[0] == "snapshot" or words[0].startswith("-")
+    return not argv or argv[0] == "snapshot" or argv[0].startswith("-")
 
 
 def guarded(command: Callable[[], int]) -> int:
@@ -66,13 +66,13 @@ def guarded(command: Callable[[], int]) -> int:
         complain(str(error))
         code = error.exit_code
     except BrokenPipeError:
-        quiet_exit()
+        exit_on_broken_pipe()
     except KeyboardInterrupt:
         code = INTERRUPTED
     return code
 
 
-def _with_typer(words: list[str]) -> int:
+def _with_typer(argv: list[str]) -> int:
     from accelwatch.cli.startup.app import invoke
 
-    return invoke(normalised(words))
+    return invoke(normalised(argv))

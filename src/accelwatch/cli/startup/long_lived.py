@@ -23,11 +23,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Name to module of `accelwatch.cli` and the function in it, which `cli.options.command` made."""
 
 
-def prepared(words: list[str]) -> Callable[[], int] | None:
+def prepared(argv: list[str]) -> Callable[[], int] | None:
     """What the words ask for, to be run; None when typer should look."""
-    if not words or words[0] not in COMMANDS:
+    if not argv or argv[0] not in COMMANDS:
         return None
-    module, name = COMMANDS[words[0]]
+    module, name = COMMANDS[argv[0]]
     written = getattr(import_module(f"accelwatch.cli.{module}"), name)
 
     from accelwatch.cli import arguments, options
@@ -42,11 +42,13 @@ def prepared(words: list[str]) -> Callable[[], int] | None:
                 name=parameter.name, flags=flags, kind=kind, default=None, help="", many=many
             )
             by_flag |= dict.fromkeys(row.flags, row)
-    values = arguments.values_of(arguments.normalised(words)[1:], by_flag)
+    values = arguments.values_of(arguments.normalised(argv)[1:], by_flag)
     if values is None:
         return None
-    given = {name: list(one) if isinstance(one, tuple) else one for name, one in values.items()}
-    return lambda: _code(lambda: written(**given))
+    keywords = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
+    return lambda: _code(lambda: written(**keywords))
 
 
 def _kind(annotation: Any) -> tuple[type | None, bool]:

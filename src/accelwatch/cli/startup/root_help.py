@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from accelwatch.cli.startup.commands import COMMANDS, HEADINGS, LOOK, SNAPSHOT
+from accelwatch.cli.startup.commands import COMMANDS, HEADINGS, MACHINE, SNAPSHOT
 
 HELP = """\
 See what every accelerator of a machine or fleet does, and why one stopped.
@@ -43,7 +43,7 @@ class RootGroup(TyperGroup):
                 for name, command in COMMANDS.items()
                 if command.heading == heading
             ]
-            if heading == LOOK:
+            if heading == MACHINE:
                 rows.insert(1, ("snapshot", SNAPSHOT))
             _section(formatter, heading, rows, _NAME_WIDTH)
         _section(formatter, "More", _MORE, _EXAMPLE_WIDTH)

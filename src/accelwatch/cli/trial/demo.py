@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from accelwatch.cli import view_flags
-from accelwatch.cli.fleet.fleet_plan import Asking, Look, Show, checked, own_hub
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Show, checked, own_hub
 from accelwatch.cli.options import command
 from accelwatch.cli.startup.entry import guarded
 from accelwatch.cli.terminal import on_terminal
@@ -44,33 +44,35 @@ def demo_command(options: DemoOptions) -> None:
     from accelwatch_simulator.nodes import FleetSize
 
     size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor, npus=True)
-    asking = Asking(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
-    look = Look(theme=options.theme, ascii_only=options.ascii_only)
-    raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=options.once)))
+    printing = PrintOptions(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
+    display = DisplayOptions(theme=options.theme, ascii_only=options.ascii_only)
+    raise typer.Exit(guarded(lambda: run_demo(size, printing, display, once=options.once)))
 
 
-def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> int:
+def run_demo(
+    size: "FleetSize", printing: PrintOptions, display: DisplayOptions, *, once: bool
+) -> int:
     """Show the simulated fleet; returns the exit code. Raises AccelwatchError."""
-    checked(asking)
-    printed = asking.one_shot or once or not on_terminal()
+    checked(printing)
+    printed = printing.one_shot or once or not on_terminal()
     start = time.time()
-    with contextlib.closing(_begun(size, start, printed=printed)) as child:
+    with contextlib.closing(_start_demo(size, start, printed=printed)) as child:
         hub = msgspec.structs.replace(own_hub(child, "demo"), simulated=True)
         if printed:
             from accelwatch.cli.fleet.fleet_once import run_once
 
-            return run_once(hub, asking)
+            return run_once(hub, printing)
         from accelwatch.cli.fleet.fleet_dashboard import run_fleet_dashboard
         from accelwatch_simulator.rehearsal import scenes
 
         played = [(start + scene.at_s, scene.coming) for scene in scenes(size.nodes)]
         starting = f"starting {size.nodes} simulated node{'' if size.nodes == 1 else 's'}"
-        return run_fleet_dashboard(hub, look, Show(starting=starting, scenes=played))
+        return run_fleet_dashboard(hub, display, Show(starting=starting, scenes=played))
 
 
-def _begun(size: "FleetSize", start: float, *, printed: bool) -> "Child":
+def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     """The simulator and its hub; what is printed once is printed with all the faults."""
-    from accelwatch.fleet.hub_client.child import begin
+    from accelwatch.fleet.hub_client.child import fork_child
 
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.alerting.rules.loading import pack_names
@@ -78,9 +80,11 @@ def _begun(size: "FleetSize", start: float, *, printed: bool) -> "Child":
         from accelwatch_simulator.rehearsal import ALL_THERE_S
         from accelwatch_simulator.stage import run_stage
 
-        begun_s = ALL_THERE_S if printed else 0.0
+        elapsed_s = ALL_THERE_S if printed else 0.0
         # Of incidents no document tells.
         rules = RuleSettings(packs=() if printed else tuple(pack_names()))
-        run_stage(size, sim.own_exposition, folder, life, start=start, begun_s=begun_s, rules=rules)
+        run_stage(
+            size, sim.own_exposition, folder, life, start=start, elapsed_s=elapsed_s, rules=rules
+        )
 
-    return begin(work)
+    return fork_child(work)

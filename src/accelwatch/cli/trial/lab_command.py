@@ -42,13 +42,15 @@ _AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 @command
 def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
     """Start a lab and leave it running; prints what to try."""
-    one = _lab(folder, scheduler)
+    cluster = _lab(folder, scheduler)
     with progress("lab up") as bar:
-        record = one.up(bar.at)
+        record = cluster.up(bar.at)
     if as_json:
-        write_stdout(msgspec.json.encode({"folder": str(one.folder), **_addresses(record)}) + b"\n")
+        write_stdout(
+            msgspec.json.encode({"folder": str(cluster.folder), **_addresses(record)}) + b"\n"
+        )
     else:
-        write_stdout(_to_try(one, record).encode())
+        write_stdout(_to_try(cluster, record).encode())
     raise typer.Exit(OK)
 
 
@@ -69,7 +71,7 @@ def _run(
     from accelwatch.lab.scenarios import SCENARIOS
 
     if scenario is None:
-        rows = (f"{name:<18}{one.title}\n" for name, one in SCENARIOS.items())
+        rows = (f"{name:<18}{definition.title}\n" for name, definition in SCENARIOS.items())
         write_stdout("".join(rows).encode())
         raise typer.Exit(OK)
     if scenario not in SCENARIOS:
@@ -81,44 +83,44 @@ def _run(
 @command
 def _down(folder: _Folder = None) -> None:
     """Stop a lab and remove its folder."""
-    one = _lab(folder)
-    ended = one.down()
-    complain(f"{ended} processes ended" if ended else f"no lab ran in {one.folder}")
+    cluster = _lab(folder)
+    stopped = cluster.down()
+    complain(f"{stopped} processes ended" if stopped else f"no lab ran in {cluster.folder}")
     raise typer.Exit(OK)
 
 
-def _played(one: "Lab", scenario: str, as_json: bool) -> int:
+def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
     from accelwatch.lab.playing import play
 
-    begun = one.record()
-    if begun is None:
-        complain(f"beginning a lab with {one.scheduler.title} ...")
-    with progress("lab up", shown=begun is None) as bar:
-        record = begun or one.up(bar.at)
+    existing = cluster.record()
+    if existing is None:
+        complain(f"beginning a lab with {cluster.scheduler.title} ...")
+    with progress("lab up", shown=existing is None) as bar:
+        record = existing or cluster.up(bar.at)
     story = None
     try:
-        story = play(one, record, scenario, _silent if as_json else _told)
+        story = play(cluster, record, scenario, _silent if as_json else _print_entry)
     finally:
-        if begun is None:
-            well = story is not None and story.ended_well
-            _ended(one, keep=not well)
-    _tell_end(story, as_json)
-    return OK if story.ended_well else FAILED
+        if existing is None:
+            well = story is not None and story.succeeded
+            _stop(cluster, keep=not well)
+    _print_outcome(story, as_json)
+    return OK if story.succeeded else FAILED
 
 
-def _ended(one: "Lab", *, keep: bool) -> None:
+def _stop(cluster: "Lab", *, keep: bool) -> None:
     if keep:
-        one.end()
-        complain(f"what its parts have printed is in {one.folder}")
+        cluster.stop()
+        complain(f"what its parts have printed is in {cluster.folder}")
     else:
-        one.down()
+        cluster.down()
 
 
 def _silent(_story: "Story", _entry: "Entry") -> None:
     """Nothing is told before the end."""
 
 
-def _told(story: "Story", entry: "Entry") -> None:
+def _print_entry(story: "Story", entry: "Entry") -> None:
     from accelwatch.lab.story import line_of
 
     if len(story.entries) == 1:
@@ -126,7 +128,7 @@ def _told(story: "Story", entry: "Entry") -> None:
     write_stdout(f"{line_of(story, entry)}\n".encode())
 
 
-def _tell_end(story: "Story", as_json: bool) -> None:
+def _print_outcome(story: "Story", as_json: bool) -> None:
     if as_json:
         write_stdout(msgspec.json.encode(story.document()) + b"\n")
         return
@@ -156,10 +158,12 @@ def _addresses(record: "Record") -> dict[str, str]:
     }
 
 
-def _to_try(one: "Lab", record: "Record") -> str:
+def _to_try(cluster: "Lab", record: "Record") -> str:
     from accelwatch.lab.lab import SPARE, usual_folder
 
-    where = "" if one.folder == usual_folder() else f" --folder {shlex.quote(str(one.folder))}"
+    where = (
+        "" if cluster.folder == usual_folder() else f" --folder {shlex.quote(str(cluster.folder))}"
+    )
     hub = f"--hub http://{record.hub}"
     rows = (
         ("play a scenario", f"accelwatch lab run lost-gpu{where}"),
@@ -170,16 +174,16 @@ def _to_try(one: "Lab", record: "Record") -> str:
         ("what would be done", f"accelwatch remedy plan {hub} n001"),
         ("take a node out", f"accelwatch remedy quarantine {hub} n002 --reason 'a try'"),
         ("give it back", f"accelwatch remedy release {hub} n002 --reason 'a try'"),
-        ("the scheduler", one.scheduler.shown_by),
-        ("alerts", f"tail -f {one.folder}/alerts.out"),
+        ("the scheduler", cluster.scheduler.shown_by),
+        ("alerts", f"tail -f {cluster.folder}/alerts.out"),
         ("end it all", f"accelwatch lab down{where}"),
     )
     lines = [
         f"a hub that acts:   http://{record.hub}",
         f"simulated agents:  http://{record.simulator}",
-        f"{one.kind + ':':<19}four nodes; {SPARE} is the spare",
-        f"everything is in   {one.folder}",
+        f"{cluster.kind + ':':<19}four nodes; {SPARE} is the spare",
+        f"everything is in   {cluster.folder}",
         "",
-        *(f"{what + ':':<20}{words}" for what, words in rows),
+        *(f"{what + ':':<20}{text}" for what, text in rows),
     ]
     return "\n".join(lines) + "\n"

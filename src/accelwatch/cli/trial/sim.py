@@ -172,10 +172,10 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sockets = open_sockets(plan.listen, fleet, many=plan.ports == "many")
     server = SimulatorServer(fleet, clock, own_exposition())
-    ending = asyncio.Event()
+    stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ending.set)
+        loop.add_signal_handler(number, stopping.set)
     loop.add_signal_handler(signal.SIGHUP, play_again, plan, fleet)
     try:
         await server.listen(sockets)
@@ -185,6 +185,6 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
             write_targets(plan.targets_file, groups)
         where = plan.listen if plan.ports == "one" else address(sockets[fleet.nodes[0].name][0])
         typer.echo(f"serving {len(fleet.nodes)} simulated nodes from {where} on", err=True)
-        await ending.wait()
+        await stopping.wait()
     finally:
         await server.stop()

@@ -24,14 +24,14 @@ class Bound:
 
 def bind(text: str, call: ast.Call, function: Function, typed: Callable[[ast.expr], Node]) -> Bound:
     """Match the arguments of `call` to the parameters; raises ExpressionError."""
-    given = _assigned(text, call, function)
+    pairs = _assigned(text, call, function)
     constants: dict[str, Value] = {
         parameter.name: parameter.default
         for parameter in function.parameters
         if parameter.default is not None
     }
     arguments: list[Node] = []
-    for parameter, source in given:
+    for parameter, source in pairs:
         node = typed(source)
         _check_type(text, function, parameter, source, node)
         if not parameter.constant:
@@ -44,8 +44,8 @@ def bind(text: str, call: ast.Call, function: Function, typed: Callable[[ast.exp
     try:
         implementation = function.build(**constants)
     except ValueError as error:
-        place = next((source for parameter, source in given if parameter.constant), call)
-        raise complaint(text, column(place), str(error)) from None
+        faulty = next((source for parameter, source in pairs if parameter.constant), call)
+        raise complaint(text, column(faulty), str(error)) from None
     return Bound(implementation, tuple(arguments), tuple(constants.items()))
 
 
@@ -59,7 +59,7 @@ def _assigned(text: str, call: ast.Call, function: Function) -> list[tuple[Param
         message = f"{function.name} takes {len(plain)} {'value' if len(plain) == 1 else 'values'}"
         hint = f"write {function.name}({form}{', ...' if function.variadic else ''})"
         raise complaint(text, column(call), f"{message}, not {len(call.args)}", hint)
-    given = list(zip(plain, call.args, strict=True))
+    pairs = list(zip(plain, call.args, strict=True))
     optional = {p.name: p for p in function.parameters if p.default is not None}
     for keyword in call.keywords:
         parameter = optional.pop(keyword.arg or "", None)
@@ -67,8 +67,8 @@ def _assigned(text: str, call: ast.Call, function: Function) -> list[tuple[Param
             message = f"{function.name} has no keyword {keyword.arg or '**'}"
             hint = did_you_mean(keyword.arg or "", optional)
             raise complaint(text, column(keyword), message, hint)
-        given.append((parameter, keyword.value))
-    return given
+        pairs.append((parameter, keyword.value))
+    return pairs
 
 
 def _check_type(
@@ -77,6 +77,6 @@ def _check_type(
     if node.type is Type.LIST:
         raise complaint(text, column(source), "a list can only stand after in")
     if parameter.types and node.type not in parameter.types:
-        wanted = parameter.types[0]
-        message = f"{parameter.name} of {function.name} is {wanted}, but this is {node.type}"
+        expected = parameter.types[0]
+        message = f"{parameter.name} of {function.name} is {expected}, but this is {node.type}"
         raise complaint(text, column(source), message)

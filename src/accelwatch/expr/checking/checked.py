@@ -82,7 +82,7 @@ class Checker:
             raise self.refusal(self.parsed.tree, "a list can only stand after in")
         return node
 
-    def whole_condition(self) -> Node:
+    def root_condition(self) -> Node:
         """The whole expression, which must be a condition; raises ExpressionError."""
         return self.condition(self.parsed.tree)
 
@@ -96,18 +96,18 @@ class Checker:
         """A part of any type, with its place in the text."""
         return replace(self._node(node), span=(column(node), end_column(node)))
 
-    def inside(self, place: str, node: ast.expr, *, condition: bool) -> Node:
+    def inside(self, enclosing: str, node: ast.expr, *, condition: bool) -> Node:
         """A part that is evaluated for every member of a group."""
-        before, self._inside = self._inside, place
+        before, self._inside = self._inside, enclosing
         try:
             return self.condition(node) if condition else self.number(node)
         finally:
             self._inside = before
 
-    def predicate(self, names: NameTable, parts: list[ast.expr]) -> Node:
+    def predicate(self, names: NameTable, sources: list[ast.expr]) -> Node:
         """Conditions on an event, joined by and."""
         of_event = Checker(self.parsed, names, self._functions)
-        conditions = tuple(of_event.condition(one) for one in parts)
+        conditions = tuple(of_event.condition(source) for source in sources)
         return conditions[0] if len(conditions) == 1 else Logic("and", conditions)
 
     def _node(self, node: ast.expr) -> Node:
@@ -160,16 +160,16 @@ class Checker:
         if self._rule and inner.id in GROUPS and labels[:1] and labels[0] in FOLDS:
             hint = f"write {inner.id}.{labels[0]}(...)"
             raise self.refusal(node, f"{inner.id}.{labels[0]} folds a condition", hint)
-        found = self.names.resolve(inner.id, tuple(reversed(labels)))
-        if isinstance(found, Fault):
-            raise self._unknown(inner, found)
-        return Reading(found.keys, found.type)
+        resolved = self.names.resolve(inner.id, tuple(reversed(labels)))
+        if isinstance(resolved, Fault):
+            raise self._unknown(inner, resolved)
+        return Reading(resolved.keys, resolved.type)
 
     def _unknown(self, node: ast.Name, fault: Fault) -> ExpressionError:
-        known = self.names.known
+        names = self.names.bare_names
         if node.id in self._functions or node.id in self._rule_functions():
             return self.refusal(node, f"{node.id} is a function", f"write {node.id}(...)")
-        if node.id not in known and not fault.hint:
+        if node.id not in names and not fault.hint:
             hint = did_you_mean(node.id, ("True", "False", *self._functions))
             return self.refusal(node, fault.message, hint)
         return self.refusal(node, fault.message, fault.hint)
@@ -215,17 +215,17 @@ class Checker:
         sources = (node.left, *node.comparators)
         operands = tuple(self.typed(source) for source in sources)
         operators = tuple(_COMPARISON[type(op)] for op in node.ops)
-        for place, operator in enumerate(operators):
-            left, right = operands[place], operands[place + 1]
+        for index, operator in enumerate(operators):
+            left, right = operands[index], operands[index + 1]
             if left.type is Type.LIST:
-                raise self.refusal(sources[place], "a list can only stand after in")
+                raise self.refusal(sources[index], "a list can only stand after in")
             if operator in ("in", "not in"):
-                self._check_membership(sources[place + 1], left, right)
+                self._check_membership(sources[index + 1], left, right)
             else:
-                self._check_pair(sources[place + 1], operator, left, right)
-            self._check_words(sources[place + 1], left, right)
+                self._check_pair(sources[index + 1], operator, left, right)
+            self._check_texts(sources[index + 1], left, right)
             if operator in ("==", "!="):
-                self._check_words(sources[place], right, left)
+                self._check_texts(sources[index], right, left)
         return Comparison(operators, operands)
 
     def _check_membership(self, source: ast.expr, left: Node, right: Node) -> None:
@@ -246,17 +246,17 @@ class Checker:
                 source, f"{operator} compares numbers, but this is {right.type}", hint
             )
 
-    def _check_words(self, source: ast.expr, named: Node, compared: Node) -> None:
+    def _check_texts(self, source: ast.expr, named: Node, compared: Node) -> None:
         """Refuse a word that the named field can never be, as in state == "okay"."""
         if not (isinstance(named, Reading) and isinstance(named.keys[0], str)):
             return
         elements = compared.elements if isinstance(compared, Items) else (compared,)
-        places = source.elts if isinstance(source, ast.List | ast.Tuple) else [source]
-        for element, place in zip(elements, places, strict=True):
+        sources = source.elts if isinstance(source, ast.List | ast.Tuple) else [source]
+        for element, item_source in zip(elements, sources, strict=True):
             if isinstance(element, Constant) and isinstance(element.value, str):
-                fault = self.names.wrong_word(named.keys[0], element.value)
+                fault = self.names.invalid_value(named.keys[0], element.value)
                 if fault is not None:
-                    raise self.refusal(place, fault.message, fault.hint)
+                    raise self.refusal(item_source, fault.message, fault.hint)
 
     def _items(self, node: ast.List | ast.Tuple) -> Node:
         elements = tuple(self.typed(element) for element in node.elts)
@@ -288,10 +288,10 @@ class Checker:
 
     def _unknown_function(self, called: ast.Name) -> ExpressionError:
         name = called.id
-        if name in self.names.known:
+        if name in self.names.bare_names:
             return self.refusal(called, f"{name} is not a function", f"write {name}")
-        known = (*self._functions, *self._rule_functions(), *self.names.known)
-        return self.refusal(called, f"unknown function {name}", did_you_mean(name, known))
+        candidates = (*self._functions, *self._rule_functions(), *self.names.bare_names)
+        return self.refusal(called, f"unknown function {name}", did_you_mean(name, candidates))
 
     def _rule_functions(self) -> tuple[str, ...]:
         return (*WINDOWS, *EVENT_FUNCTIONS, *PEERS) if self._rule else ()
@@ -318,9 +318,9 @@ class Checker:
 
     def _refuse_within_group(self, node: ast.Call, name: str) -> None:
         """A fold stands in nothing else over a group; peers may stand in a fold."""
-        place = self._inside
-        if place and (place in PEERS or name not in PEERS):
-            message = f"{name} cannot stand in {place}: one goes over a group at a time"
+        enclosing = self._inside
+        if enclosing and (enclosing in PEERS or name not in PEERS):
+            message = f"{name} cannot stand in {enclosing}: one goes over a group at a time"
             raise self.refusal(node, message)
 
 

@@ -5,11 +5,11 @@ import ast
 from accelwatch.expr.checking.tree import Event, EventPattern, Reading, walk
 from accelwatch.expr.checking.typing_pass import (
     Typing,
+    choice_of,
     keyword_of,
     literal,
     seconds_of,
     slice_of,
-    word_of,
 )
 from accelwatch.expr.vocabulary.events import (
     EVENT_FUNCTIONS,
@@ -46,8 +46,8 @@ def _about(typing: Typing, call: ast.Call, row: EventRow) -> ast.Call:
     if keyword_of(first, "within") is not None:
         message = f"within stands outside of event in {row.use}"
         raise typing.refusal(first, message, f"write {row.usage}")
-    rest = [one for one in call.args[1:] if literal(typing, one) is None]
-    fields = [one.value for one in call.keywords if one.arg != "within"]
+    rest = [argument for argument in call.args[1:] if literal(typing, argument) is None]
+    fields = [keyword.value for keyword in call.keywords if keyword.arg != "within"]
     if rest or fields:
         raise typing.refusal([*rest, *fields][0], "this belongs into event(...)")
     return first
@@ -68,15 +68,17 @@ def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
         raise typing.refusal(call, f"{row.use} needs a kind of event", f"write {row.usage}")
     kind = EVENT_KINDS[_kind(typing, call.args[0])]
     rest = [
-        one for one in call.args[1:] if not (row.use is EventUse.COUNT and literal(typing, one))
+        argument
+        for argument in call.args[1:]
+        if not (row.use is EventUse.COUNT and literal(typing, argument))
     ]
-    equal = [one for one in call.keywords if one.arg != "within" or not row.within]
-    parts = [*rest, *(_equality(one) for one in equal)]
-    if not parts:
+    equal = [keyword for keyword in call.keywords if keyword.arg != "within" or not row.within]
+    conditions = [*rest, *(_equality(keyword) for keyword in equal)]
+    if not conditions:
         return EventPattern(kind.name, "")
-    texts = [f"({slice_of(typing, one)})" for one in rest]
-    texts += [f"({one.arg} == {slice_of(typing, one.value)})" for one in equal]
-    predicate = typing.predicate(event_names(kind), parts)
+    texts = [f"({slice_of(typing, argument)})" for argument in rest]
+    texts += [f"({keyword.arg} == {slice_of(typing, keyword.value)})" for keyword in equal]
+    predicate = typing.predicate(event_names(kind), conditions)
     named = {key for node in walk(predicate) if isinstance(node, Reading) for key in node.keys}
     return EventPattern(
         kind.name, " and ".join(texts), predicate, "trusted" in named, "listed" in named
@@ -84,19 +86,19 @@ def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
 
 
 def _kind(typing: Typing, source: ast.expr) -> str:
-    word = literal(typing, source)
-    if word is not None and word not in EVENT_KINDS:
-        head, _, code = word.partition("_")
+    name = literal(typing, source)
+    if name is not None and name not in EVENT_KINDS:
+        head, _, code = name.partition("_")
         if head in EVENT_KINDS and code:
             numbered = EVENT_KINDS[head].numbered
-            hint = f'write "{head}", code == {code if numbered else repr(word)}'.replace("'", '"')
-            raise typing.refusal(source, f"unknown kind of event {word[:60]!r}", hint)
-        if not did_you_mean(word, EVENT_KINDS):
+            hint = f'write "{head}", code == {code if numbered else repr(name)}'.replace("'", '"')
+            raise typing.refusal(source, f"unknown kind of event {name[:60]!r}", hint)
+        if not did_you_mean(name, EVENT_KINDS):
             hint = (
-                f'kinds are {", ".join(EVENT_KINDS)}; write "any", code == "{word[:60]}" for a code'
+                f'kinds are {", ".join(EVENT_KINDS)}; write "any", code == "{name[:60]}" for a code'
             )
-            raise typing.refusal(source, f"unknown kind of event {word[:60]!r}", hint)
-    return word_of(typing, source, "kind of event", list(EVENT_KINDS))
+            raise typing.refusal(source, f"unknown kind of event {name[:60]!r}", hint)
+    return choice_of(typing, source, "kind of event", list(EVENT_KINDS))
 
 
 def _equality(keyword: ast.keyword) -> ast.expr:

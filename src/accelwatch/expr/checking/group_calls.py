@@ -3,7 +3,13 @@
 import ast
 
 from accelwatch.expr.checking.tree import Affected, Fold, Peers
-from accelwatch.expr.checking.typing_pass import Typing, keyword_of, literal, only_keywords, word_of
+from accelwatch.expr.checking.typing_pass import (
+    Typing,
+    choice_of,
+    keyword_of,
+    literal,
+    only_keywords,
+)
 from accelwatch.expr.syntax.parse import Parsed
 from accelwatch.expr.vocabulary.names import Type, did_you_mean
 from accelwatch.expr.vocabulary.peers import FOLDS, GROUPS, JOB_GROUPS, PEERS
@@ -17,7 +23,7 @@ def peers(typing: Typing, call: ast.Call, name: str) -> Peers | Affected:
     if len(call.args) != 1 or by is None:
         what = "one value" if len(call.args) != 1 else "by="
         raise typing.refusal(call, f"{name} takes {what}", f"write {row.usage}")
-    group = word_of(typing, by, "group", list(GROUPS))
+    group = choice_of(typing, by, "group", list(GROUPS))
     if name == "peers_affected":
         rule = literal(typing, call.args[0])
         if not rule:
@@ -31,8 +37,8 @@ def peers(typing: Typing, call: ast.Call, name: str) -> Peers | Affected:
 
 def groups_by_job(parsed: Parsed) -> bool:
     """Whether an expression compares or counts devices of a job anywhere."""
-    calls = [one for one in ast.walk(parsed.tree) if isinstance(one, ast.Call)]
-    return any(_group_of(parsed, one) in JOB_GROUPS for one in calls)
+    calls = [call for call in ast.walk(parsed.tree) if isinstance(call, ast.Call)]
+    return any(_group_of(parsed, call) in JOB_GROUPS for call in calls)
 
 
 def _group_of(parsed: Parsed, call: ast.Call) -> str | None:
@@ -52,18 +58,18 @@ def is_fold(call: ast.Call) -> bool:
 
 def fold(typing: Typing, call: ast.Call, group: str, name: str) -> Fold:
     """The typed fold; raises ExpressionError."""
-    whole = f"{group}.{name}"
+    qualified = f"{group}.{name}"
     if group not in GROUPS:
         hint = did_you_mean(group, GROUPS) or f"groups are {', '.join(GROUPS)}"
         raise typing.refusal(call.func, f"{group} is not a group of devices", hint)
     row = FOLDS.get(name)
     if row is None:
         hint = did_you_mean(name, FOLDS) or f"there are {', '.join(f'{group}.{f}' for f in FOLDS)}"
-        raise typing.refusal(call.func, f"unknown fold {whole}", hint)
-    only_keywords(typing, call, whole, [])
+        raise typing.refusal(call.func, f"unknown fold {qualified}", hint)
+    only_keywords(typing, call, qualified, [])
     if name == "count" and not call.args:
         return Fold(name, None, group, Type.NUMBER)
     if len(call.args) != 1:
-        hint = f"write {whole}(temperature_celsius > 85)"
-        raise typing.refusal(call, f"{whole} takes one condition, not {len(call.args)}", hint)
-    return Fold(name, typing.inside(whole, call.args[0], condition=True), group, row.result)
+        hint = f"write {qualified}(temperature_celsius > 85)"
+        raise typing.refusal(call, f"{qualified} takes one condition, not {len(call.args)}", hint)
+    return Fold(name, typing.inside(qualified, call.args[0], condition=True), group, row.result)

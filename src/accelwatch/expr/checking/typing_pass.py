@@ -40,11 +40,11 @@ class Typing(Protocol):
         """A condition."""
         ...
 
-    def inside(self, place: str, node: ast.expr, *, condition: bool) -> Node:
+    def inside(self, enclosing: str, node: ast.expr, *, condition: bool) -> Node:
         """A part that is evaluated for every member of a group, in which no other fold may stand."""
         ...
 
-    def predicate(self, names: NameTable, parts: list[ast.expr]) -> Node:
+    def predicate(self, names: NameTable, sources: list[ast.expr]) -> Node:
         """Conditions over other names than the rule's, joined by and."""
         ...
 
@@ -73,29 +73,29 @@ def seconds_of(typing: Typing, node: ast.expr, least: int, most: int) -> int:
         raise typing.refusal(node, str(error), error.hint) from None
 
 
-def word_of(typing: Typing, node: ast.expr, what: str, known: list[str]) -> str:
+def choice_of(typing: Typing, node: ast.expr, what: str, choices: list[str]) -> str:
     """One of a few words that is written out."""
-    word = literal(typing, node)
-    listed = f"it is one of {', '.join(known)}"
-    if word is None:
+    choice = literal(typing, node)
+    listed = f"it is one of {', '.join(choices)}"
+    if choice is None:
         raise typing.refusal(node, f"{what} is text in quotes", listed)
-    if word not in known:
-        message = f"unknown {what} {word[:60]!r}"
-        raise typing.refusal(node, message, did_you_mean(word, known) or listed)
-    return word
+    if choice not in choices:
+        message = f"unknown {what} {choice[:60]!r}"
+        raise typing.refusal(node, message, did_you_mean(choice, choices) or listed)
+    return choice
 
 
-def only_keywords(typing: Typing, call: ast.Call, name: str, known: list[str]) -> None:
+def only_keywords(typing: Typing, call: ast.Call, name: str, allowed: list[str]) -> None:
     """Refuse a keyword that the function does not have."""
     for keyword in call.keywords:
-        if keyword.arg not in known:
+        if keyword.arg not in allowed:
             message = f"{name} has no keyword {keyword.arg or '**'}"
-            raise typing.refusal(keyword, message, did_you_mean(keyword.arg or "", known))
+            raise typing.refusal(keyword, message, did_you_mean(keyword.arg or "", allowed))
 
 
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
     """The value of a keyword."""
-    return next((one.value for one in call.keywords if one.arg == name), None)
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def slice_of(typing: Typing, node: ast.expr) -> str:

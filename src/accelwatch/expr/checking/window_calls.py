@@ -14,21 +14,23 @@ def is_window(typing: Typing, call: ast.Call, name: str) -> bool:
     """Whether a call of a name that functions have too is meant as a window: min(m, "5m")."""
     if name not in WINDOWS:
         return False
-    return name not in ("min", "max") or any(literal(typing, one) is not None for one in call.args)
+    return name not in ("min", "max") or any(
+        literal(typing, argument) is not None for argument in call.args
+    )
 
 
 def window(typing: Typing, call: ast.Call, name: str) -> Window:
     """The typed window; raises ExpressionError."""
     row = WINDOWS[name]
     only_keywords(typing, call, name, [])
-    wanted = {WindowKind.AGE: 1, WindowKind.QUANTILE: 3}.get(row.gauge or WindowKind.RATE, 2)
-    if len(call.args) != wanted:
-        values = "value" if wanted == 1 else "values"
-        message = f"{name} takes {wanted} {values}, not {len(call.args)}"
+    arity = {WindowKind.AGE: 1, WindowKind.QUANTILE: 3}.get(row.gauge or WindowKind.RATE, 2)
+    if len(call.args) != arity:
+        values = "value" if arity == 1 else "values"
+        message = f"{name} takes {arity} {values}, not {len(call.args)}"
         raise typing.refusal(call, message, f"write {row.usage}")
     reading, kind = _over(typing, call.args[0], row)
-    seconds = 0 if wanted == 1 else seconds_of(typing, call.args[-1], LEAST_S, LONGEST_S)
-    share = _share(typing, call.args[1], row) if wanted == 3 else None
+    seconds = 0 if arity == 1 else seconds_of(typing, call.args[-1], LEAST_S, LONGEST_S)
+    share = _share(typing, call.args[1], row) if arity == 3 else None
     # What a host did is no job's own: others run there too.
     of_host_itself = any(isinstance(key, tuple) and of_host(key) for key in reading.keys)
     of_job = typing.of_job and kind is not WindowKind.AGE and not of_host_itself
@@ -52,8 +54,8 @@ def _over(typing: Typing, source: ast.expr, row: WindowRow) -> tuple[Reading, Wi
     kind = row.counter if metric.kind is Kind.COUNTER else row.gauge
     if kind is None:
         is_a = "counter" if metric.kind is Kind.COUNTER else "gauge"
-        takes = "gauge" if is_a == "counter" else "counter"
-        message = f"{row.name} is over a {takes}, but {metric.key} is a {is_a}"
+        expected = "gauge" if is_a == "counter" else "counter"
+        message = f"{row.name} is over a {expected}, but {metric.key} is a {is_a}"
         raise typing.refusal(source, message, f'write {row.instead}({metric.key}, "5m")')
     return node, kind
 

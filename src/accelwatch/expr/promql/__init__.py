@@ -5,7 +5,7 @@ who is in neither is not known. What Prometheus cannot tell raises `PromqlError`
 """
 
 from accelwatch.expr.promql.generator import Generated, condition
-from accelwatch.expr.promql.place import Assumed
 from accelwatch.expr.promql.query import PromqlError
+from accelwatch.expr.promql.query_context import Assumed
 
 __all__ = ["Assumed", "Generated", "PromqlError", "condition"]

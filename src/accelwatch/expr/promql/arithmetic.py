@@ -20,24 +20,24 @@ _FACTORS = {
 _OF_CONSTANTS: Mapping[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
 
 
-def arithmetic(word: str, left: Query, right: Query) -> Query:
+def arithmetic(symbol: str, left: Query, right: Query) -> Query:
     """`left word right`, of constants their value. Raises PromqlError."""
     if left.scalar is not None and right.scalar is not None:
-        return _reckoned(word, left.scalar, right.scalar)
-    if word in ("+", "-", "*"):
-        return joined(left, word, right)
+        return _reckoned(symbol, left.scalar, right.scalar)
+    if symbol in ("+", "-", "*"):
+        return joined(left, symbol, right)
     if right.scalar == 0:
         raise PromqlError("a division by zero")
     divisor = right if right.scalar is not None else joined(right, "!=", constant(0))
     quotient = joined(left, "/", divisor)
-    if word == "/":
+    if symbol == "/":
         return quotient
-    whole = called("floor", quotient.text)
+    floored = called("floor", quotient.text)
     # Python's remainder has the sign of the divisor, that of PromQL the sign of the dividend.
-    return whole if word == "//" else joined(left, "-", joined(whole, "*", right))
+    return floored if symbol == "//" else joined(left, "-", joined(floored, "*", right))
 
 
-def _reckoned(word: str, left: float, right: float) -> Query:
+def _reckoned(symbol: str, left: float, right: float) -> Query:
     table: Mapping[str, Callable[..., float]] = {
         "+": operator.add,
         "-": operator.sub,
@@ -46,9 +46,9 @@ def _reckoned(word: str, left: float, right: float) -> Query:
         "//": operator.floordiv,
         "%": operator.mod,
     }
-    if word in ("/", "//", "%") and right == 0:
+    if symbol in ("/", "//", "%") and right == 0:
         raise PromqlError("a division by zero")
-    value = finite(table[word](left, right))
+    value = finite(table[symbol](left, right))
     if value is None:
         raise PromqlError("a number that is not finite")
     return constant(value)
@@ -58,13 +58,13 @@ def invoked(name: str, values: list[Query]) -> Query:
     """A function of the language over numbers. Raises PromqlError."""
     if name in _FACTORS:
         return arithmetic("*", values[0], constant(_FACTORS[name]))
-    scalars = [one.scalar for one in values if one.scalar is not None]
+    scalars = [query.scalar for query in values if query.scalar is not None]
     if name in _OF_CONSTANTS and len(scalars) == len(values):
         return constant(_OF_CONSTANTS[name](*scalars))
     if name == "abs":
         return called("abs", values[0].text)
     if name in ("min", "max"):
-        return reduce(lambda one, other: _extreme(name, one, other), values)
+        return reduce(lambda first, other: _extreme(name, first, other), values)
     raise PromqlError(f"{name} cannot be said in PromQL")
 
 
@@ -74,5 +74,5 @@ def _extreme(name: str, left: Query, right: Query) -> Query:
         left, right = right, left
     if right.scalar is not None:
         return called(f"clamp_{'max' if name == 'min' else 'min'}", left.text, right.text)
-    word = "<=" if name == "min" else ">="
-    return joined(joined(left, word, right), "or", joined(right, word, left))
+    symbol = "<=" if name == "min" else ">="
+    return joined(joined(left, symbol, right), "or", joined(right, symbol, left))

@@ -2,44 +2,46 @@
 
 from accelwatch.expr.checking.tree import Comparison, Constant, Invoke, Items, Node, Reading
 from accelwatch.expr.promql import texts
-from accelwatch.expr.promql.place import Place
 from accelwatch.expr.promql.query import PromqlError, Truth, literal_pattern
-from accelwatch.expr.promql.wanted import Wanted
+from accelwatch.expr.promql.query_context import QueryContext
+from accelwatch.expr.promql.text_match import TextMatch
 
 
-def asked_text(node: Node) -> tuple[str, Wanted, bool] | None:
+def text_condition(node: Node) -> tuple[str, TextMatch, bool] | None:
     """A condition on one text of a device: which, what fits, and whether it shall fit."""
     match node:
         case Comparison(
-            operators=("==" | "!=" as word,),
+            operators=("==" | "!=" as symbol,),
             operands=(Reading(keys=(str(key),)), Constant(value=str(value)))
             | (Constant(value=str(value)), Reading(keys=(str(key),))),
         ):
-            return key, Wanted((value,)), word == "=="
+            return key, TextMatch((value,)), symbol == "=="
         case Comparison(
-            operators=("in" | "not in" as word,),
+            operators=("in" | "not in" as symbol,),
             operands=(Reading(keys=(str(key),)), Items(elements=elements)),
-        ) if all(isinstance(one, Constant) for one in elements):
-            words = tuple(str(one.value) for one in elements if isinstance(one, Constant))
-            return key, Wanted(tuple(dict.fromkeys(words))), word == "in"
+        ) if all(isinstance(element, Constant) for element in elements):
+            options = tuple(
+                str(element.value) for element in elements if isinstance(element, Constant)
+            )
+            return key, TextMatch(tuple(dict.fromkeys(options))), symbol == "in"
         case Comparison(
-            operators=("in" | "not in" as word,),
+            operators=("in" | "not in" as symbol,),
             operands=(Constant(value=str(value)), Reading(keys=(str(key),))),
         ):
-            return key, Wanted(pattern=literal_pattern(value)), word == "in"
+            return key, TextMatch(pattern=literal_pattern(value)), symbol == "in"
         case Invoke(name="matches", arguments=(Reading(keys=(str(key),)),), constants=constants):
-            told = dict(constants)
-            ignoring = "(?i)" if told["ignore_case"] else ""
-            return key, Wanted(pattern=f"{ignoring}{told['pattern']}"), True
+            parameters = dict(constants)
+            ignoring = "(?i)" if parameters["ignore_case"] else ""
+            return key, TextMatch(pattern=f"{ignoring}{parameters['pattern']}"), True
     return None
 
 
-def of_text(node: Node, place: Place) -> Truth:
+def of_text(node: Node, context: QueryContext) -> Truth:
     """A condition on texts. Raises PromqlError."""
-    found = asked_text(node)
-    if found is None:
-        word = node.name if isinstance(node, Invoke) else "a comparison of two texts"
-        raise PromqlError(f"{word} cannot be said in PromQL")
-    name, wanted, fits = found
-    compared = texts.compared(name, wanted, place)
+    matched = text_condition(node)
+    if matched is None:
+        subject = node.name if isinstance(node, Invoke) else "a comparison of two texts"
+        raise PromqlError(f"{subject} cannot be said in PromQL")
+    name, text_match, fits = matched
+    compared = texts.compared(name, text_match, context)
     return compared if fits else compared.opposite

@@ -11,7 +11,6 @@ from accelwatch.expr.checking.tree import (
     walk,
 )
 from accelwatch.expr.codegen import generate
-from accelwatch.expr.promql.place import DEVICE, Place
 from accelwatch.expr.promql.query import (
     PromqlError,
     Query,
@@ -24,6 +23,7 @@ from accelwatch.expr.promql.query import (
     quoted,
     without,
 )
+from accelwatch.expr.promql.query_context import DEVICE, QueryContext
 from accelwatch.expr.vocabulary.events import EVENT_KINDS, EventKind, EventUse
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent, severity
@@ -39,83 +39,83 @@ _OF_NODES = frozenset(
 """Kinds of events that agents do not count on a device."""
 
 
-def happened(node: Event, place: Place) -> Truth:
+def happened(node: Event, context: QueryContext) -> Truth:
     """Whether there was an event lately. Raises PromqlError."""
-    true = _lately(node, _last(node, place))
-    return Truth(true, without(place.everybody, true))
+    true = _lately(node, _last(node, context))
+    return Truth(true, without(context.everybody, true))
 
 
-def reckoned(node: Event, place: Place) -> Query:
+def reckoned(node: Event, context: QueryContext) -> Query:
     """When the last one was, how long ago, or how many there were. Raises PromqlError."""
     if node.kind == EventUse.COUNT:
-        return _count(node, place)
-    last = _last(node, place)
+        return _count(node, context)
+    last = _last(node, context)
     return last if node.kind == EventUse.LAST else joined(Query("time()"), "-", last)
 
 
-def _last(node: Event, place: Place) -> Query:
-    return place.stripped(Query(place.select(_LAST, *_matchers(node, place))), _LABELS)
+def _last(node: Event, context: QueryContext) -> Query:
+    return context.stripped(Query(context.select(_LAST, *_matchers(node, context))), _LABELS)
 
 
-def _count(node: Event, place: Place) -> Query:
+def _count(node: Event, context: QueryContext) -> Query:
     """A counter that began within the time has counted all that it shows, if the last was then."""
-    total = place.select(_TOTAL, *_matchers(node, place))
+    total = context.select(_TOTAL, *_matchers(node, context))
     span = duration(node.seconds)
     new = joined(Query(total), "unless", Query(f"{total} offset {span}"))
     grown = joined(new, "or", called("increase", f"{total}[{span}]"))
-    place.note("increase() of PromQL extrapolates to the ends of the window")
+    context.note("increase() of PromQL extrapolates to the ends of the window")
     lately = joined(
-        grown, "and", _lately(node, Query(place.select(_LAST, *_matchers(node, place))))
+        grown, "and", _lately(node, Query(context.select(_LAST, *_matchers(node, context))))
     )
-    seen = called("sum without (code, category) ", lately.text)
-    return joined(seen, "or", joined(place.everybody, "*", constant(0)))
+    counted = called("sum without (code, category) ", lately.text)
+    return joined(counted, "or", joined(context.everybody, "*", constant(0)))
 
 
 def _lately(node: Event, last: Query) -> Query:
     return joined(last, ">=", joined(Query("time()"), "-", constant(node.seconds)))
 
 
-def _matchers(node: Event, place: Place) -> list[str]:
+def _matchers(node: Event, context: QueryContext) -> list[str]:
     """What the events have in common."""
     kind = EVENT_KINDS[node.pattern.kind]
-    if place.scope != DEVICE:
-        raise PromqlError(f"agents do not expose events of a {place.scope}")
+    if context.scope != DEVICE:
+        raise PromqlError(f"agents do not expose events of a {context.scope}")
     if kind.name in _OF_NODES:
         raise PromqlError(f'agents do not expose events of the kind "{kind.name}"')
-    place.note("events that name no device are not exposed, and no more than 32 codes a device")
+    context.note("events that name no device are not exposed, and no more than 32 codes a device")
     matchers: list[str] = []
     categories = set(Category)
-    for part in _parts(node.pattern.predicate):
-        names = {key for one in walk(part) if isinstance(one, Reading) for key in one.keys}
+    for clause in _clauses(node.pattern.predicate):
+        names = {key for child in walk(clause) if isinstance(child, Reading) for key in child.keys}
         if names == {"code"}:
-            matchers.append(_code(part, kind))
+            matchers.append(_code(clause, kind))
         elif names <= {"category", "severity", "trusted"}:
-            categories = {one for one in categories if _fits(part, one)}
+            categories = {category for category in categories if _fits(clause, category)}
         else:
-            told = ", ".join(sorted(str(one) for one in names))
-            raise PromqlError(f"agents do not expose {told} of an event")
-    if kind.codes and not any(one.startswith(("code=", "code=~")) for one in matchers):
-        words = quoted(f"({'|'.join(kind.codes)})(_.*)?")
-        matchers.insert(0, f"code=~{words}")
+            unsupported = ", ".join(sorted(str(name) for name in names))
+            raise PromqlError(f"agents do not expose {unsupported} of an event")
+    if kind.codes and not any(matcher.startswith(("code=", "code=~")) for matcher in matchers):
+        code_pattern = quoted(f"({'|'.join(kind.codes)})(_.*)?")
+        matchers.insert(0, f"code=~{code_pattern}")
     if not categories:
         raise PromqlError("agents count no such events")
     if len(categories) < len(Category):
-        pattern = "|".join(one.value for one in Category if one in categories)
+        pattern = "|".join(category.value for category in Category if category in categories)
         matchers.append(f"category{'=~' if len(categories) > 1 else '='}{quoted(pattern)}")
     return matchers
 
 
-def _parts(predicate: Node | None) -> tuple[Node, ...]:
+def _clauses(predicate: Node | None) -> tuple[Node, ...]:
     match predicate:
         case None:
             return ()
         case Logic(operator="and", operands=operands):
-            return tuple(part for one in operands for part in _parts(one))
+            return tuple(clause for operand in operands for clause in _clauses(operand))
     return (predicate,)
 
 
-def _code(part: Node, kind: EventKind) -> str:
-    match part:
+def _code(clause: Node, kind: EventKind) -> str:
+    match clause:
         case Comparison(operators=(operator,), operands=(Reading(), right)) if operator in (
             "==",
             "!=",
@@ -123,9 +123,11 @@ def _code(part: Node, kind: EventKind) -> str:
             "not in",
         ):
             items = right.elements if isinstance(right, Items) else (right,)
-            codes = [one.value for one in items if isinstance(one, Constant)]
+            codes = [item.value for item in items if isinstance(item, Constant)]
             if len(codes) == len(items):
-                return _one_of([_spelt(one, kind) for one in codes], operator in ("==", "in"))
+                return _code_matcher(
+                    [_spelt(code, kind) for code in codes], operator in ("==", "in")
+                )
     raise PromqlError("a condition on the code of an event other than ==, !=, in and not in")
 
 
@@ -133,19 +135,19 @@ def _spelt(code: Value, kind: EventKind) -> str:
     return f"{kind.codes[0]}_{code}" if kind.numbered else str(code)
 
 
-def _one_of(codes: list[str], fits: bool) -> str:
+def _code_matcher(codes: list[str], fits: bool) -> str:
     if len(codes) == 1:
         return f"code{'=' if fits else '!='}{quoted(codes[0])}"
     pattern = "|".join(map(literal_pattern, codes))
     return f"code{'=~' if fits else '!~'}{quoted(pattern)}"
 
 
-def _fits(part: Node, category: Category) -> bool:
+def _fits(clause: Node, category: Category) -> bool:
     """Whether events of a category fit; what agents count is trusted."""
     event = ErrorEvent(code="", category=category, time=0.0, text="", source="")
 
-    def told(key: Key) -> Value | Missing:
-        words = {"category": category.value, "severity": severity(event), "trusted": True}
-        return words.get(str(key), MISSING)
+    def lookup(key: Key) -> Value | Missing:
+        values = {"category": category.value, "severity": severity(event), "trusted": True}
+        return values.get(str(key), MISSING)
 
-    return generate(part)(told) is True
+    return generate(clause)(lookup) is True

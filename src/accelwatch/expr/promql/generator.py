@@ -24,8 +24,7 @@ from accelwatch.expr.checking.tree import (
 )
 from accelwatch.expr.promql import events, groups, quantities, texts
 from accelwatch.expr.promql.arithmetic import arithmetic, invoked
-from accelwatch.expr.promql.conditions_on_text import asked_text, of_text
-from accelwatch.expr.promql.place import DEVICE, NODE, Assumed, Place
+from accelwatch.expr.promql.conditions_on_text import of_text, text_condition
 from accelwatch.expr.promql.query import (
     PromqlError,
     Query,
@@ -36,6 +35,7 @@ from accelwatch.expr.promql.query import (
     joined,
     without,
 )
+from accelwatch.expr.promql.query_context import DEVICE, NODE, Assumed, QueryContext
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.expr.vocabulary.windows import WindowKind
 
@@ -60,193 +60,196 @@ class Generated:
 
 
 def condition(
-    scope: str, select: Node | None, parts: Sequence[tuple[str, Node]], assumed: Assumed
+    scope: str, select: Node | None, clauses: Sequence[tuple[str, Node]], assumed: Assumed
 ) -> Generated:
     """Those whom `select` means and of whom all parts are true, each given with its text.
 
     Raises PromqlError.
     """
-    place = Place(scope, assumed)
-    matchers, rest = _matchers(select, place)
-    place = Place(scope, assumed, matchers, place.remarks)
-    found: list[Query] = []
-    for text, part in [*parts, *(("", one) for one in rest)]:
-        place.remarks.text = text
-        true = truth(part, place).true
+    context = QueryContext(scope, assumed)
+    matchers, rest = _matchers(select, context)
+    context = QueryContext(scope, assumed, matchers, context.remarks)
+    queries: list[Query] = []
+    for text, clause in [*clauses, *(("", node) for node in rest)]:
+        context.remarks.text = text
+        true = truth(clause, context).true
         if true is None:
-            why = "; ".join(place.remarks.lefts)
+            why = "; ".join(context.remarks.lefts)
             raise PromqlError(why or "the condition is never true")
-        found.append(true)
-    whole = reduce(lambda one, other: joined(one, "and", other), found)
-    return Generated(whole.text, tuple(place.remarks.notes))
+        queries.append(true)
+    combined = reduce(lambda first, other: joined(first, "and", other), queries)
+    return Generated(combined.text, tuple(context.remarks.notes))
 
 
-def _matchers(select: Node | None, place: Place) -> tuple[tuple[str, ...], list[Node]]:
+def _matchers(select: Node | None, context: QueryContext) -> tuple[tuple[str, ...], list[Node]]:
     """Of a selection what labels of all series can say, and the rest of it."""
     if select is None:
         return (), []
-    parts = select.operands if isinstance(select, Logic) and select.operator == "and" else (select,)
+    clauses = (
+        select.operands if isinstance(select, Logic) and select.operator == "and" else (select,)
+    )
     matchers: list[str] = []
     rest: list[Node] = []
-    for part in parts:
-        found = asked_text(part)
-        label = texts.direct_label(found[0], place) if found else ""
-        if found and found[2] and label and place.scope in (DEVICE, NODE):
-            matchers.append(found[1].matcher(label, fits=True))
+    for clause in clauses:
+        matched = text_condition(clause)
+        label = texts.direct_label(matched[0], context) if matched else ""
+        if matched and matched[2] and label and context.scope in (DEVICE, NODE):
+            matchers.append(matched[1].matcher(label, fits=True))
         else:
-            rest.append(part)
+            rest.append(clause)
     return tuple(matchers), rest
 
 
-def truth(node: Node, place: Place) -> Truth:
+def truth(node: Node, context: QueryContext) -> Truth:
     """A condition. Raises PromqlError."""
     match node:
         case Constant(value=value):
-            return Truth(place.everybody, None) if value else Truth(None, place.everybody)
-        case Logic(operator=word, operands=operands):
-            said = _either if word == "or" else _all
-            return _logic(word, said(operands, place))
+            return Truth(context.everybody, None) if value else Truth(None, context.everybody)
+        case Logic(operator=symbol, operands=operands):
+            truths_of = _either if symbol == "or" else _all
+            return _logic(symbol, truths_of(operands, context))
         case Not(operand=inner):
-            return truth(inner, place).opposite
+            return truth(inner, context).opposite
         case Truthy(operand=inner):
-            return _set(inner, place)
+            return _set(inner, context)
         case Comparison():
-            return _comparison(node, place)
+            return _comparison(node, context)
         case Event():
-            return events.happened(node, place)
+            return events.happened(node, context)
         case Fold():
-            return groups.condition_of(node, place, truth)
+            return groups.condition_of(node, context, truth)
         case Invoke(type=Type.BOOL):
-            return _asked(node, place)
-    return _set(node, place)
+            return _predicate_truth(node, context)
+    return _set(node, context)
 
 
-def _asked(node: Invoke, place: Place) -> Truth:
+def _predicate_truth(node: Invoke, context: QueryContext) -> Truth:
     if node.name not in ("missing", "present"):
-        return of_text(node, place)
-    there = _present(node.arguments[0], place)
+        return of_text(node, context)
+    there = _present(node.arguments[0], context)
     return there if node.name == "present" else there.opposite
 
 
-def _all(operands: Sequence[Node], place: Place) -> list[Truth]:
-    return [truth(one, place) for one in operands]
+def _all(operands: Sequence[Node], context: QueryContext) -> list[Truth]:
+    return [truth(operand, context) for operand in operands]
 
 
-def _either(operands: Sequence[Node], place: Place) -> list[Truth]:
+def _either(operands: Sequence[Node], context: QueryContext) -> list[Truth]:
     """What cannot be said of several is not known, so that it never makes anything fire."""
-    parts: list[Truth] = []
+    truths: list[Truth] = []
     refused: list[tuple[Node, PromqlError]] = []
-    for one in operands:
+    for operand in operands:
         try:
-            parts.append(truth(one, place))
+            truths.append(truth(operand, context))
         except PromqlError as error:
-            refused.append((one, error))
-            parts.append(Truth(None, None))
-    if len(refused) == len(parts):
+            refused.append((operand, error))
+            truths.append(Truth(None, None))
+    if len(refused) == len(truths):
         raise refused[0][1]
-    for one, reason in refused:
-        place.remarks.left_out(one.span, reason)
-    return parts
+    for operand, reason in refused:
+        context.remarks.left_out(operand.span, reason)
+    return truths
 
 
-def _logic(word: str, parts: list[Truth]) -> Truth:
-    join, other = (both, either) if word == "and" else (either, both)
+def _logic(symbol: str, truths: list[Truth]) -> Truth:
+    join, other = (both, either) if symbol == "and" else (either, both)
     return Truth(
-        reduce(join, [one.true for one in parts]), reduce(other, [one.false for one in parts])
+        reduce(join, [member.true for member in truths]),
+        reduce(other, [member.false for member in truths]),
     )
 
 
-def _set(node: Node, place: Place) -> Truth:
+def _set(node: Node, context: QueryContext) -> Truth:
     """Whether a flag is other than 0."""
     if isinstance(node, Window) and node.kind == WindowKind.CHANGED:
-        grown = quantities.window(node, place)
-        return _test(grown, ">", constant(0), place)
-    return _test(number(node, place), "!=", constant(0), place)
+        grown = quantities.window(node, context)
+        return _test(grown, ">", constant(0), context)
+    return _test(number(node, context), "!=", constant(0), context)
 
 
-def _test(left: Query, word: str, right: Query, place: Place) -> Truth:
+def _test(left: Query, symbol: str, right: Query, context: QueryContext) -> Truth:
     if left.scalar is not None and right.scalar is not None:
-        holds = _PYTHON[word](left.scalar, right.scalar)
-        return Truth(place.everybody, None) if holds else Truth(None, place.everybody)
-    return Truth(joined(left, word, right), joined(left, _NEGATED[word], right))
+        is_true = _PYTHON[symbol](left.scalar, right.scalar)
+        return Truth(context.everybody, None) if is_true else Truth(None, context.everybody)
+    return Truth(joined(left, symbol, right), joined(left, _NEGATED[symbol], right))
 
 
-def _comparison(node: Comparison, place: Place) -> Truth:
+def _comparison(node: Comparison, context: QueryContext) -> Truth:
     pairs = [
-        _pair(word, node.operands[at], node.operands[at + 1], place)
-        for at, word in enumerate(node.operators)
+        _pair(symbol, node.operands[at], node.operands[at + 1], context)
+        for at, symbol in enumerate(node.operators)
     ]
     return _logic("and", pairs)
 
 
-def _pair(word: str, left: Node, right: Node, place: Place) -> Truth:
+def _pair(symbol: str, left: Node, right: Node, context: QueryContext) -> Truth:
     kinds = {left.type, right.element_type if isinstance(right, Items) else right.type}
     if kinds == {Type.STRING}:
-        return of_text(Comparison((word,), (left, right)), place)
+        return of_text(Comparison((symbol,), (left, right)), context)
     if Type.BOOL in kinds:
-        return _alike(word, left, right, place)
+        return _alike(symbol, left, right, context)
     if not isinstance(right, Items):
-        return _test(number(left, place), word, number(right, place), place)
-    value = number(left, place)
-    equal = [_test(value, "==", number(one, place), place) for one in right.elements]
+        return _test(number(left, context), symbol, number(right, context), context)
+    value = number(left, context)
+    equal = [_test(value, "==", number(element, context), context) for element in right.elements]
     inside = _logic("or", equal)
-    return inside if word == "in" else inside.opposite
+    return inside if symbol == "in" else inside.opposite
 
 
-def _alike(word: str, left: Node, right: Node, place: Place) -> Truth:
+def _alike(symbol: str, left: Node, right: Node, context: QueryContext) -> Truth:
     """Two conditions that are equal, or are not."""
     if isinstance(right, Items):
         raise PromqlError("a list of conditions")
-    first, second = truth(left, place), truth(right, place)
+    first, second = truth(left, context), truth(right, context)
     same = _logic(
         "or", [_logic("and", [first, second]), _logic("and", [first.opposite, second.opposite])]
     )
-    return same if word == "==" else same.opposite
+    return same if symbol == "==" else same.opposite
 
 
-def _present(node: Node, place: Place) -> Truth:
+def _present(node: Node, context: QueryContext) -> Truth:
     match node:
         case Reading(keys=(str(name),), type=Type.STRING):
-            return texts.present(name, place)
+            return texts.present(name, context)
         case _ if node.type in (Type.NUMBER, Type.FLAG):
-            told = number(node, place)
-            if told.scalar is not None:
-                return Truth(place.everybody, None)
+            query = number(node, context)
+            if query.scalar is not None:
+                return Truth(context.everybody, None)
         case _ if node.type is Type.BOOL:
-            both_ways = place.remarks.whole(lambda: truth(node, place))
-            sure = either(both_ways.true, both_ways.false)
+            decided = context.remarks.require_complete(lambda: truth(node, context))
+            sure = either(decided.true, decided.false)
             if sure is None:
                 raise PromqlError("a condition that is never known")
-            told = sure
+            query = sure
         case _:
             raise PromqlError("whether there is a text that is no field")
-    return Truth(told, without(place.everybody, told))
+    return Truth(query, without(context.everybody, query))
 
 
-def number(node: Node, place: Place) -> Query:
+def number(node: Node, context: QueryContext) -> Query:
     """A number. Raises PromqlError."""
     match node:
         case Constant(value=value) if not isinstance(value, str):
             return constant(value)
         case Reading():
-            return quantities.reading(node, place)
-        case Arithmetic(operator=word, left=left, right=right):
-            return arithmetic(word, number(left, place), number(right, place))
+            return quantities.reading(node, context)
+        case Arithmetic(operator=symbol, left=left, right=right):
+            return arithmetic(symbol, number(left, context), number(right, context))
         case Window():
-            found = quantities.window(node, place)
+            query = quantities.window(node, context)
             return (
-                joined(found, ">", constant(0), "bool")
+                joined(query, ">", constant(0), "bool")
                 if node.kind == WindowKind.CHANGED
-                else found
+                else query
             )
         case Event():
-            return events.reckoned(node, place)
+            return events.reckoned(node, context)
         case Peers():
-            return groups.peers(node, place, number)
+            return groups.peers(node, context, number)
         case Fold():
-            return groups.number_of(node, place, truth)
+            return groups.number_of(node, context, truth)
         case Invoke(name=name, arguments=arguments):
-            return invoked(name, [number(one, place) for one in arguments])
+            return invoked(name, [number(argument, context) for argument in arguments])
         case Affected(rule=rule):
             raise PromqlError(f"whether the rule {rule} fires cannot be expressed in PromQL")
     raise PromqlError("this is not a number in PromQL")

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 
 from accelwatch.expr.checking.tree import Fold, Node, Peers
-from accelwatch.expr.promql.place import Group, Place
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, constant, joined
+from accelwatch.expr.promql.query_context import Group, QueryContext
 from accelwatch.expr.vocabulary.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE
 
-Number = Callable[[Node, Place], Query]
-Condition = Callable[[Node, Place], Truth]
+Number = Callable[[Node, QueryContext], Query]
+Condition = Callable[[Node, QueryContext], Truth]
 
 
-def peers(node: Peers, place: Place, number: Number) -> Query:
+def peers(node: Peers, context: QueryContext, number: Number) -> Query:
     """The median of the group, or how far from it a device is. Raises PromqlError."""
-    place.note("a device is compared with a group that it is itself part of, also a small one")
-    group = Group(node.by, place)
+    context.note("a device is compared with a group that it is itself part of, also a small one")
+    group = Group(node.by, context)
     members = Group(node.by, group.members)
     values = number(node.operand, group.members)
     if values.scalar is not None:
@@ -28,15 +28,15 @@ def peers(node: Peers, place: Place, number: Number) -> Query:
     spread = joined(constant(MAD_SCALE), "*", deviation)
     floor = joined(constant(LEAST_SCALE), "*", called("abs", level.text))
     scale = joined(joined(spread, ">=", floor), "or", floor)
-    own = number(node.operand, place)
+    own = number(node.operand, context)
     away = joined(own, "-", group.number(level))
-    known = joined(scale, ">", constant(0))
-    return joined(joined(away, "/", group.number(known)), "or", joined(away, "==", constant(0)))
+    nonzero = joined(scale, ">", constant(0))
+    return joined(joined(away, "/", group.number(nonzero)), "or", joined(away, "==", constant(0)))
 
 
-def condition_of(node: Fold, place: Place, condition: Condition) -> Truth:
+def condition_of(node: Fold, context: QueryContext, condition: Condition) -> Truth:
     """Whether a condition is true of one member, or of all. Raises PromqlError."""
-    group = Group(node.by, place)
+    group = Group(node.by, context)
     assert node.operand is not None, "only counts have no condition"
     inner = condition(node.operand, group.members)
     if inner.true is None and inner.false is None:
@@ -51,20 +51,20 @@ def condition_of(node: Fold, place: Place, condition: Condition) -> Truth:
     return truth.opposite if node.kind == "all" else truth
 
 
-def number_of(node: Fold, place: Place, condition: Condition) -> Query:
+def number_of(node: Fold, context: QueryContext, condition: Condition) -> Query:
     """Of how many members, or which share, a condition is true. Raises PromqlError."""
-    group = Group(node.by, place)
+    group = Group(node.by, context)
     if node.operand is None:
         return group.number(group.everybody)
     operand = node.operand
-    inner = place.remarks.whole(lambda: condition(operand, group.members))
+    inner = context.remarks.require_complete(lambda: condition(operand, group.members))
     if inner.true is None and inner.false is None:
         raise PromqlError("a condition that is never known")
     truths = _as_numbers(inner)
     enough = joined(constant(LEAST_KNOWN), "*", group.everybody)
-    known = joined(group.folded("count", truths, numbers=True), ">=", enough)
+    sufficient = joined(group.folded("count", truths, numbers=True), ">=", enough)
     folding = "avg" if node.kind == "share" else "sum"
-    return group.number(joined(group.folded(folding, truths, numbers=True), "and", known))
+    return group.number(joined(group.folded(folding, truths, numbers=True), "and", sufficient))
 
 
 def _as_numbers(truth: Truth) -> Query:
@@ -73,5 +73,5 @@ def _as_numbers(truth: Truth) -> Query:
     if truth.true is None:
         assert nothing is not None, "something is known"
         return nothing
-    one = joined(joined(truth.true, "*", constant(0)), "+", constant(1))
-    return one if nothing is None else joined(one, "or", nothing)
+    ones = joined(joined(truth.true, "*", constant(0)), "+", constant(1))
+    return ones if nothing is None else joined(ones, "or", nothing)

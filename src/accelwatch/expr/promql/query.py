@@ -71,13 +71,13 @@ def joined(left: Query, operator: str, right: Query, matching: str = "") -> Quer
     first = _within(left, binding + compared)
     same = operator in _ASSOCIATIVE and right.operator == operator and not matching
     second = _within(right, binding if same else binding + 1)
-    word = f"{operator} {matching}".rstrip()
+    operator_text = f"{operator} {matching}".rstrip()
     # Beside a set of several lines `> 0.9` stands where it ends.
-    lines = len(first) + len(word) + len(second) > _WIDTH and (
+    lines = len(first) + len(operator_text) + len(second) > _WIDTH and (
         binding <= _BINDING["and"] or "\n" not in first
     )
     between = "\n" if lines else " "
-    return Query(f"{first}{between}{word} {second}", operator)
+    return Query(f"{first}{between}{operator_text} {second}", operator)
 
 
 def called(function: str, *arguments: str) -> Query:
@@ -122,7 +122,9 @@ def quoted(text: str) -> str:
 
 def literal_pattern(text: str) -> str:
     """A regular expression (RE2) that matches exactly this text."""
-    return "".join("\\" + one if one in r"\.+*?()|[]{}^$" else one for one in text)
+    return "".join(
+        "\\" + character if character in r"\.+*?()|[]{}^$" else character for character in text
+    )
 
 
 def duration(seconds: float) -> str:

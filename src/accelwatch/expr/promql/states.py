@@ -2,7 +2,6 @@
 
 from functools import reduce
 
-from accelwatch.expr.promql.place import DEVICE, Place
 from accelwatch.expr.promql.query import (
     PromqlError,
     Query,
@@ -12,33 +11,34 @@ from accelwatch.expr.promql.query import (
     quoted,
     without,
 )
-from accelwatch.expr.promql.wanted import Wanted
+from accelwatch.expr.promql.query_context import DEVICE, QueryContext
+from accelwatch.expr.promql.text_match import TextMatch
 
 
-def standing(name: str, wanted: Wanted, place: Place) -> Truth:
+def state_condition(name: str, text_match: TextMatch, context: QueryContext) -> Truth:
     """Whether `state` or `health` of a device is one of some words. Raises PromqlError."""
-    if place.scope != DEVICE:
-        raise PromqlError(f"agents do not expose {name} of a {place.scope}")
+    if context.scope != DEVICE:
+        raise PromqlError(f"agents do not expose {name} of a {context.scope}")
     if name == "health":
-        selected = Query(place.select("health", wanted.matcher("state", fits=True)))
-        true = place.stripped(joined(selected, "==", Query("1")), ("state",))
-        return Truth(true, without(place.everybody, true))
-    if wanted.pattern:
+        selected = Query(context.select("health", text_match.matcher("state", fits=True)))
+        true = context.stripped(joined(selected, "==", Query("1")), ("state",))
+        return Truth(true, without(context.everybody, true))
+    if text_match.pattern:
         raise PromqlError("a pattern on state")
-    known = [_STATES.get(word) for word in wanted.words]
-    for word, made in zip(wanted.words, known, strict=True):
+    builders = [_STATES.get(state) for state in text_match.values]
+    for state, made in zip(text_match.values, builders, strict=True):
         if made is None:
-            place.note(_untold(word))
-    states = [made(place) for made in known if made is not None]
+            context.note(_untold(state))
+    states = [made(context) for made in builders if made is not None]
     if not states:
-        raise PromqlError(_untold(wanted.words[0]))
-    true = reduce(lambda one, other: joined(one, "or", other), states)
-    return Truth(true, without(place.everybody, true))
+        raise PromqlError(_untold(text_match.values[0]))
+    true = reduce(lambda first, other: joined(first, "or", other), states)
+    return Truth(true, without(context.everybody, true))
 
 
-def _down(place: Place) -> Query:
-    down = joined(Query(place.select("device_up")), "==", Query("0"))
-    asleep = joined(Query(place.select("device_suspended")), "==", Query("1"))
+def _down(context: QueryContext) -> Query:
+    down = joined(Query(context.select("device_up")), "==", Query("0"))
+    asleep = joined(Query(context.select("device_suspended")), "==", Query("1"))
     return without(down, asleep)
 
 
@@ -47,32 +47,32 @@ def _counted(states: str) -> Query:
     return joined(called("sum without (state) ", family), ">", Query("0"))
 
 
-def _only(place: Place, state: str, others: str) -> Query:
+def _only(context: QueryContext, state: str, others: str) -> Query:
     """Devices that are down where those of the vendor that are down all have one state."""
     beside = "ignoring (device, uuid)"
-    there = joined(_down(place), "and", _counted(state), beside)
+    there = joined(_down(context), "and", _counted(state), beside)
     return joined(there, "unless", _counted(others), beside)
 
 
-def _lost(place: Place) -> Query:
+def _lost(context: QueryContext) -> Query:
     # As our own reader of this text has it: where a vendor's devices have several states, lost.
-    place.note(
+    context.note(
         "where devices of a vendor on a node are down for several reasons, all count as lost"
     )
     beside = "ignoring (device, uuid)"
-    return joined(_down(place), "and", _counted("lost"), beside)
+    return joined(_down(context), "and", _counted("lost"), beside)
 
 
-def _unresponsive(place: Place) -> Query:
-    return _only(place, "unresponsive", "lost|excluded")
+def _unresponsive(context: QueryContext) -> Query:
+    return _only(context, "unresponsive", "lost|excluded")
 
 
-def _excluded(place: Place) -> Query:
-    return _only(place, "excluded", "lost|unresponsive")
+def _excluded(context: QueryContext) -> Query:
+    return _only(context, "excluded", "lost|unresponsive")
 
 
-def _suspended(place: Place) -> Query:
-    return joined(Query(place.select("device_suspended")), "==", Query("1"))
+def _suspended(context: QueryContext) -> Query:
+    return joined(Query(context.select("device_suspended")), "==", Query("1"))
 
 
 _STATES = {

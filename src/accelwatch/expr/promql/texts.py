@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from accelwatch.expr.promql.place import DEVICE, JOB, NODE, RACK, Place
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, joined, without
-from accelwatch.expr.promql.states import standing
-from accelwatch.expr.promql.wanted import Wanted
+from accelwatch.expr.promql.query_context import DEVICE, JOB, NODE, RACK, QueryContext
+from accelwatch.expr.promql.states import state_condition
+from accelwatch.expr.promql.text_match import TextMatch
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
 from accelwatch.schema.metrics import by_key
 
@@ -25,10 +25,10 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
 _OWNED = ("job_allocation_info", "kubernetes_allocation_info")
 
 
-def direct_label(name: str, place: Place) -> str:
+def direct_label(name: str, context: QueryContext) -> str:
     """The label of every series of a device that has the text; empty where another family has it."""
     if name in ("node", "host"):
-        return place.assumed.node_label
+        return context.assumed.node_label
     if name.startswith(LABEL_PREFIX):
         label = name.removeprefix(LABEL_PREFIX)
         if not (label.isascii() and label.replace("_", "a").isalnum() and not label[0].isdigit()):
@@ -37,56 +37,59 @@ def direct_label(name: str, place: Place) -> str:
     return _DIRECT.get(name, "")
 
 
-def compared(name: str, wanted: Wanted, place: Place) -> Truth:
+def compared(name: str, text_match: TextMatch, context: QueryContext) -> Truth:
     """Whether a text fits. Raises PromqlError."""
     if name in ("state", "health"):
-        return standing(name, wanted, place)
-    label = direct_label(name, place) or _FAMILIES.get(name, ("", name))[1]
-    known = f'{label}!=""'
+        return state_condition(name, text_match, context)
+    label = direct_label(name, context) or _FAMILIES.get(name, ("", name))[1]
+    nonempty = f'{label}!=""'
     return Truth(
-        _where(name, (wanted.matcher(label, fits=True),), place),
-        _where(name, (wanted.matcher(label, fits=False), known), place),
+        _where(name, (text_match.matcher(label, fits=True),), context),
+        _where(name, (text_match.matcher(label, fits=False), nonempty), context),
     )
 
 
-def present(name: str, place: Place) -> Truth:
+def present(name: str, context: QueryContext) -> Truth:
     """Whether there is a text. Raises PromqlError."""
     if name in ("state", "health"):
-        return Truth(place.everybody, None)
-    label = direct_label(name, place)
-    if label and place.scope != JOB:
+        return Truth(context.everybody, None)
+    label = direct_label(name, context)
+    if label and context.scope != JOB:
         there, gone = f'{label}!=""', f'{label}=""'
-        return Truth(_where(name, (there,), place), _where(name, (gone,), place))
+        return Truth(_where(name, (there,), context), _where(name, (gone,), context))
     label = label or _FAMILIES.get(name, ("", name))[1]
-    told = _where(name, (f'{label}!=""',), place)
-    return Truth(told, without(place.everybody, told))
+    query = _where(name, (f'{label}!=""',), context)
+    return Truth(query, without(context.everybody, query))
 
 
-def _where(name: str, matchers: Sequence[str], place: Place) -> Query:
+def _where(name: str, matchers: Sequence[str], context: QueryContext) -> Query:
     """Those whose text fits matchers."""
-    if direct_label(name, place):
-        if place.scope in (DEVICE, NODE):
-            family = "device_up" if place.scope == DEVICE else "exporter_series"
-            return Query(place.select(family, *matchers))
-        if place.scope == RACK:
-            members = place.select("device_up", 'rack!=""', *matchers)
+    if direct_label(name, context):
+        if context.scope in (DEVICE, NODE):
+            family = "device_up" if context.scope == DEVICE else "exporter_series"
+            return Query(context.select(family, *matchers))
+        if context.scope == RACK:
+            members = context.select("device_up", 'rack!=""', *matchers)
             return called("group by (rack) ", members)
-    if name == "driver_version" and place.scope == DEVICE:
-        return _of_driver(matchers, place)
+    if name == "driver_version" and context.scope == DEVICE:
+        return _of_driver(matchers, context)
     if name not in _FAMILIES:
         raise PromqlError(f"agents do not expose {name}")
     key = _FAMILIES[name][0]
     fixed = ('partition=""',) if key in _OWNED else ()
-    selected = place.select(key, *fixed, *matchers)
-    if place.scope == JOB and key == "job_allocation_info":
+    selected = context.select(key, *fixed, *matchers)
+    if context.scope == JOB and key == "job_allocation_info":
         return called("group by (scheduler, job_id) ", selected)
-    if place.scope != DEVICE:
-        raise PromqlError(f"agents do not expose {name} of a {place.scope}")
-    return place.stripped(Query(selected), by_key()[key].labels)
+    if context.scope != DEVICE:
+        raise PromqlError(f"agents do not expose {name} of a {context.scope}")
+    return context.stripped(Query(selected), by_key()[key].labels)
 
 
-def _of_driver(matchers: Sequence[str], place: Place) -> Query:
-    told = ('component="driver"', *(one.removeprefix("driver_") for one in matchers))
-    family = Query(f"accel_driver_info{{{','.join(told)}}}")
+def _of_driver(matchers: Sequence[str], context: QueryContext) -> Query:
+    driver_matchers = (
+        'component="driver"',
+        *(matcher.removeprefix("driver_") for matcher in matchers),
+    )
+    family = Query(f"accel_driver_info{{{','.join(driver_matchers)}}}")
     beside = "ignoring (device, uuid, component, version)"
-    return joined(place.everybody, "and", family, beside)
+    return joined(context.everybody, "and", family, beside)

@@ -59,8 +59,8 @@ def parse(text: str) -> Parsed:
     try:
         tree = ast.parse(f"({scanned.source})", mode="eval").body
     except SyntaxError as error:
-        place = max(0, (error.offset or 1) - 1 - _OFFSET)
-        raise complaint(text, place, "this cannot be read as an expression") from None
+        position = max(0, (error.offset or 1) - 1 - _OFFSET)
+        raise complaint(text, position, "this cannot be read as an expression") from None
     except (MemoryError, RecursionError, ValueError):
         raise complaint(text, 0, "the expression is too deeply nested to be read") from None
     _check(text, tree)
@@ -70,11 +70,11 @@ def parse(text: str) -> Parsed:
 def _check(text: str, tree: ast.expr) -> None:
     """Check each node; without recursion, for a chain of 2000 additions is 2000 levels deep."""
     pending: list[tuple[ast.expr, int]] = [(tree, 1)]
-    seen = 0
+    visited = 0
     while pending:
         node, depth = pending.pop()
-        seen += 1
-        if seen > MAX_NODES:
+        visited += 1
+        if visited > MAX_NODES:
             raise complaint(text, 0, f"the expression has more than {MAX_NODES} parts")
         if depth > MAX_DEPTH:
             message = f"nested more than {MAX_DEPTH} levels deep"

@@ -16,7 +16,7 @@ MAX_LENGTH = 4096
 MAX_TOKENS = 1500
 MAX_DIGITS = 40
 
-WORD_OPERATORS = frozenset({"and", "or", "not", "in"})
+KEYWORD_OPERATORS = frozenset({"and", "or", "not", "in"})
 LITERALS = frozenset({"True", "False"})
 
 _TOKEN = re.compile(
@@ -117,13 +117,13 @@ def _check(text: str, token: Token) -> None:
     if token.kind == "number":
         _check_number(text, token, after)
     elif token.kind == "word":
-        if after and after in "\"'" and token.text not in WORD_OPERATORS:
+        if after and after in "\"'" and token.text not in KEYWORD_OPERATORS:
             message = f"strings with the prefix {token.text} are not part of the language"
             raise complaint(text, token.column, message)
         if "__" in token.text:
             message = f"{token.text}: names with two underscores are not part of the language"
             raise complaint(text, token.column, message)
-        if keyword.iskeyword(token.text) and token.text not in WORD_OPERATORS | LITERALS:
+        if keyword.iskeyword(token.text) and token.text not in KEYWORD_OPERATORS | LITERALS:
             message = f"{token.text} is not part of the language"
             raise complaint(text, token.column, message, _HINTS.get(token.text, ""))
 

@@ -5,12 +5,12 @@ recursive parser sees the text.
 """
 
 from accelwatch.expr.syntax.complaint import complaint
-from accelwatch.expr.syntax.scan import LITERALS, WORD_OPERATORS, Token
+from accelwatch.expr.syntax.scan import KEYWORD_OPERATORS, LITERALS, Token
 
 MAX_DEPTH = 32
 
 _CLOSING = {"(": ")", "[": "]"}
-_WORDS = WORD_OPERATORS | LITERALS
+_KEYWORDS = KEYWORD_OPERATORS | LITERALS
 _PREFIX = frozenset({"-", "+", "not"})
 _BINARY = frozenset({"and", "or", "in", "==", "!=", "<", "<=", ">", ">=", "*", "/", "//", "%"})
 
@@ -32,7 +32,7 @@ class _Walk:
         """Each with the nesting outside it, and whether it holds the arguments of a call."""
         self._outside = 0
         self._prefixes = 0
-        self._wants_value = True
+        self._expects_value = True
         self._before: Token | None = None
         self._earlier: Token | None = None
 
@@ -40,7 +40,7 @@ class _Walk:
         """Take the next token."""
         if token.text in _CLOSING.values():
             self._close(token)
-        elif self._wants_value:
+        elif self._expects_value:
             self._value(token)
         else:
             self._operator(token, following)
@@ -51,7 +51,7 @@ class _Walk:
 
     def finish(self) -> None:
         """The text ends here."""
-        if self._wants_value and self._before is not None and not self._open:
+        if self._expects_value and self._before is not None and not self._open:
             end = self._before.column + len(self._before.text)
             raise complaint(self._text, end, f"a value is missing after {self._before.text}")
         if self._open:
@@ -66,7 +66,7 @@ class _Walk:
         elif token.kind == "operator" or token.text in _BINARY:
             raise complaint(self._text, token.column, f"a value is missing before {token.text}")
         else:
-            self._wants_value = False
+            self._expects_value = False
             self._prefixes = 0
 
     def _operator(self, token: Token, following: Token | None) -> None:
@@ -79,7 +79,7 @@ class _Walk:
         elif token.text == "not" and not _is_in(following):
             raise complaint(self._text, token.column, f"an operator is missing before {token.text}")
         elif token.kind == "operator" or token.text in _BINARY or token.text == "not":
-            self._wants_value = token.text != "not"
+            self._expects_value = token.text != "not"
         elif self._before is None or self._before.text != ".":
             raise complaint(self._text, token.column, f"an operator is missing before {token.text}")
 
@@ -90,10 +90,10 @@ class _Walk:
         if not (named and first and self._open and self._open[-1][2]):
             message = "= is not part of the language"
             raise complaint(self._text, token.column, message, "write == to compare")
-        self._wants_value = True
+        self._expects_value = True
 
     def _label(self, token: Token, following: Token | None) -> None:
-        if following is None or following.kind != "word" or following.text in _WORDS:
+        if following is None or following.kind != "word" or following.text in _KEYWORDS:
             hint = 'a label value that is not a word is written as in fan_speed_ratio["0"]'
             raise complaint(self._text, token.column, "a label is missing after the dot", hint)
 
@@ -101,7 +101,7 @@ class _Walk:
         self._open.append((token, self._outside, call))
         self._outside += self._prefixes + 1
         self._prefixes = 0
-        self._wants_value = True
+        self._expects_value = True
 
     def _close(self, token: Token) -> None:
         if not self._open:
@@ -111,9 +111,9 @@ class _Walk:
             message = f"this {token.text} does not close the {bracket.text} before it"
             raise complaint(self._text, token.column, message)
         just_opened = self._before is bracket or (self._before and self._before.text == ",")
-        if self._wants_value and not just_opened:
+        if self._expects_value and not just_opened:
             raise complaint(self._text, token.column, f"a value is missing before {token.text}")
-        self._wants_value = False
+        self._expects_value = False
         self._prefixes = 0
 
 

@@ -171,10 +171,10 @@ _FIELDS: Mapping[str, Type] = {
     "trusted": Type.FLAG,
     "listed": Type.FLAG,
 }
-_WORDS = {"category": tuple(Category), "severity": SEVERITIES}
+_VALUES = {"category": tuple(Category), "severity": SEVERITIES}
 
 
 def event_names(kind: EventKind) -> NameTable:
     """The names that the predicate of an event of this kind may use."""
     code = Type.NUMBER if kind.numbered else Type.STRING
-    return NameTable(identity={"code": code, **_FIELDS}, rows={}, words=_WORDS)
+    return NameTable(identity={"code": code, **_FIELDS}, rows={}, values=_VALUES)

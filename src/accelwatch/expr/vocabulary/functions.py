@@ -81,10 +81,10 @@ def _version(value: Raw) -> tuple[int, ...] | None:
     match = re.match(r"[vV]?([0-9]+(?:\.[0-9]+)*)", value)
     if match is None:
         return None
-    parts = [int(part) for part in match.group(1).split(".")]
-    while parts and parts[-1] == 0:
-        parts.pop()
-    return tuple(parts)
+    numbers = [int(digits) for digits in match.group(1).split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _version_less(left: Raw, right: Raw) -> Raw:

@@ -68,7 +68,7 @@ def text(value: object) -> str | None:
 def first_number(lookup: Lookup, keys: tuple[Key, ...]) -> float | int | None:
     """The value of the first of `keys` that has one."""
     for key in keys:
-        found = number(lookup(key))
-        if found is not None:
-            return found
+        value = number(lookup(key))
+        if value is not None:
+            return value
     return None

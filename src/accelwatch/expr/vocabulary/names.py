@@ -58,7 +58,7 @@ IDENTITY: Mapping[str, Type] = {
 }
 """Fields of a device that are no quantities; `device` is the Prometheus label's word for `name`."""
 
-WORDS: Mapping[str, tuple[str, ...]] = {
+FIELD_VALUES: Mapping[str, tuple[str, ...]] = {
     "state": tuple(DeviceState),
     "health": tuple(Health),
     "kind": tuple(DeviceKind),
@@ -90,7 +90,7 @@ FLAGS = frozenset(
 )
 """Gauges that are 0 or 1 and answer a question; rows of kind `state` are flags too."""
 
-PART_LABELS = frozenset({"pid", "partition"})
+SUBDEVICE_LABELS = frozenset({"pid", "partition"})
 """A row with one of these labels describes a process or partition, not the device itself."""
 
 STATE_FAMILIES = frozenset(
@@ -135,7 +135,7 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Mapping[str, Type]
     rows: Mapping[str, Metric]
-    words: Mapping[str, tuple[str, ...]] = {}
+    values: Mapping[str, tuple[str, ...]] = {}
     """The values that an identity field, or the label of a state row, can have."""
     elsewhere: frozenset[str] = frozenset()
     """Keys of the catalogue that exist but describe something other than this thing."""
@@ -143,7 +143,7 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
     """Whether `labels.rack` is the label `rack` of the node."""
 
     @property
-    def known(self) -> list[str]:
+    def bare_names(self) -> list[str]:
         """Every bare name, identity fields first."""
         return list(dict.fromkeys((*self.identity, *self.rows)))
 
@@ -155,21 +155,23 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
             return _label(labels)
         row = self.rows.get(name)
         if row is not None:
-            wrong = self.wrong_word(name, labels[0]) if row.kind is Kind.STATE and labels else None
+            wrong = (
+                self.invalid_value(name, labels[0]) if row.kind is Kind.STATE and labels else None
+            )
             return wrong or _series(row, labels)
         if name in self.identity:
             return Fault(message=f"{name} has no labels", hint=f"write {name}")
         if name in self.elsewhere:
             return Fault(message=f"{name} does not describe a device, so it cannot be used here")
-        return Fault(message=f"unknown name {name}", hint=did_you_mean(name, self.known))
+        return Fault(message=f"unknown name {name}", hint=did_you_mean(name, self.bare_names))
 
-    def wrong_word(self, name: str, word: str) -> Fault | None:
+    def invalid_value(self, name: str, value: str) -> Fault | None:
         """A fault if `word` is no value that the field `name` can have."""
-        words = self.words.get(name, ())
-        if not words or word in words:
+        values = self.values.get(name, ())
+        if not values or value in values:
             return None
-        hint = did_you_mean(word, words) or f"it is one of {', '.join(words)}"
-        return Fault(message=f"{name} is never {word!r}", hint=hint)
+        hint = did_you_mean(value, values) or f"it is one of {', '.join(values)}"
+        return Fault(message=f"{name} is never {value!r}", hint=hint)
 
 
 def _label(labels: tuple[str, ...]) -> Resolved | Fault:
@@ -202,16 +204,16 @@ def _example(row: Metric) -> str:
     return row.key + "".join(f".{v}" if v.isidentifier() else f'["{v}"]' for v in values)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(text: str, candidates: Iterable[str]) -> str:
     """A sentence that names the known word most like `word`, or an empty string."""
     import difflib  # for mistakes only
 
-    words = list(known)
-    folded = word[:64].lower()
-    match = nearest(folded, words) or next((w for w in words if folded in w.split("_")), "")
+    options = list(candidates)
+    folded = text[:64].lower()
+    match = nearest(folded, options) or next((w for w in options if folded in w.split("_")), "")
     if not match:
-        close = difflib.get_close_matches(folded, [w.lower() for w in words], n=1, cutoff=0.6)
-        match = next((w for w in words if close and w.lower() == close[0]), "")
+        close = difflib.get_close_matches(folded, [w.lower() for w in options], n=1, cutoff=0.6)
+        match = next((w for w in options if close and w.lower() == close[0]), "")
     return f"did you mean {match}?" if match else ""
 
 
@@ -224,14 +226,16 @@ def name_table(rows: Iterable[Metric]) -> NameTable:
             usable[row.key] = row
         else:
             elsewhere.add(row.key)
-    return NameTable(identity=IDENTITY, rows=usable, words=WORDS, elsewhere=frozenset(elsewhere))
+    return NameTable(
+        identity=IDENTITY, rows=usable, values=FIELD_VALUES, elsewhere=frozenset(elsewhere)
+    )
 
 
 def _describes_device(row: Metric) -> bool:
     return (
         row.scope is Scope.DEVICE
         and (row.kind not in (Kind.INFO, Kind.HISTOGRAM) or row.key in STATE_FAMILIES)
-        and PART_LABELS.isdisjoint(row.labels)
+        and SUBDEVICE_LABELS.isdisjoint(row.labels)
     )
 
 

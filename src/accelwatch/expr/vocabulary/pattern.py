@@ -15,7 +15,7 @@ MAX_SUBJECT = 128
 """Longer texts are not matched but count as missing; no identity field comes near this."""
 
 OPEN_ENDED = 25
-MAX_WAYS = OPEN_ENDED**3
+MAX_BRANCHES = OPEN_ENDED**3
 """A wide or open repetition counts as 25 ways, so a pattern may have three, or 13 times `?`."""
 
 MAX_GROUPS = 8
@@ -31,7 +31,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> Callable[[Raw], Raw]:
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"a pattern has at most {MAX_PATTERN} characters")
     walk = _Walk(pattern)
-    if walk.alternatives(0) > MAX_WAYS:
+    if walk.alternatives(0) > MAX_BRANCHES:
         raise ValueError("this pattern could take too long: it has too many *, + or ?")
     try:
         search = re.compile(pattern, re.IGNORECASE if ignore_case else 0).search
@@ -39,13 +39,13 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> Callable[[Raw], Raw]:
         raise ValueError(f"this pattern cannot be read: {error}") from None
 
     @lru_cache(maxsize=256)
-    def found(text: str) -> bool:
+    def is_match(text: str) -> bool:
         return search(text) is not None
 
     def matches(text: Raw) -> Raw:
         if not isinstance(text, str) or len(text) > MAX_SUBJECT:
             return None
-        return found(text)
+        return is_match(text)
 
     return matches
 
@@ -59,20 +59,20 @@ class _Walk:
 
     def alternatives(self, depth: int) -> int:
         """Ways of the alternatives up to the closing bracket or the end."""
-        ways = self._sequence(depth)
+        branches = self._sequence(depth)
         while self._peek() == "|":
             self._at += 1
-            ways += self._sequence(depth)
+            branches += self._sequence(depth)
         if depth == 0 and self._peek():
             raise ValueError(f"unbalanced bracket at character {self._at + 1} of the pattern")
-        return ways
+        return branches
 
     def _sequence(self, depth: int) -> int:
-        ways = 1
+        branches = 1
         while self._peek() not in ("", "|", ")"):
             inner = self._atom(depth)
-            ways = min(ways * self._repeated(inner), MAX_WAYS + 1)
-        return ways
+            branches = min(branches * self._repeated(inner), MAX_BRANCHES + 1)
+        return branches
 
     def _repeated(self, inner: int) -> int:
         """Ways of an atom with the quantifier that follows it, if one does."""
@@ -110,13 +110,13 @@ class _Walk:
             if not self._pattern.startswith("?:", self._at):
                 raise ValueError("of the groups that begin with (? only (?: is allowed")
             self._at += 2
-        ways = self.alternatives(depth + 1)
+        branches = self.alternatives(depth + 1)
         if self._peek() != ")":
             raise ValueError("a bracket of the pattern is not closed")
         self._at += 1
         if _QUANTIFIER.match(self._pattern, self._at) and self._peek() == "{":
             raise ValueError("a group cannot be repeated with {}")
-        return ways
+        return branches
 
     def _class(self) -> int:
         match = _CLASS.match(self._pattern, self._at)
@@ -140,9 +140,9 @@ class _Walk:
 
 def _bounds(match: re.Match[str]) -> tuple[int, int]:
     """Least and most repetitions of a quantifier, an open end counting as the longest text."""
-    whole = match.group()
-    if whole in "*+?":
-        return {"*": (0, MAX_SUBJECT), "+": (1, MAX_SUBJECT), "?": (0, 1)}[whole]
+    quantifier = match.group()
+    if quantifier in "*+?":
+        return {"*": (0, MAX_SUBJECT), "+": (1, MAX_SUBJECT), "?": (0, 1)}[quantifier]
     if not match.group(1) and not match.group(3):
         raise ValueError("write \\{ for a curly bracket in a pattern")
     low = int(match.group(1) or 0)

@@ -6,9 +6,9 @@ from functools import cache
 import msgspec
 
 from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
+from accelwatch.schema.device_status import WORST_FIRST
 from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
 from accelwatch.schema.snapshot import OWNER_NAMES
-from accelwatch.schema.standing import WORST_FIRST
 
 HEALTH_REASON = "health_reason"
 """A lookup is asked for what is wrong with a device, in words, by this name."""
@@ -26,12 +26,12 @@ def rule_names(base: NameTable | None = None) -> NameTable:
     table = device_names() if base is None else base
     hosts = {row.key: row for row in catalogue() if _of_host(row)}
     more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON, ODD), Type.STRING)
-    words: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
+    values: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
     return msgspec.structs.replace(
         table,
         identity={**{n: t for n, t in more.items() if n not in table.rows}, **table.identity},
         rows={**table.rows, **hosts},
-        words={**table.words, **words} if base is None else table.words,
+        values={**table.values, **values} if base is None else table.values,
         elsewhere=table.elsewhere - hosts.keys(),
         labelled=True,
     )

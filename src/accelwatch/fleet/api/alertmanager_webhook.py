@@ -44,18 +44,18 @@ def alerts_of(body: bytes) -> NewEvidences:
         message = msgspec.json.decode(body, type=AlertmanagerMessage)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is not a message of an Alertmanager: {error}") from error
-    others = (one for one in message.alerts if not one.labels.keys() >= _OURS)
+    others = (alert for alert in message.alerts if not alert.labels.keys() >= _OURS)
     return NewEvidences(source=SOURCE, evidence=tuple(map(_evidence, others)))
 
 
 def _evidence(alert: AlertmanagerAlert) -> NewEvidence:
-    told, firing = alert.annotations, alert.status == "firing"
-    words = (told.get(name, "") for name in ("summary", "message", "title", "description"))
+    annotations, firing = alert.annotations, alert.status == "firing"
+    texts = (annotations.get(name, "") for name in ("summary", "message", "title", "description"))
     name = alert.labels.get("alertname", "") or "unnamed"
     return NewEvidence(
         code=name,
         labels=alert.labels,
-        text=next((one for one in words if one), name),
+        text=next((text for text in texts if text), name),
         severity=_SEVERITIES.get(alert.labels.get("severity", "").lower(), "warning"),
         status="began" if firing else "ended",
         at=alert.startsAt if firing else alert.endsAt,

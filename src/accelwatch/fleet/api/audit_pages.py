@@ -7,9 +7,9 @@ from pathlib import Path
 
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.fleet.api.events import begin_of
+from accelwatch.fleet.api.events import parse_start
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, limit_of, only, plain
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, limit_of, only, plain
 
 PATH = "/v1/audit"
 
@@ -25,9 +25,9 @@ class AuditPages:
 
     async def page(self, query: Query, headers: Headers) -> Page:
         """`AuditPage`; 503 while the journal cannot be read. Raises UsageError, UnmetError."""
-        ask_again(query, ("since", "node", "incident", "limit", "cursor"))
+        check_parameters(query, ("since", "node", "incident", "limit", "cursor"))
         since, limit = only(query, "since"), limit_of(query)
-        begin = None if since is None else begin_of(since, self._clock.wall())
+        start = None if since is None else parse_start(since, self._clock.wall())
         node, incident, before = only(query, "node"), only(query, "incident"), _before(query)
         path = self._journal()
         if path is None:
@@ -38,7 +38,7 @@ class AuditPages:
         def read() -> AuditPage:
             with contextlib.closing(JournalFile(path, read_only=True)) as file:
                 newest = file.latest(before)
-                return page_of(newest, since=begin, node=node, incident=incident, limit=limit)
+                return page_of(newest, since=start, node=node, incident=incident, limit=limit)
 
         async with self._reading:
             try:

@@ -9,11 +9,11 @@ from accelwatch.expr import Expression, Key
 from accelwatch.fleet.api.names import Subject, lookup, named
 from accelwatch.fleet.api.vector import Texts, UnfitError, truths
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import Moment, standing_number
+from accelwatch.fleet.state.fleet_status import FleetStatus, status_number
 from accelwatch.fleet.state.table import Memo
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.pick import LARGE
-from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
+from accelwatch.fleet.table.state_codes import HEALTHS, NODE_STATES, STATES
 from accelwatch.schema.metrics import Series
 
 _STATES = np.array(STATES, dtype=object)
@@ -21,49 +21,51 @@ _HEALTHS = np.array(HEALTHS, dtype=object)
 _NODE_STATES = np.array(NODE_STATES, dtype=object)
 
 
-def series_of(wanted: Expression | None) -> list[Series]:
+def series_of(expression: Expression | None) -> list[Series]:
     """The quantities that a filter reads."""
-    return [] if wanted is None else [name for name in wanted.names if isinstance(name, tuple)]
+    return (
+        [] if expression is None else [name for name in expression.names if isinstance(name, tuple)]
+    )
 
 
-def subject_at(fleet: Fleet, now: Moment, at: int) -> Subject:
+def subject_at(fleet: Fleet, now: FleetStatus, at: int) -> Subject:
     """A device of the moment as an expression sees it."""
     table, row = fleet.table, int(now.rows[at])
     device = table.devices[row]
     assert device is not None
-    seats = table.at_number[int(table.node[row])]
+    slots = table.at_number[int(table.node[row])]
     age = float(now.age_s[at])
     return Subject(
-        node=seats.node,
+        node=slots.node,
         node_state=NODE_STATES[int(now.node_state[at])],
-        labels=seats.labels,
+        labels=slots.labels,
         device=device,
         present=table.present[row],
         age_s=None if math.isnan(age) else age,
     )
 
 
-def chosen(fleet: Fleet, now: Moment, wanted: Expression | None) -> Bools:
+def chosen(fleet: Fleet, now: FleetStatus, expression: Expression | None) -> Bools:
     """Which devices of a moment a filter lets through; its series were asked for before."""
-    if wanted is None:
+    if expression is None:
         return np.ones(len(now.rows), dtype=np.bool_)
     rows = _Rows(fleet, now)
     try:
-        mask = np.broadcast_to(truths(wanted.tree, rows).true, now.rows.shape).copy()
+        mask = np.broadcast_to(truths(expression.tree, rows).true, now.rows.shape).copy()
     except UnfitError:
         doubtful: Iterator[int] = iter(range(len(now.rows)))
         mask = np.zeros(len(now.rows), dtype=np.bool_)
     else:
         doubtful = iter(np.flatnonzero(rows.large).tolist())
     for at in doubtful:
-        mask[at] = wanted.evaluate(lookup(subject_at(fleet, now, at))) is True
+        mask[at] = expression.evaluate(lookup(subject_at(fleet, now, at))) is True
     return mask
 
 
 class _Rows:
     """Columns of a moment as an expression names them; a silent node's quantities are unknown."""
 
-    def __init__(self, fleet: Fleet, now: Moment) -> None:
+    def __init__(self, fleet: Fleet, now: FleetStatus) -> None:
         self._fleet = fleet
         self._now = now
         self.large: Bools = np.zeros(len(now.rows), dtype=np.bool_)
@@ -79,9 +81,9 @@ class _Rows:
                 [answer if isinstance(answer, int | float) else math.nan for answer in answers]
             )
         column = self._fleet.table.planes.column(key)
-        self.large |= (column.marks[now.rows] == LARGE) & now.speaks
+        self.large |= (column.tags[now.rows] == LARGE) & now.speaks
         values = np.where(now.speaks, column.values[now.rows], math.nan)
-        instead = standing_number(key, now.state, now.health)
+        instead = status_number(key, now.state, now.health)
         return values if instead is None else np.where(np.isnan(values), instead, values)
 
     def text(self, key: str) -> Texts:
@@ -101,8 +103,8 @@ class _Rows:
             memo.stamps[rows] = table.changed[rows]
         return memo.texts[now.rows]
 
-    def _texts_of(self, key: str, places: Sequence[int]) -> Texts:
-        answers = [named(self._subject(at), key) for at in places]
+    def _texts_of(self, key: str, positions: Sequence[int]) -> Texts:
+        answers = [named(self._subject(at), key) for at in positions]
         texts = np.empty(len(answers), dtype=object)
         texts[:] = [answer if isinstance(answer, str) else None for answer in answers]
         return texts

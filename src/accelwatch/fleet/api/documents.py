@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.fleet.odd.documents import OddMark
+from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
@@ -73,7 +73,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[TargetNote, ...]
     unusable: tuple[BackendNote, ...] = ()
     """What of it cannot be read, as its agent says."""
-    odd: tuple[OddMark, ...] = ()
+    odd: tuple[Deviation, ...] = ()
     """In what it differs from the many alike, where few nodes do."""
 
 

@@ -7,12 +7,12 @@ from accelwatch.base.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
 from accelwatch.fleet.api.documents import EventRow, EventsPage
 from accelwatch.fleet.api.names import compiled
-from accelwatch.fleet.api.rows import cursor_of, place_of
+from accelwatch.fleet.api.rows import cursor_of, position_of
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import SEVERITIES, Category, severity
-from accelwatch.schema.moments import moment_or_none, unix_seconds
+from accelwatch.schema.timestamps import timestamp_or_none, unix_seconds
 
 _NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")
 _UNIX_S = 1e8
@@ -48,7 +48,7 @@ def _answered(event: FleetEvent) -> EventRow:
         code=event.code,
         category=event.category,
         severity=event.severity,
-        time=moment_or_none(event.time),
+        time=timestamp_or_none(event.time),
         text=event.text,
         source=event.source,
         subject=event.subject or None,
@@ -59,11 +59,11 @@ def _answered(event: FleetEvent) -> EventRow:
 def event_condition(text: str, labels: Iterable[str]) -> Expression:
     """A filter over events and the labels of their nodes. Raises ExpressionError, UsageError."""
     names = dict.fromkeys((*sorted(labels), *_NAMES), Type.STRING)
-    words = {"category": tuple(Category), "severity": SEVERITIES}
-    return compiled(text, NameTable(identity=names, rows={}, words=words))
+    values = {"category": tuple(Category), "severity": SEVERITIES}
+    return compiled(text, NameTable(identity=names, rows={}, values=values))
 
 
-def begin_of(text: str, now: float) -> float:
+def parse_start(text: str, now: float) -> float:
     """`since` as Unix seconds: a time (Unix seconds, RFC 3339) or how long ago. Raises UsageError."""
     if is_duration(text):
         number = seconds(text)
@@ -80,30 +80,33 @@ def events_page(
     *,
     since: float | None,
     node: str | None,
-    wanted: Expression | None,
+    expression: Expression | None,
     cursor: str | None,
     limit: int,
 ) -> EventsPage:
     """The newest events that fit, from before the cursor. Raises UsageError for a bad cursor."""
-    begin = place_of(cursor)[1] if cursor else fleet.events.last + 1
+    start = position_of(cursor)[1] if cursor else fleet.events.last + 1
     events: list[FleetEvent] = []
-    for noted in fleet.events.before(begin):
+    for noted in fleet.events.before(start):
         if len(events) >= limit:
             next_page = cursor_of(("", events[-1].sequence, ""))
             return EventsPage(events=tuple(map(_answered, events)), next=next_page)
-        wanted_here = (node is None or noted.node == node) and (
+        matches = (node is None or noted.node == node) and (
             since is None or noted.event.time >= since
         )
-        if wanted_here:
+        if matches:
             row = event_row(noted)
-            if wanted is None or wanted.evaluate(_lookup(row, _labels(fleet, noted.node))) is True:
+            if (
+                expression is None
+                or expression.evaluate(_lookup(row, _labels(fleet, noted.node))) is True
+            ):
                 events.append(row)
     return EventsPage(events=tuple(map(_answered, events)), next=None)
 
 
 def _labels(fleet: Fleet, node: str) -> Mapping[str, str]:
-    known = fleet.nodes.get(node)
-    return {} if known is None else known.labels
+    registered = fleet.nodes.get(node)
+    return {} if registered is None else registered.labels
 
 
 def _lookup(row: FleetEvent, labels: Mapping[str, str]) -> Callable[[Key], Value | Missing]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.alerting.evaluation.silencing import moment_of
+from accelwatch.alerting.evaluation.silencing import timestamp_of
 from accelwatch.alerting.incidents.silence import named
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.alertmanager_webhook import alerts_of
@@ -18,13 +18,13 @@ from accelwatch.fleet.api.evidence_documents import (
     StandingEvidence,
 )
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.state.evidence import STANDS, Standing
+from accelwatch.fleet.state.evidence import STANDS, ReceivedAlert
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.placing import Place, placed
+from accelwatch.fleet.state.location import Location, locate
 from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, plain
+from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, check_parameters, plain
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class EvidencePages:
         self._fleet = fleet
         self._settings = settings
         self._writing = asyncio.Lock()
-        self._told_of: tuple[str, ...] = ()
+        self._reported_unplaced: tuple[str, ...] = ()
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty for paths of somebody else."""
@@ -53,32 +53,35 @@ class EvidencePages:
 
     def page(self, query: Query, headers: Headers) -> Page:
         """`EvidencePage`. Raises UsageError."""
-        ask_again(query, ())
-        standing = tuple(map(_document, self._fleet.evidence.all()))
-        return json_page(EvidencePage(standing=standing), headers)
+        check_parameters(query, ())
+        active = tuple(map(_document, self._fleet.evidence.all()))
+        return json_page(EvidencePage(standing=active), headers)
 
     async def act(self, change: Change) -> Page:
         """Take what is told. Raises UsageError."""
-        ask_again(change.query, ())
+        check_parameters(change.query, ())
         media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media != JSON:
             return plain(415, "the body is JSON: Content-Type: application/json")
-        told = alerts_of(change.body) if change.path == ALERTMANAGER else _told(change.body)
-        if len(told.evidence) > MOST_AT_ONCE:
+        message = alerts_of(change.body) if change.path == ALERTMANAGER else _decode(change.body)
+        if len(message.evidence) > MOST_AT_ONCE:
             raise UsageError(f"more than {MOST_AT_ONCE} at once")
-        source = _word(told.source, "source")
-        by = named(change.user or " ".join(told.by.split())[:_LONGEST_CODE], bool(change.user))
+        source = _checked_text(message.source, "source")
+        by = named(change.user or " ".join(message.by.split())[:_LONGEST_CODE], bool(change.user))
         alertmanager = change.path == ALERTMANAGER
-        events = [(one, self._event(one, source, by, alertmanager)) for one in told.evidence]
+        events = [
+            (evidence, self._event(evidence, source, by, alertmanager))
+            for evidence in message.evidence
+        ]
         unplaced: list[str] = []
         refused: list[str] = []
-        for one, event in events:
-            place = self._placed(one)
-            if one.status == "ended" and self._end(one, event, place):
+        for evidence, event in events:
+            location = self._locate(evidence)
+            if evidence.status == "ended" and self._resolve(evidence, event, location):
                 continue
-            if place is None:
+            if location is None:
                 unplaced.append(event.code)
-            elif not self._take(one, place, event):
+            elif not self._accept(evidence, location, event):
                 refused.append(event.code)
         self._complain(source, unplaced)
         answer = EvidenceTaken(
@@ -89,106 +92,112 @@ class EvidencePages:
         )
         return json_page(answer, change.headers)
 
-    def _event(self, one: NewEvidence, source: str, by: str, alertmanager: bool) -> ErrorEvent:
+    def _event(self, evidence: NewEvidence, source: str, by: str, alertmanager: bool) -> ErrorEvent:
         now = self._fleet.clock.wall()
-        time = min(moment_of("at", one.at), now) if one.at else now
+        time = min(timestamp_of("at", evidence.at), now) if evidence.at else now
         kind = "alertmanager" if alertmanager else "evidence"
         return ErrorEvent(
-            code=f"{kind}_{_word(one.code, 'code')}",
-            category=one.category,
+            code=f"{kind}_{_checked_text(evidence.code, 'code')}",
+            category=evidence.category,
             time=time,
-            text=one.text[:_LONGEST_TEXT] or one.code[:_LONGEST_CODE],
+            text=evidence.text[:_LONGEST_TEXT] or evidence.code[:_LONGEST_CODE],
             source=PUSHED,
             subject=source,
-            detail={SEVERITY: one.severity, "by": by},
+            detail={SEVERITY: evidence.severity, "by": by},
         )
 
-    def _placed(self, one: NewEvidence) -> Place | None:
+    def _locate(self, evidence: NewEvidence) -> Location | None:
         settings = self._settings()
-        given = {"node": one.node, "device": one.device}
-        if not (one.node or one.device):
-            return placed(self._fleet, one.labels, settings)
+        labels = {"node": evidence.node, "device": evidence.device}
+        if not (evidence.node or evidence.device):
+            return locate(self._fleet, evidence.labels, settings)
         by_name = Evidence(node_labels=("node",), device_labels=("device",))
-        found = placed(self._fleet, given, by_name)
+        location = locate(self._fleet, labels, by_name)
         # Evidence of a device that is not there is none of its node.
-        return None if found is not None and one.device and not found.device else found
+        return (
+            None if location is not None and evidence.device and not location.device else location
+        )
 
-    def _end(self, one: NewEvidence, event: ErrorEvent, place: Place | None) -> bool:
+    def _resolve(self, evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> bool:
         """What stood is over, also where its device has gone meanwhile; whether it is known which."""
-        ended = self._fleet.evidence.end(_key(one, event, place)) if one.key or place else None
-        if ended is not None:
-            there = self._fleet.nodes.get(ended.node)
-            device = None if there is None else there.devices.get(ended.event.device_id)
+        resolved = (
+            self._fleet.evidence.resolve(_key(evidence, event, location))
+            if evidence.key or location
+            else None
+        )
+        if resolved is not None:
+            there = self._fleet.nodes.get(resolved.node)
+            device = None if there is None else there.devices.get(resolved.event.device_id)
             name = "" if device is None else device.device.name
-            of = Place(ended.node, ended.event.device_id, name)
+            of = Location(resolved.node, resolved.event.device_id, name)
             self._note(of, event, "ended")
-        return ended is not None or place is not None
+        return resolved is not None or location is not None
 
-    def _take(self, one: NewEvidence, place: Place, event: ErrorEvent) -> bool:
+    def _accept(self, evidence: NewEvidence, location: Location, event: ErrorEvent) -> bool:
         board = self._fleet.evidence
-        event = msgspec.structs.replace(event, device_id=place.device)
-        if one.status == "happened":
-            self._fleet.events.note(place.node, place.name, event)
+        event = msgspec.structs.replace(event, device_id=location.device)
+        if evidence.status == "happened":
+            self._fleet.events.note(location.node, location.name, event)
             return True
-        key = _key(one, event, place)
+        key = _key(evidence, event, location)
         new = board.get(key) is None
         until = self._fleet.clock.wall() + self._settings().keep_s
-        if not board.begin(Standing(key=key, node=place.node, event=event, until=until)):
+        if not board.activate(ReceivedAlert(key=key, node=location.node, event=event, until=until)):
             return False
         if new:
-            self._note(place, event, "began")
+            self._note(location, event, "began")
         return True
 
     def _complain(self, source: str, unplaced: list[str]) -> None:
         """Say once that evidence is about nobody; who pushes may not look at the answer."""
-        if unplaced and (source, *unplaced) != self._told_of:
-            self._told_of = (source, *unplaced)
+        if unplaced and (source, *unplaced) != self._reported_unplaced:
+            self._reported_unplaced = (source, *unplaced)
             text = "evidence about an unknown node or device was dropped source=%s code=%s count=%d"
             logger.warning(text, source, unplaced[0], len(unplaced))
 
-    def _note(self, place: Place, event: ErrorEvent, what: str) -> None:
+    def _note(self, location: Location, event: ErrorEvent, what: str) -> None:
         text = event.text if what == "began" else f"over: {event.text}"
         detail = {**event.detail, STANDS: what}
-        noted = msgspec.structs.replace(event, text=text, detail=detail, device_id=place.device)
-        self._fleet.events.note(place.node, place.name, noted)
+        noted = msgspec.structs.replace(event, text=text, detail=detail, device_id=location.device)
+        self._fleet.events.note(location.node, location.name, noted)
 
     async def _written(self) -> str:
         async with self._writing:
-            standing = tuple(self._fleet.evidence.all())
-            return await asyncio.to_thread(self._fleet.evidence_file.write, standing)
+            active = tuple(self._fleet.evidence.all())
+            return await asyncio.to_thread(self._fleet.evidence_file.write, active)
 
 
-def _key(one: NewEvidence, event: ErrorEvent, place: Place | None) -> str:
+def _key(evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> str:
     """By what the end of something is known, also where nobody knows any more of whom it was."""
-    own = one.key or "\x1f".join((event.code, *(place or ())))
+    own = evidence.key or "\x1f".join((event.code, *(location or ())))
     return f"{event.subject}\x1f{own[:_LONGEST_KEY]}"
 
 
-def _told(body: bytes) -> NewEvidences:
+def _decode(body: bytes) -> NewEvidences:
     try:
         return msgspec.json.decode(body, type=NewEvidences)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is not what is expected: {error}") from error
 
 
-def _word(text: str, what: str) -> str:
-    word = " ".join(text.split())
-    if not word or len(word) > _LONGEST_CODE or not word.isprintable():
+def _checked_text(text: str, what: str) -> str:
+    joined = " ".join(text.split())
+    if not joined or len(joined) > _LONGEST_CODE or not joined.isprintable():
         raise UsageError(f"{what}: 1 to {_LONGEST_CODE} printable characters are expected")
-    return word
+    return joined
 
 
-def _document(one: Standing) -> StandingEvidence:
-    event = one.event
+def _document(evidence: ReceivedAlert) -> StandingEvidence:
+    event = evidence.event
     return StandingEvidence(
-        key=one.key.partition("\x1f")[2].replace("\x1f", " "),
+        key=evidence.key.partition("\x1f")[2].replace("\x1f", " "),
         source=event.subject,
         code=event.code,
-        node=one.node,
+        node=evidence.node,
         device=event.device_id,
         severity=event.detail.get(SEVERITY, ""),
         text=event.text,
         by=event.detail.get("by", ""),
         since=timestamp(event.time),
-        until=timestamp(one.until),
+        until=timestamp(evidence.until),
     )

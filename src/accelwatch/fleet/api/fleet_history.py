@@ -9,7 +9,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.documents import FleetHistory
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.schema.device import UP
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query
 
@@ -49,10 +49,10 @@ class KeptTotals:
         """Count until cancelled."""
         await asyncio.sleep(FIRST_S)
         while True:
-            await self.look()
+            await self.refresh()
             await asyncio.sleep(STEP_S - self._clock.monotonic() % STEP_S)
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Count now. A step in which nobody counted, as of a machine that slept, stays empty."""
         step = int(self._clock.monotonic() // STEP_S)
         totals = await self._sums()
@@ -71,8 +71,10 @@ class KeptTotals:
         values: dict[str, list[float | None]] = {}
         after = 0 if self._newest is None else (self._newest + 1) % STEPS
         for name, ring in zip(NAMES, self._values, strict=True):
-            line = [None if math.isnan(one) else one for one in (*ring[after:], *ring[:after])]
-            if any(one is not None for one in line):
+            line = [
+                None if math.isnan(value) else value for value in (*ring[after:], *ring[:after])
+            ]
+            if any(value is not None for value in line):
                 values[name] = line
         end = self._clock.wall() if self._newest is None else self._counted_at
         return FleetHistory(step_s=STEP_S, end=timestamp(end), values=values)
@@ -85,7 +87,7 @@ class KeptTotals:
 def numbers_of(totals: Totals) -> tuple[float, ...]:
     """In the order of NAMES; NaN for what no device tells, and of a fleet without devices."""
     devices = totals.states.total()
-    answering = sum(totals.states[word] for word in UP)
+    answering = sum(totals.states[state] for state in UP)
     return (
         totals.means.get("utilization_ratio", math.nan),
         totals.sums.get("power_watts", math.nan),

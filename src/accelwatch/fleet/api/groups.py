@@ -16,22 +16,28 @@ from accelwatch.fleet.api.names import every
 from accelwatch.fleet.api.totals import SUMMED, Totals, tallied
 from accelwatch.fleet.names import GONE, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet_status import (
+    AT_ONCE,
+    FleetStatus,
+    full_status,
+    refresh_nodes,
+    status_of,
+)
 from accelwatch.fleet.state.groups import STAGE
-from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment, whole_moment
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.table import Places
+from accelwatch.fleet.state.table import Indices
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.words import HEALTHS, STATES
+from accelwatch.fleet.table.state_codes import HEALTHS, STATES
+from accelwatch.schema.device_status import WORST_FIRST, effective_state
 from accelwatch.schema.snapshot import OWNER_NAMES
-from accelwatch.schema.standing import WORST_FIRST, standing
 
 _USUAL = ("rack", "pool", STAGE)
 """Labels that may be asked for though no target has them."""
 _OF_NOW = frozenset({"state", "health", "node_state"})
 """What changes without a change of devices, labels or owners."""
 _RANK = np.array(
-    [[WORST_FIRST.index(standing(state, health)) for health in HEALTHS] for state in STATES],
+    [[WORST_FIRST.index(effective_state(state, health)) for health in HEALTHS] for state in STATES],
     dtype=np.intp,
 )
 """How bad a device is by its state and its health, worst first."""
@@ -46,19 +52,19 @@ def check_grouping(by: str, labels: Iterable[str]) -> None:
 
 
 async def groups(
-    fleet: Fleet, by: str, wanted: Expression | None, walk: LongWork
+    fleet: Fleet, by: str, expression: Expression | None, walk: LongWork
 ) -> list[GroupRow]:
     """Every group, by name, that of devices without one last.
 
     A device that several own is counted in the group of each.
     """
-    nodes = await brought(fleet, [*SUMMED, *series_of(wanted)], walk.rest)
+    nodes = await refresh_nodes(fleet, [*SUMMED, *series_of(expression)], walk.rest)
     grouping = await _grouping(fleet, by, nodes, walk)
-    kept = await _kept(fleet, nodes, wanted, walk)
-    now, table = await whole_moment(fleet, nodes, walk.rest), fleet.table
-    places: Places = np.full(table.rows.size, -1, dtype=np.intp)
-    places[now.rows] = np.arange(len(now.rows))
-    at = places[grouping.rows]
+    kept = await _filter_mask(fleet, nodes, expression, walk)
+    now, table = await full_status(fleet, nodes, walk.rest), fleet.table
+    positions: Indices = np.full(table.rows.size, -1, dtype=np.intp)
+    positions[now.rows] = np.arange(len(now.rows))
+    at = positions[grouping.rows]
     counted = (at >= 0) & kept[grouping.rows]
     at, group = at[counted], grouping.groups[counted]
     names, states, worst = (
@@ -72,7 +78,7 @@ async def groups(
         for code, name in enumerate(names)
         if code in states
     }
-    if wanted is None:
+    if expression is None:
         _add_bare(fleet, nodes, by, rows)
     return [rows[name].row(name) for name in sorted(rows, key=_order)]
 
@@ -103,8 +109,8 @@ class Grouping(NamedTuple):
 
     stamp: tuple[int, int]
     """What changes and shape of the table were."""
-    rows: Places
-    groups: Places
+    rows: Indices
+    groups: Indices
     names: tuple[str | None, ...]
 
 
@@ -112,9 +118,9 @@ async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: LongWork
     """The groups of all devices, worked out again when devices, labels or owners have changed."""
     table = fleet.table
     stamp = table.changes, table.shape
-    known = table.groupings.get(by)
-    if isinstance(known, Grouping) and known.stamp == stamp:
-        return known
+    cached = table.groupings.get(by)
+    if isinstance(cached, Grouping) and cached.stamp == stamp:
+        return cached
     numbers: dict[str | None, int] = {}
     rows: list[int] = []
     groups: list[int] = []
@@ -132,36 +138,38 @@ async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: LongWork
     return grouping
 
 
-async def _kept(
-    fleet: Fleet, nodes: Sequence[Node], wanted: Expression | None, walk: LongWork
+async def _filter_mask(
+    fleet: Fleet, nodes: Sequence[Node], expression: Expression | None, walk: LongWork
 ) -> Bools:
     """By row, what the filter lets through."""
     size = fleet.table.rows.size
-    if wanted is None:
+    if expression is None:
         return np.ones(size, dtype=np.bool_)
     mask = np.zeros(size, dtype=np.bool_)
     for at in range(0, len(nodes), AT_ONCE):
         await walk.rest()
-        now = moment(fleet, nodes[at : at + AT_ONCE])
+        now = status_of(fleet, nodes[at : at + AT_ONCE])
         mask = grown(mask, fleet.table.rows.size, 0)
-        mask[now.rows] = chosen(fleet, now, wanted)
+        mask[now.rows] = chosen(fleet, now, expression)
     return grown(mask, fleet.table.rows.size, 0)
 
 
-def _states(fleet: Fleet, now: Moment, at: Places, group: Places) -> dict[int, dict[str, str]]:
+def _states(
+    fleet: Fleet, now: FleetStatus, at: Indices, group: Indices
+) -> dict[int, dict[str, str]]:
     """The nodes of each group that has devices, and how fresh they are."""
-    seats = fleet.table.at_number
-    pairs = np.unique(group * len(seats) + fleet.table.node[now.rows[at]])
+    slots = fleet.table.at_number
+    pairs = np.unique(group * len(slots) + fleet.table.node[now.rows[at]])
     by_group: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for pair in pairs.tolist():
-        name = seats[pair % len(seats)].node
+        name = slots[pair % len(slots)].node
         node = fleet.nodes.get(name)
         if node is not None:  # it may have been forgotten while the others were counted
-            by_group[pair // len(seats)][name] = fleet.state_of(node).value
+            by_group[pair // len(slots)][name] = fleet.state_of(node).value
     return by_group
 
 
-def _worst(now: Moment, at: Places, group: Places) -> list[int]:
+def _worst(now: FleetStatus, at: Indices, group: Indices) -> list[int]:
     """The worst state of each group, as a place in the order."""
     rank = _RANK[now.state[at], now.health[at]]
     ranks = np.full(int(group.max(initial=-1)) + 1, len(WORST_FIRST) - 1, dtype=np.intp)
@@ -173,8 +181,8 @@ def _worst(now: Moment, at: Places, group: Places) -> list[int]:
 def _add_bare(fleet: Fleet, nodes: Iterable[Node], by: str, rows: dict[str | None, _Group]) -> None:
     """Nodes of which no device is known."""
     for node in nodes:
-        seats = fleet.table.seats(node.name)
-        if seats is not None and seats.rows:
+        slots = fleet.table.slots_of(node.name)
+        if slots is not None and slots.rows:
             continue
         state = fleet.state_of(node)
         for name in _of_node(fleet, node, by):
@@ -197,7 +205,7 @@ def _of_node(fleet: Fleet, node: Node, by: str) -> Sequence[str | None]:
 
 def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[int, Sequence[str]]]:
     """Whole devices with their groups; by an owner, partitions in place of a device that has some."""
-    now = moment(fleet, [node])
+    now = status_of(fleet, [node])
     subjects = [subject_at(fleet, now, at) for at in range(len(now.rows))]
     owned = by in OWNER_NAMES or by == "partition"
     split = {member.device.parent_id for member in subjects} - {None} if owned else set()

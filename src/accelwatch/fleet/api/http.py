@@ -36,18 +36,18 @@ _LINKS = (
 
 def listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
     """`NodesPage` or `DevicesPage` of rows that are JSON already; a large one goes out in pieces."""
-    begin, end = b'{"%b":[' % name.encode(), b'],"next":%b}\n' % _to_json(following)
+    prefix, end = b'{"%b":[' % name.encode(), b'],"next":%b}\n' % _to_json(following)
     if sum(map(len, rows)) <= _LARGE_BYTES:
-        body = begin + b",".join(rows) + end
+        body = prefix + b",".join(rows) + end
         return packed(body, JSON, headers.get("Accept-Encoding", ""))
 
-    async def parts() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         for at in range(0, len(rows), _PIECE_ROWS):
-            yield (b"," if at else begin) + b",".join(rows[at : at + _PIECE_ROWS])
+            yield (b"," if at else prefix) + b",".join(rows[at : at + _PIECE_ROWS])
         yield end
 
     plain = {"Content-Type": JSON, "Cache-Control": "no-store"}
-    return Page(body=b"", headers=plain, parts=parts)
+    return Page(body=b"", headers=plain, chunks=chunks)
 
 
 def index_page(fleet: FleetDocument) -> Page:
@@ -59,9 +59,9 @@ def index_page(fleet: FleetDocument) -> Page:
 
 def states_of(query: Query) -> set[str]:
     """States of nodes that are asked for; empty for all. Raises UsageError."""
-    given = set(many(query, "state"))
-    if "state" in query and not given:
+    states = set(many(query, "state"))
+    if "state" in query and not states:
         raise UsageError(f"state: one or more of {', '.join(NodeState)}, with commas")
-    if unknown := given - set(NodeState):
+    if unknown := states - set(NodeState):
         raise UsageError(f"state: {min(unknown)[:40]!r} is not one of {', '.join(NodeState)}")
-    return given
+    return states

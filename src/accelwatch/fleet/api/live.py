@@ -18,23 +18,23 @@ from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.events import event_row
-from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.incident_feed import IncidentFeed
 from accelwatch.fleet.api.names import Column, all_series, columns, condition
 from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals
-from accelwatch.fleet.api.written import place
+from accelwatch.fleet.api.written import identity_fields
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment
+from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, refresh_nodes, status_of
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.table import Places
+from accelwatch.fleet.state.table import Indices
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
+from accelwatch.fleet.table.state_codes import HEALTHS, STATE, STATES
 from accelwatch.fleet.wire import (
     DeviceNow,
-    DevicePlace,
+    DeviceSlot,
     FleetDocument,
     FleetHello,
     FleetTick,
@@ -50,7 +50,7 @@ from accelwatch.web.http.stream import (
     Stalled,
     framed,
 )
-from accelwatch.web.pages.page import BusyError, Query, ask_again, many
+from accelwatch.web.pages.page import BusyError, Query, check_parameters, many
 
 _PARAMETERS = ("filter", "fields")
 _WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}
@@ -60,11 +60,11 @@ _MAX_WHY = 200
 _MAX_FEEDS = 8
 """Different streams at one time with a filter, and as many without; each costs a walk over the fleet
 a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
-_PLACES_AT_ONCE = 500
+_DEVICES_AT_ONCE = 500
 """Devices after which the loop may do something else."""
 _PIECE = 64 << 10
 """Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
-_TAKEN_LOOK_S = 0.05
+_BACKLOG_POLL_S = 0.05
 """Between looks at whether a slow client has taken what it was sent."""
 _PAST_EVENTS = 500
 """Events of before that a new client is told."""
@@ -77,26 +77,26 @@ Key = tuple[tuple[str, ...], str]
 class Feed:
     """Ticks for one set of fields and filter."""
 
-    def __init__(self, columns: tuple[Column, ...], wanted: Expression | None) -> None:
+    def __init__(self, columns: tuple[Column, ...], expression: Expression | None) -> None:
         self.columns = columns
         self.clients = 0
         self.sequence = 0
         self.tick: FleetTick | None = None
-        self.places: dict[int, tuple[int, DevicePlace]] = {}
+        self.devices: dict[int, tuple[int, DeviceSlot]] = {}
         """Slot to the sequence at which it was last changed, and its device."""
-        self._wanted = wanted
-        self._series = [*all_series(columns), *series_of(wanted)]
-        self._placed_as: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._expression = expression
+        self._series = [*all_series(columns), *series_of(expression)]
+        self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """By row, what the table's `changed` was when its place was told."""
         self._frames: dict[str, bytes] = {}
-        self._news: dict[tuple[str, int], list[bytes]] = {}
-        self._placed = 0
+        self._changes: dict[tuple[str, int], list[bytes]] = {}
+        self._changed_sequence = 0
         """Sequence at which a place was last changed."""
         self._making = asyncio.Lock()
 
-    def want(self, fleet: Fleet) -> None:
+    def request_series(self, fleet: Fleet) -> None:
         """Have its numbers among those that are next decoded, for whomever that is."""
-        fleet.table.planes.want(self._series, fleet.clock.monotonic())
+        fleet.table.planes.request(self._series, fleet.clock.monotonic())
 
     async def make(self, fleet: Fleet, document: FleetDocument) -> None:
         """Make the next tick; one at a time."""
@@ -108,12 +108,12 @@ class Feed:
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
         work = LongWork()
-        known = await brought(fleet, self._series, work.rest)
-        await fleet.odd.bring(work)
-        for at in range(0, len(known), AT_ONCE):
-            part = known[at : at + AT_ONCE]
-            nodes += [_node_now(fleet, node) for node in part]
-            devices += self._now(fleet, moment(fleet, part), sequence)
+        ready = await refresh_nodes(fleet, self._series, work.rest)
+        await fleet.odd.refresh(work)
+        for at in range(0, len(ready), AT_ONCE):
+            batch = ready[at : at + AT_ONCE]
+            nodes += [_node_now(fleet, node) for node in batch]
+            devices += self._now(fleet, status_of(fleet, batch), sequence)
             await work.rest()
         self.tick = FleetTick(
             sequence=sequence,
@@ -123,14 +123,14 @@ class Feed:
             devices=tuple(devices),
         )
         self.sequence = sequence
-        self._frames, self._news = {}, {}
+        self._frames, self._changes = {}, {}
 
-    def _now(self, fleet: Fleet, now: Moment, sequence: int) -> list[DeviceNow]:
-        at = np.flatnonzero(chosen(fleet, now, self._wanted))
+    def _now(self, fleet: Fleet, now: FleetStatus, sequence: int) -> list[DeviceNow]:
+        at = np.flatnonzero(chosen(fleet, now, self._expression))
         if not len(at):
             return []
         table, rows, state = fleet.table, now.rows[at], now.state[at]
-        self._tell_places(fleet, now, at, sequence)
+        self._update_devices(fleet, now, at, sequence)
         ages = [None if math.isnan(age) else age for age in now.age_s[at].tolist()]
         return list(
             map(
@@ -143,38 +143,42 @@ class Feed:
             )
         )
 
-    def _tell_places(self, fleet: Fleet, now: Moment, at: Places, sequence: int) -> None:
+    def _update_devices(self, fleet: Fleet, now: FleetStatus, at: Indices, sequence: int) -> None:
         """Who stands in the rows that have changed since they were told."""
         table, rows = fleet.table, now.rows[at]
-        self._placed_as = grown(self._placed_as, table.rows.size, -1)
-        for place_of in np.flatnonzero(self._placed_as[rows] != table.changed[rows]).tolist():
-            row = int(rows[place_of])
-            identity = place(subject_at(fleet, now, int(at[place_of])))
-            before = self.places.get(row)
-            current = DevicePlace(slot=row, **identity)
-            self._placed_as[row] = table.changed[row]
+        self._announced_versions = grown(self._announced_versions, table.rows.size, -1)
+        for position in np.flatnonzero(
+            self._announced_versions[rows] != table.changed[rows]
+        ).tolist():
+            row = int(rows[position])
+            identity = identity_fields(subject_at(fleet, now, int(at[position])))
+            before = self.devices.get(row)
+            current = DeviceSlot(slot=row, **identity)
+            self._announced_versions[row] = table.changed[row]
             if before is None or before[1] != current:
-                self.places[row] = sequence, current
-                self._placed = sequence
+                self.devices[row] = sequence, current
+                self._changed_sequence = sequence
 
-    def news(self, media: str, after: int) -> Sequence[bytes]:
+    def changes(self, media: str, after: int) -> Sequence[bytes]:
         """Places that changed after a tick as bytes, made once for all who saw that tick last."""
-        if after >= self._placed:
+        if after >= self._changed_sequence:
             return ()
-        if (media, after) not in self._news:
-            changed = [message for sequence, message in self.places.values() if sequence > after]
-            self._news[media, after] = [
-                b"".join([framed(message, media) for message in changed[at : at + _PLACES_AT_ONCE]])
-                for at in range(0, len(changed), _PLACES_AT_ONCE)
+        if (media, after) not in self._changes:
+            changed = [message for sequence, message in self.devices.values() if sequence > after]
+            self._changes[media, after] = [
+                b"".join(
+                    [framed(message, media) for message in changed[at : at + _DEVICES_AT_ONCE]]
+                )
+                for at in range(0, len(changed), _DEVICES_AT_ONCE)
             ]
-        return self._news[media, after]
+        return self._changes[media, after]
 
     def shows(self, fleet: Fleet, noted: Noted) -> bool:
         """Whether an event is of this stream: with a filter, of a device that it has let through."""
-        if self._wanted is None:
+        if self._expression is None:
             return True
         row = fleet.table.rows.get((noted.node, noted.event.device_id))
-        shown = None if row is None else self.places.get(row)
+        shown = None if row is None else self.devices.get(row)
         return shown is not None and shown[1].node == noted.node
 
     def frame(self, media: str) -> bytes:
@@ -185,8 +189,8 @@ class Feed:
 
 
 def _node_now(fleet: Fleet, node: Node) -> NodeNow:
-    seats = fleet.table.seats(node.name)
-    gone = seats.missing if seats is not None and node.best is not None else 0
+    slots = fleet.table.slots_of(node.name)
+    gone = slots.missing if slots is not None and node.best is not None else 0
     state = fleet.state_of(node)
     why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
     odd = fleet.odd.of(node.name)
@@ -210,7 +214,7 @@ class LiveStreams:
         labels: Callable[[], set[str]],
         interval_s: float,
         *,
-        incidents: IncidentNews,
+        incidents: IncidentFeed,
     ) -> None:
         self._fleet = fleet
         self._clock = clock
@@ -218,12 +222,12 @@ class LiveStreams:
         self._labels = labels
         self._interval_s = interval_s
         self._incidents = incidents
-        self._hearing = 0
+        self._subscribers = 0
         """Clients that are told of incidents."""
         self._feeds: dict[Key, Feed] = {}
         self._beat = asyncio.Event()
         self._at_once = asyncio.Event()
-        self._ended = False
+        self._is_closed = False
 
     def tick_now(self) -> None:
         """Make the next tick at once, and those after it at the interval from there."""
@@ -244,13 +248,13 @@ class LiveStreams:
                 document = fleet_document(self._fleet, await self._sums())
                 for feed in list(self._feeds.values()):
                     await feed.make(self._fleet, document)
-            if self._hearing:
-                await self._incidents.look()
+            if self._subscribers:
+                await self._incidents.refresh()
             self._wake()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nothing will follow: streams end."""
-        self._ended = True
+        self._is_closed = True
         self._wake()
 
     def _wake(self) -> None:
@@ -269,7 +273,7 @@ class LiveStreams:
             )
 
     def _key(self, query: Query) -> Key:
-        ask_again(query, _PARAMETERS)
+        check_parameters(query, _PARAMETERS)
         filters = query.get("filter", ())
         if len(filters) > 1:
             raise UsageError("filter is given twice")
@@ -277,8 +281,8 @@ class LiveStreams:
 
     def _feed(self, key: Key) -> Feed:
         fields, text = key
-        wanted = condition(text, self._labels()) if text else None
-        return Feed(columns(fields), wanted)
+        expression = condition(text, self._labels()) if text else None
+        return Feed(columns(fields), expression)
 
     async def send(self, media: str, outlet: Outlet, query: Query, stall_s: float) -> None:
         """Send the present state, then tick by tick until the end. Raises Stalled."""
@@ -288,16 +292,16 @@ class LiveStreams:
             feed = self._feeds[key] = self._feed(key)
         form = _WITH_INCIDENTS.get(media)
         feed.clients += 1
-        self._hearing += form is not None
+        self._subscribers += form is not None
         try:
             if feed.tick is None:
-                feed.want(self._fleet)  # decoded once, for the sums and for it
+                feed.request_series(self._fleet)  # decoded once, for the sums and for it
                 await feed.make(self._fleet, fleet_document(self._fleet, await self._sums()))
             if form is not None:
-                await self._incidents.look()
+                await self._incidents.refresh()
             await self._send(feed, form or media, outlet, stall_s, incidents=form is not None)
         finally:
-            self._hearing -= form is not None
+            self._subscribers -= form is not None
             feed.clients -= 1
             if not feed.clients:
                 self._feeds.pop(key, None)
@@ -307,15 +311,15 @@ class LiveStreams:
     ) -> None:
         fields = tuple(name for name, _ in feed.columns)
         await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
-        sent = heard = 0
+        sent = notified = 0
         noted = max(0, self._fleet.events.last - _PAST_EVENTS)
-        taken_at = self._clock.monotonic()
-        while not self._ended:
+        progress_at = self._clock.monotonic()
+        while not self._is_closed:
             beat = self._beat
             if feed.sequence > sent and outlet.backlog() == 0:
-                news: Sequence[bytes] = ()
+                incident_frames: Sequence[bytes] = ()
                 if incidents:
-                    news, heard = await self._incidents.frames(media, heard)
+                    incident_frames, notified = await self._incidents.frames(media, notified)
                 events = self._fleet.events.after(noted)
                 event_frames = b"".join(
                     [
@@ -324,16 +328,21 @@ class LiveStreams:
                         if feed.shows(self._fleet, event)
                     ]
                 )
-                whole = (*feed.news(media, sent), event_frames, *news, feed.frame(media))
+                chunks = (
+                    *feed.changes(media, sent),
+                    event_frames,
+                    *incident_frames,
+                    feed.frame(media),
+                )
                 sent, noted = feed.sequence, self._fleet.events.last
-                for part in whole:
-                    for at in range(0, len(part), _PIECE):
-                        await outlet.write(part[at : at + _PIECE])
-                taken_at = self._clock.monotonic()
-            elif self._clock.monotonic() - taken_at > stall_s:
+                for chunk in chunks:
+                    for at in range(0, len(chunk), _PIECE):
+                        await outlet.write(chunk[at : at + _PIECE])
+                progress_at = self._clock.monotonic()
+            elif self._clock.monotonic() - progress_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")
             # Who has still to read the tick before gets this one as soon as he has, if no other comes.
             behind = feed.sequence > sent
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_TAKEN_LOOK_S if behind else None):
+                async with asyncio.timeout(_BACKLOG_POLL_S if behind else None):
                     await beat.wait()

@@ -94,10 +94,10 @@ def openapi() -> dict[str, Any]:
     """The document, version 3.1."""
     # What acts is loaded by those only who act, or ask for this.
     from accelwatch.fleet.remedies.documents import Commanded, PlanPage, RemediesPage
-    from accelwatch.fleet.remedies.standing_documents import HoldsPage, SparesPage
+    from accelwatch.fleet.remedies.quarantine_documents import QuarantinePage, SparesPage
 
     _, components = msgspec.json.schema_components(
-        (*_ANSWERS, RemediesPage, PlanPage, HoldsPage, SparesPage, Commanded, Wish),
+        (*_ANSWERS, RemediesPage, PlanPage, QuarantinePage, SparesPage, Commanded, Wish),
         ref_template="#/components/schemas/{name}",
     )
     return {
@@ -213,33 +213,41 @@ def _paths() -> dict[str, Any]:
             id_,
         ),
         "/v1/incidents/{id}/close": {
-            "post": _taking("Close an incident by hand", "Closing", "Closed", id_)
+            "post": _operation_with_body("Close an incident by hand", "Closing", "Closed", id_)
         },
         "/v1/incidents/{id}/note": {
-            "post": _taking("Write into an incident's history", "NewNote", "NoteWritten", id_)
+            "post": _operation_with_body(
+                "Write into an incident's history", "NewNote", "NoteWritten", id_
+            )
         },
         "/v1/silences": {
             **_get("Silences that are not over", "SilencesPage"),
-            "post": _taking("Set a silence", "NewSilence", "SilenceChanged"),
+            "post": _operation_with_body("Set a silence", "NewSilence", "SilenceChanged"),
         },
         "/v1/silences/{id}": {"delete": _operation("End a silence", "SilenceChanged", (id_, by))},
         "/v1/maintenance": {
             **_get("Windows of maintenance that are not over", "MaintenancePage"),
-            "post": _taking("Announce maintenance", "NewMaintenance", "MaintenanceChanged"),
+            "post": _operation_with_body(
+                "Announce maintenance", "NewMaintenance", "MaintenanceChanged"
+            ),
         },
         "/v1/maintenance/{id}": {
             "delete": _operation("End maintenance", "MaintenanceChanged", (id_, by))
         },
         "/v1/evidence": {
             **_get("Evidence that others sent and that has not expired", "EvidencePage"),
-            "post": _taking("Tell of nodes and devices", "NewEvidences", "EvidenceTaken"),
+            "post": _operation_with_body(
+                "Tell of nodes and devices", "NewEvidences", "EvidenceTaken"
+            ),
         },
         "/v1/evidence/alertmanager": {
-            "post": _taking("Webhook of an Alertmanager", "AlertmanagerMessage", "EvidenceTaken")
+            "post": _operation_with_body(
+                "Webhook of an Alertmanager", "AlertmanagerMessage", "EvidenceTaken"
+            )
         },
         "/v1/remedies": _get("What is being done about incidents", "RemediesPage"),
         "/v1/remedies/{node}/{verb}": {
-            "post": _taking(
+            "post": _operation_with_body(
                 "A person's word on what is done to a node", "Wish", "Commanded", node, verb
             )
         },
@@ -277,11 +285,17 @@ def _paths() -> dict[str, Any]:
             "OddPage",
             _parameter("by", "Compare within this label of the nodes."),
         ),
-        "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
+        "/v1/holds": _get(
+            "Our marks on nodes, and nodes that people want left alone", "QuarantinePage"
+        ),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),
-        "/v1/stop": {"post": _taking("Start no new remedies on any node", "Wish", "Commanded")},
-        "/v1/start": {"post": _taking("Resume remedies", "Wish", "Commanded")},
-        "/v1/breaker/reset": {"post": _taking("Close the breaker", "Wish", "Commanded")},
+        "/v1/stop": {
+            "post": _operation_with_body("Start no new remedies on any node", "Wish", "Commanded")
+        },
+        "/v1/start": {"post": _operation_with_body("Resume remedies", "Wish", "Commanded")},
+        "/v1/breaker/reset": {
+            "post": _operation_with_body("Close the breaker", "Wish", "Commanded")
+        },
         "/v1/explain": _get(
             "A rule on an entity, part by part, now",
             "Explanation",
@@ -344,11 +358,13 @@ def _operation(summary: str, answer: str, parameters: tuple[dict[str, Any], ...]
     return _described(summary, {"application/json": {"schema": schema}}, parameters)
 
 
-def _taking(summary: str, body: str, answer: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+def _operation_with_body(
+    summary: str, body: str, answer: str, *parameters: dict[str, Any]
+) -> dict[str, Any]:
     schema = {"$ref": f"#/components/schemas/{body}"}
     content = {"application/json": {"schema": schema}}
-    taken = {"requestBody": {"required": True, "content": content}}
-    return {**_operation(summary, answer, parameters), **taken}
+    request_body = {"requestBody": {"required": True, "content": content}}
+    return {**_operation(summary, answer, parameters), **request_body}
 
 
 def _raw(

@@ -29,7 +29,7 @@ from accelwatch.fleet.api.documents import (
     GroupsPage,
     HistoryDocument,
 )
-from accelwatch.fleet.api.events import begin_of, event_condition, events_page
+from accelwatch.fleet.api.events import event_condition, events_page, parse_start
 from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
@@ -39,7 +39,7 @@ from accelwatch.fleet.api.names import columns, condition, target_labels
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.past_incidents import PastIncidents
 from accelwatch.fleet.api.remedy_pages import RemedyPages
-from accelwatch.fleet.api.rows import cursor_of, page, place_of
+from accelwatch.fleet.api.rows import cursor_of, page, position_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
     history_document,
@@ -56,7 +56,7 @@ from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
-from accelwatch.node.usage.asking import PATH as USAGE
+from accelwatch.node.usage.queries import PATH as USAGE
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.http.stream import STREAM
@@ -68,7 +68,7 @@ from accelwatch.web.pages.page import (
     Headers,
     Page,
     Query,
-    ask_again,
+    check_parameters,
     limit_of,
     many,
     only,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 NODE = "/v1/nodes/"
 _HISTORY = "/history"
 _ACKNOWLEDGE = "/acknowledge"
-_HOLD_S = 0.5
+_CACHE_S = 0.5
 """How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
 _REST = 10
 """Groups are counted in a tenth of the time at most, whoever asks."""
@@ -203,17 +203,17 @@ class HubPages:
 
     async def _acknowledge(self, path: str, query: Query, headers: Headers) -> Page:
         """Take note of what is missing on a node."""
-        ask_again(query, ("device",))
+        check_parameters(query, ("device",))
         name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
         try:
             removed = await self._fleet.acknowledge(name, only(query, "device"))
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         finally:
-            self.count_anew()
+            self.invalidate_sums()
         return json_page(Acknowledged(node=name, devices_removed=removed), headers)
 
-    def count_anew(self) -> None:
+    def invalidate_sums(self) -> None:
         """Who asks next is told sums that nobody was told before."""
         self._sums, self._grouped = None, {}
 
@@ -227,7 +227,7 @@ class HubPages:
             now, cached = self._fleet.clock.monotonic(), self._sums
             read_at = None if self._fleet.store is None else self._fleet.store.read_at
             version = read_at, self._fleet.membership
-            if cached is None or now - cached[0] >= _HOLD_S or cached[1] != version:
+            if cached is None or now - cached[0] >= _CACHE_S or cached[1] != version:
                 cached = self._sums = now, version, await self._count()
             return cached[2]
 
@@ -237,9 +237,9 @@ class HubPages:
 
     def names(self) -> list[str]:
         """Names of the nodes, sorted."""
-        known = frozenset(self._fleet.nodes)
-        if known != self._order[0]:
-            self._order = known, sorted(known)
+        names = frozenset(self._fleet.nodes)
+        if names != self._order[0]:
+            self._order = names, sorted(names)
         return self._order[1]
 
     def labels(self) -> set[str]:
@@ -251,11 +251,11 @@ class HubPages:
         return pages(query, headers)
 
     async def _index(self, query: Query, _headers: Headers) -> Page:
-        ask_again(query, ())
+        check_parameters(query, ())
         return index_page(fleet_document(self._fleet, await self.sums()))
 
     async def _fleet_page(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ())
+        check_parameters(query, ())
         document = fleet_document(self._fleet, await self.sums())
         return json_page(document, headers)
 
@@ -265,14 +265,14 @@ class HubPages:
         return self._peers.federate(query, headers)
 
     async def _nodes(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ("state", "limit", "cursor"))
+        check_parameters(query, ("state", "limit", "cursor"))
         limit, after = limit_of(query), only(query, "cursor")
         states = states_of(query)
-        start = place_of(after)[0] if after else ""
+        start = position_of(after)[0] if after else ""
         rows: list[bytes] = []
         last = ""
         async with self._turns.walk() as walk:
-            await self._fleet.odd.bring(walk)
+            await self._fleet.odd.refresh(walk)
             for name in self.names():
                 await walk.rest()
                 node = self._fleet.nodes.get(name)
@@ -289,28 +289,28 @@ class HubPages:
     def _node(self, rest: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
             return self._history(rest.removesuffix(_HISTORY), query, headers)
-        ask_again(query, ())
+        check_parameters(query, ())
         return self._summary(rest, headers)
 
     async def _summary(self, name: str, headers: Headers) -> Page:
         self._named(name)
         async with self._turns.walk() as walk:
-            await self._fleet.odd.bring(walk)
+            await self._fleet.odd.refresh(walk)
         node = self._named(name)
         summary = msgspec.to_builtins(node_summary(self._fleet, node))
         return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
 
     def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        ask_again(query, ("device", "range", "step"))
+        check_parameters(query, ("device", "range", "step"))
         node = self._named(name)
         device = only(query, "device")
         if device is None or not (device in node.devices or self._fleet.history(node, device)):
-            known = ", ".join(list(node.devices)[:16])
-            choice = f"device: name one of {known or 'none'}"
+            device_names = ", ".join(list(node.devices)[:16])
+            choice = f"device: name one of {device_names or 'none'}"
             raise UsageError(choice) if device is None else UnmetError(choice)
-        known_device = node.devices.get(device)
-        if self._peers is not None and known_device is not None:
-            stored = self._peers.history(name, known_device.device, query)
+        device_state = node.devices.get(device)
+        if self._peers is not None and device_state is not None:
+            stored = self._peers.history(name, device_state.device, query)
             if stored is not None:
                 return _later(stored, headers)
         if len(query) > 1:
@@ -324,27 +324,27 @@ class HubPages:
         return node
 
     async def _devices(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ("filter", "fields", "limit", "cursor"))
+        check_parameters(query, ("filter", "fields", "limit", "cursor"))
         text, cursor = only(query, "filter"), only(query, "cursor")
         async with self._turns.walk() as walk:
             rows, following = await page(
                 self._fleet,
                 columns(many(query, "fields")),
                 names=self.names(),
-                wanted=condition(text, self.labels()) if text else None,
-                after=place_of(cursor) if cursor else None,
+                expression=condition(text, self.labels()) if text else None,
+                after=position_of(cursor) if cursor else None,
                 limit=limit_of(query),
                 walk=walk,
             )
         return listed("devices", rows, following, headers)
 
     async def _groups(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ("by", "filter", "limit", "cursor"))
+        check_parameters(query, ("by", "filter", "limit", "cursor"))
         by, text, cursor = only(query, "by"), only(query, "filter"), only(query, "cursor")
         if by is None:
             raise UsageError("by: say by what, such as rack, partition, job or user")
         check_grouping(by, self.labels())
-        limit, after = limit_of(query), place_of(cursor)[0] if cursor else None
+        limit, after = limit_of(query), position_of(cursor)[0] if cursor else None
         rows = await self._all_groups(by, text or "")
         left = [row for row in rows if after is None or row.group is None or row.group > after]
         shown = tuple(left[:limit])
@@ -358,22 +358,22 @@ class HubPages:
             now = clock.monotonic()
             kept = {key: cached for key, cached in self._grouped.items() if now < cached[0]}
             if (by, text) not in kept:
-                wanted = condition(text, self.labels()) if text else None
+                expression = condition(text, self.labels()) if text else None
                 async with self._turns.walk() as walk:
-                    rows = await groups(self._fleet, by, wanted, walk)
-                took = clock.monotonic() - now
-                kept[by, text] = now + max(_HOLD_S, _REST * took), rows
+                    rows = await groups(self._fleet, by, expression, walk)
+                duration = clock.monotonic() - now
+                kept[by, text] = now + max(_CACHE_S, _REST * duration), rows
             self._grouped = kept
             return kept[by, text][1]
 
     def _events(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ("since", "node", "filter", "limit", "cursor"))
+        check_parameters(query, ("since", "node", "filter", "limit", "cursor"))
         since, text = only(query, "since"), only(query, "filter")
         page_ = events_page(
             self._fleet,
-            since=None if since is None else begin_of(since, self._fleet.clock.wall()),
+            since=None if since is None else parse_start(since, self._fleet.clock.wall()),
             node=only(query, "node"),
-            wanted=event_condition(text, self.labels()) if text else None,
+            expression=event_condition(text, self.labels()) if text else None,
             cursor=only(query, "cursor"),
             limit=limit_of(query),
         )
@@ -388,7 +388,7 @@ class HubPages:
         return {**series, **self._target_outages.series(), **peers}
 
     async def _metrics(self, query: Query, headers: Headers) -> Page:
-        ask_again(query, ())
+        check_parameters(query, ())
         chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         series = await self.own()
         lines: list[str] = []
@@ -411,7 +411,7 @@ def _next(name: str) -> str:
 def _openapi(query: Query) -> Page:
     from accelwatch.fleet.api.openapi import openapi
 
-    ask_again(query, ())
+    check_parameters(query, ())
     return json_page(openapi(), {})
 
 

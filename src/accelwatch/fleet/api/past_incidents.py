@@ -12,9 +12,9 @@ from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.alerting.evaluation.pages import incidents_page
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.api.events import begin_of
+from accelwatch.fleet.api.events import parse_start
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, limit_of, only, plain
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, limit_of, only, plain
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -44,30 +44,31 @@ class PastIncidents:
         """
         from accelwatch.alerting.incidents.journal.file import JournalError
 
-        ask_again(query, ("since", "node", "limit"))
-        begin = begin_of(only(query, "since") or "", self._clock.wall())
+        check_parameters(query, ("since", "node", "limit"))
+        start = parse_start(only(query, "since") or "", self._clock.wall())
         node, limit = only(query, "node"), limit_of(query)
         runner = self._runner()
         if runner is None:
             return json_page(IncidentsPage(judged=False), headers)
         try:
-            kept = await self._kept(begin)
+            kept = await self._stored(start)
         except JournalError as error:
             return plain(503, str(error), {"Retry-After": "10"})
         # What this process knows is newer than what is written.
-        known = {one.id: one for one in (*kept, *runner.closed, *runner.open)}
+        by_id = {incident.id: incident for incident in (*kept, *runner.closed, *runner.open)}
         chosen = [
-            one
-            for one in known.values()
-            if (one.is_open or one.updated >= begin) and (node is None or node in one.nodes)
+            incident
+            for incident in by_id.values()
+            if (incident.is_open or incident.updated >= start)
+            and (node is None or node in incident.nodes)
         ]
-        chosen.sort(key=lambda one: one.updated, reverse=True)
+        chosen.sort(key=lambda incident: incident.updated, reverse=True)
         page = incidents_page(runner, chosen[:limit])
         if self._journal() is None:
             page = msgspec.structs.replace(page, problems=(*page.problems, _NOT_KEPT))
         return json_page(page, headers)
 
-    async def _kept(self, begin: float) -> list[Incident]:
+    async def _stored(self, start: float) -> list[Incident]:
         """What the journal has. Raises JournalError."""
         path = self._journal()
         if path is None:
@@ -76,7 +77,7 @@ class PastIncidents:
 
         def read() -> list[Incident]:
             with contextlib.closing(JournalFile(path, read_only=True)) as file:
-                return file.changed_since(begin)
+                return file.changed_since(start)
 
         async with self._reading:
             return await asyncio.to_thread(read)

@@ -7,13 +7,22 @@ from urllib.parse import unquote
 
 import msgspec
 
-from accelwatch.alerting.evaluation.silencing import asked_for, reason_of, who
+from accelwatch.alerting.evaluation.silencing import decode_request, reason_of, who
 from accelwatch.alerting.incidents.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
+from accelwatch.web.pages.page import (
+    JSON,
+    Change,
+    Headers,
+    Page,
+    Query,
+    check_parameters,
+    only,
+    plain,
+)
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
@@ -81,41 +90,45 @@ class RemedyPages:
         """The methods that a path takes; empty for other paths."""
         if path in _SHOWN:
             return ("GET", "HEAD")
-        return ("POST",) if path in _OF_ALL or _word_to(path) is not None else ()
+        return ("POST",) if path in _OF_ALL or _command_of(path) is not None else ()
 
     def role(self, path: str) -> Role:
         """Who may POST there."""
         if path in _OF_ALL:
             return _OF_ALL[path][1]
-        word = _word_to(path)
-        return Role.ADMIN if word is None else _OF_NODE[word[1]]
+        command = _command_of(path)
+        return Role.ADMIN if command is None else _OF_NODE[command[1]]
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
         """`RemediesPage`, `PlanPage`, `HoldsPage` or `SparesPage`. Raises UsageError, UnmetError."""
         if path != PLAN:
-            ask_again(query, ())
+            check_parameters(query, ())
             return json_page(self._listed(path), headers)
         from accelwatch.fleet.remedies.documents import PlanPage
 
-        ask_again(query, ("node",))
+        check_parameters(query, ("node",))
         node = only(query, "node")
         if node is None:
             raise UsageError("node: say which, such as ?node=n12")
-        return json_page(PlanPage(plan=self._acting().plan(self._known(node))), headers)
+        return json_page(PlanPage(plan=self._acting().plan(self._require_node(node))), headers)
 
     def _listed(self, path: str) -> msgspec.Struct:
         """What is told of all nodes; where nobody acts it says that."""
         from accelwatch.fleet.remedies.documents import RemediesPage, remedies_page
-        from accelwatch.fleet.remedies.standing_documents import (
-            HoldsPage,
+        from accelwatch.fleet.remedies.quarantine_documents import (
+            QuarantinePage,
             SparesPage,
-            holds_page,
+            quarantine_page,
             spares_page,
         )
 
         runner, now = self._runner(), self._clock.wall()
         if path == HOLDS:
-            return HoldsPage(acts=False) if runner is None else holds_page(runner.engine.state, now)
+            return (
+                QuarantinePage(acts=False)
+                if runner is None
+                else quarantine_page(runner.engine.state, now)
+            )
         if path == SPARES:
             if runner is None:
                 return SparesPage(acts=False)
@@ -133,34 +146,34 @@ class RemedyPages:
         from accelwatch.fleet.remedies.documents import Commanded, note_document, remedy_document
         from accelwatch.remediation.policy.state.changes import Command, Verb
 
-        ask_again(change.query, ())
+        check_parameters(change.query, ())
         media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media != JSON:
             return plain(415, "the body is JSON: Content-Type: application/json")
         runner = self._acting()
-        wish = asked_for(change.body, Wish)
-        node, verb = _word_to(change.path) or ("", _OF_ALL.get(change.path, ("", Role.ADMIN))[0])
+        request = decode_request(change.body, Wish)
+        node, verb = _command_of(change.path) or ("", _OF_ALL.get(change.path, ("", Role.ADMIN))[0])
         if node:
-            self._known(node)
+            self._require_node(node)
         now = self._clock.wall()
         command = Command(
             verb=Verb(verb),
-            by=named(who(change.user, wish.by), bool(change.user)),
+            by=named(who(change.user, request.by), bool(change.user)),
             at=now,
             node=node,
-            reason=reason_of(wish.reason),
-            until=_until(verb, wish, now),
-            digest=_digest(verb, wish),
+            reason=reason_of(request.reason),
+            until=_until(verb, request, now),
+            digest=_digest(verb, request),
         )
-        reply = await runner.ask(command, change.address)
+        reply = await runner.submit_command(command, change.address)
         if reply.problem:
             return plain(503, f"it does not count: {reply.problem}")
         remedy = runner.engine.state.remedies.get(node)
-        told = Commanded(
+        response = Commanded(
             notes=tuple(note_document(note) for note in reply.notes),
             remedy=None if remedy is None else remedy_document(remedy, runner.engine.doing),
         )
-        return json_page(told, change.headers)
+        return json_page(response, change.headers)
 
     def _acting(self) -> "RemedyRunner":
         runner = self._runner()
@@ -168,30 +181,30 @@ class RemedyPages:
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         return runner
 
-    def _known(self, node: str) -> str:
+    def _require_node(self, node: str) -> str:
         if node not in self._nodes():
             raise UnmetError(f"no node {node[:100]!r}")
         return node
 
 
-def _word_to(path: str) -> tuple[str, str] | None:
+def _command_of(path: str) -> tuple[str, str] | None:
     """Node and verb in `/v1/remedies/n12/release`; None for other paths."""
     rest = path.removeprefix(f"{REMEDIES}/")
     node, _, verb = rest.partition("/")
     return (unquote(node), verb) if rest != path and node and verb in _OF_NODE else None
 
 
-def _until(verb: str, wish: Wish, now: float) -> float | None:
-    if not wish.lasts:
+def _until(verb: str, request: Wish, now: float) -> float | None:
+    if not request.lasts:
         return None
     if verb not in _LASTS:
         raise UsageError(f"for: only {' and '.join(_LASTS)} last for a time")
-    return now + durations.seconds_with_unit(wish.lasts)
+    return now + durations.seconds_with_unit(request.lasts)
 
 
-def _digest(verb: str, wish: Wish) -> str:
-    if verb == "approve" and not wish.plan:
+def _digest(verb: str, request: Wish) -> str:
+    if verb == "approve" and not request.plan:
         raise UsageError("plan: say which plan you approve; /v1/plan?node=NODE has its digest")
-    if verb != "approve" and wish.plan:
+    if verb != "approve" and request.plan:
         raise UsageError("plan: only approve is about a plan")
-    return wish.plan
+    return request.plan

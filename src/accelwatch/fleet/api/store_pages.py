@@ -15,10 +15,10 @@ from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.fleet.tsdb.settings import Federation
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
-from accelwatch.web.pages.negotiation import choose, takes_gzip
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, many, plain
+from accelwatch.schema.timestamps import timestamp
+from accelwatch.web.pages.negotiation import accepts_gzip, choose
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, many, plain
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.federation import Federating
@@ -48,7 +48,7 @@ class PeerPages:
         settings = self._federation()
         if not settings.enabled:
             return plain(404, "federation is off; set federation.enabled in the hub's settings")
-        ask_again(query, ("profile", "groups"))
+        check_parameters(query, ("profile", "groups"))
         profile = _single(query, "profile") or settings.profile
         groups = frozenset(many(query, "groups")) or settings.groups
         selection(profile=profile, groups=groups)
@@ -61,11 +61,13 @@ class PeerPages:
             self._federating = Federating(self._fleet)
         made = await self._federating.made(profile, groups)
         media = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
-        packed = takes_gzip(headers.get("Accept-Encoding", ""))
+        packed = accepts_gzip(headers.get("Accept-Encoding", ""))
         sent = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
         if packed:
             sent["Content-Encoding"] = "gzip"
-        return Page(body=b"", headers=sent, parts=lambda: made.parts(media == OPENMETRICS, packed))
+        return Page(
+            body=b"", headers=sent, chunks=lambda: made.chunks(media == OPENMETRICS, packed)
+        )
 
     def history(
         self, node: str, device: Device, query: Query
@@ -114,7 +116,7 @@ def _duration(query: Query, name: str, usual: float, most: float) -> float:
 
 
 def _single(query: Query, name: str) -> str | None:
-    given: Sequence[str] = query.get(name, ())
-    if len(given) > 1:
+    values: Sequence[str] = query.get(name, ())
+    if len(values) > 1:
         raise UsageError(f"{name} is given twice")
-    return given[0] if given else None
+    return values[0] if values else None

@@ -22,8 +22,8 @@ from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.moments import timestamp
 from accelwatch.schema.series import path_of
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.schema.wire import to_document
 
 _MAX_CONFLICTS = 100
@@ -70,7 +70,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
     best, expected = node.best, node.expected
     age = fleet.age_of(node)
     skew = None if best is None else best.skew.seconds
-    seen = best.arrived_wall if best is not None else expected.last_seen if expected else None
+    last_seen = best.arrived_wall if best is not None else expected.last_seen if expected else None
     return NodeSummary(
         node=node.name,
         state=fleet.state_of(node),
@@ -84,11 +84,16 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
         listed=not node.unlisted,
         acknowledged=bool(expected and expected.acknowledged is not None),
         first_seen=timestamp(expected.first_seen) if expected else None,
-        last_seen=None if seen is None else timestamp(seen),
+        last_seen=None if last_seen is None else timestamp(last_seen),
         targets=tuple(_target(source) for source in node.sources.values()),
         unusable=tuple(
-            BackendNote(name=one.name, reason=one.reason, message=one.message, remedy=one.remedy)
-            for one in node.unusable
+            BackendNote(
+                name=backend.name,
+                reason=backend.reason,
+                message=backend.message,
+                remedy=backend.remedy,
+            )
+            for backend in node.unusable
         ),
         odd=fleet.odd.of(node.name),
     )
@@ -123,12 +128,12 @@ def _by_path(steps: Mapping[Series, Steps]) -> dict[str, Steps]:
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:
     """Recent history of a device; without any values when nothing is kept of it."""
     kept = fleet.history(node, device_id)
-    wanted, growth = fleet.wanted_past(node, device_id)
+    requested, growth = fleet.windowed_history(node, device_id)
     return HistoryDocument(
         node=node.name,
         device=device_id,
         step_s=STEP_S,
         end=timestamp(fleet.clock.wall()),
-        values=_by_path({**wanted, **kept}),
+        values=_by_path({**requested, **kept}),
         growth=_by_path(growth),
     )

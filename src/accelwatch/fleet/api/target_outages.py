@@ -28,10 +28,10 @@ class TargetOutages:
         since: dict[str, str] = {}
         for outage, nodes in outages(counted, len(fleet.nodes), fleet.clock.wall()):
             if outage.since is not None:
-                known = (self._since[name] for name in nodes if name in self._since)
-                since.update(dict.fromkeys(nodes, min(known, default=outage.since)))
+                existing = (self._since[name] for name in nodes if name in self._since)
+                since.update(dict.fromkeys(nodes, min(existing, default=outage.since)))
         self._since = since
-        return {("fleet_target_outage", name, begin): 1 for name, begin in since.items()}
+        return {("fleet_target_outage", name, started): 1 for name, started in since.items()}
 
 
 def _counts(node: Node) -> bool:

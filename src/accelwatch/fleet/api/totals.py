@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, whole_moment
-from accelwatch.fleet.state.table import Places, Table
+from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, full_status, refresh_nodes
+from accelwatch.fleet.state.table import Indices, Table
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
+from accelwatch.fleet.table.state_codes import HEALTHS, STATE, STATES
 from accelwatch.schema.metrics import Series
 
 SUMMED: tuple[Series, ...] = (
@@ -21,7 +21,7 @@ SUMMED: tuple[Series, ...] = (
     ("memory_size_bytes",),
     ("utilization_ratio",),
 )
-_MAX_WHOLE = 2**63 - 1
+_MAX_INTEGER = 2**63 - 1
 _HALF = 2.0**32
 """Bytes are summed in halves: a sum of doubles would lose the last of them in a large fleet."""
 
@@ -47,15 +47,15 @@ class Totals:
             "devices": dict(sorted(self.states.items())),
             "health": dict(sorted(self.health.items())),
             "power_watts": rounded(self.sums.get("power_watts"), 3),
-            "memory_used_bytes": _whole(self.sums.get("memory_used_bytes")),
-            "memory_size_bytes": _whole(self.sums.get("memory_size_bytes")),
+            "memory_used_bytes": _as_integer(self.sums.get("memory_used_bytes")),
+            "memory_size_bytes": _as_integer(self.sums.get("memory_size_bytes")),
             "utilization_ratio": rounded(self.means.get("utilization_ratio"), 6),
         }
 
 
-def _whole(number: float | None) -> int | None:
+def _as_integer(number: float | None) -> int | None:
     """A sum as a whole number; None for one that no reader of JSON could hold."""
-    return None if number is None or number > _MAX_WHOLE else int(number)
+    return None if number is None or number > _MAX_INTEGER else int(number)
 
 
 def rounded(number: float | None, digits: int) -> float | None:
@@ -65,17 +65,17 @@ def rounded(number: float | None, digits: int) -> float | None:
 
 async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
     """The sums over the whole devices now, and the nodes by their state."""
-    nodes = await brought(fleet, SUMMED, rest)
-    totals = fleet_totals(fleet.table, await whole_moment(fleet, nodes, rest))
+    nodes = await refresh_nodes(fleet, SUMMED, rest)
+    totals = fleet_totals(fleet.table, await full_status(fleet, nodes, rest))
     for at in range(0, len(nodes), AT_ONCE):
         await rest()
         totals.nodes.update([fleet.state_of(node) for node in nodes[at : at + AT_ONCE]])
     return totals
 
 
-def fleet_totals(table: Table, now: Moment) -> Totals:
+def fleet_totals(table: Table, now: FleetStatus) -> Totals:
     """The sums over the whole devices, partitions not counted."""
-    at = np.flatnonzero(table.whole[now.rows])
+    at = np.flatnonzero(table.is_device[now.rows])
     totals = tallied(table, now, at, np.zeros(len(at), dtype=np.intp), 1)[0]
     kinds = list(table.kinds)
     kind = table.kind[now.rows[at]] * len(STATES) + now.state[at]
@@ -86,31 +86,33 @@ def fleet_totals(table: Table, now: Moment) -> Totals:
     return totals
 
 
-def tallied(table: Table, now: Moment, at: Places, group: Places, groups: int) -> list[Totals]:
+def tallied(
+    table: Table, now: FleetStatus, at: Indices, group: Indices, groups: int
+) -> list[Totals]:
     """Sums of so many groups: of the devices at these places of the moment, each in its group."""
     totals = [Totals() for _ in range(groups)]
     for row, counts in enumerate(_counted(group, now.state[at], groups, len(STATES))):
         totals[row].states.update({STATES[code]: n for code, n in enumerate(counts) if n})
-    heard = now.speaks[at] & (now.state[at] != STATE["missing"])
-    at, group = at[heard], group[heard]
+    is_reporting = now.speaks[at] & (now.state[at] != STATE["missing"])
+    at, group = at[is_reporting], group[is_reporting]
     for row, counts in enumerate(_counted(group, now.health[at], groups, len(HEALTHS))):
         totals[row].health.update({HEALTHS[code]: n for code, n in enumerate(counts) if n})
     for series in SUMMED:
         values = table.planes.column(series).values[now.rows[at]]
-        known = ~np.isnan(values)
-        _sum(totals, series[0], values[known], group[known])
+        has_value = ~np.isnan(values)
+        _sum(totals, series[0], values[has_value], group[has_value])
     return totals
 
 
 def _counted(
-    group: Places, codes: npt.NDArray[np.uint8], groups: int, kinds: int
+    group: Indices, codes: npt.NDArray[np.uint8], groups: int, kinds: int
 ) -> Sequence[list[int]]:
     counts = np.bincount(group * kinds + codes, minlength=groups * kinds)
     listed: list[list[int]] = counts.reshape(groups, kinds).tolist()
     return listed
 
 
-def _sum(totals: list[Totals], key: str, values: Floats, group: Places) -> None:
+def _sum(totals: list[Totals], key: str, values: Floats, group: Indices) -> None:
     counts = np.bincount(group, minlength=len(totals))
     exact = key.endswith("_bytes")
     high = np.floor(values / _HALF) if exact else np.zeros(len(values))

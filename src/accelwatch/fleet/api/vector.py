@@ -71,19 +71,19 @@ def truths(node: Node, rows: Rows) -> Truths:
             value = _number(operand, rows)
             return Truths((value != 0) & ~np.isnan(value), value == 0)
         case Logic(operator=operator, operands=operands):
-            return _joined(operator, [truths(part, rows) for part in operands])
+            return _joined(operator, [truths(term, rows) for term in operands])
         case Comparison(operators=operators, operands=operands):
             pairs = zip(operators, operands, operands[1:], strict=False)
             return _joined("and", [_compared(*pair, rows) for pair in pairs])
     raise UnfitError
 
 
-def _joined(operator: str, parts: list[Truths]) -> Truths:
+def _joined(operator: str, terms: list[Truths]) -> Truths:
     """Kleene's and/or."""
-    true, false = parts[0]
+    true, false = terms[0]
     with_true, with_false = (and_, or_) if operator == "and" else (or_, and_)
-    for part in parts[1:]:
-        true, false = with_true(true, part.true), with_false(false, part.false)
+    for term in terms[1:]:
+        true, false = with_true(true, term.true), with_false(false, term.false)
     return Truths(true, false)
 
 
@@ -93,9 +93,9 @@ def _compared(operator: str, left: Node, right: Node, rows: Rows) -> Truths:
     if Type.STRING in (left.type, right.type):
         return _texts_compared(operator, left, right, rows)
     first, second = _number(left, rows), _number(right, rows)
-    known = ~(np.isnan(first) | np.isnan(second))
-    true = _ORDER[operator](first, second) & known
-    return Truths(true, known & ~true)
+    is_known = ~(np.isnan(first) | np.isnan(second))
+    true = _ORDER[operator](first, second) & is_known
+    return Truths(true, is_known & ~true)
 
 
 def _texts_compared(operator: str, left: Node, right: Node, rows: Rows) -> Truths:
@@ -112,14 +112,14 @@ def _among(operator: str, left: Node, right: Items, rows: Rows) -> Truths:
         if len(left.keys) != 1 or not isinstance(left.keys[0], str):
             raise UnfitError
         texts = rows.text(left.keys[0])
-        known = texts != None  # noqa: E711 - element by element
+        is_known = texts != None  # noqa: E711 - element by element
         among = np.isin(texts.astype(str), [str(constant) for constant in constants])
     else:
         value = _number(left, rows)
-        known = ~np.isnan(value)
+        is_known = ~np.isnan(value)
         among = np.isin(value, np.array(constants, dtype=np.float64))
-    true = known & among
-    inside = Truths(true, known & ~true)
+    true = is_known & among
+    inside = Truths(true, is_known & ~true)
     return inside if operator == "in" else Truths(inside.false, inside.true)
 
 

@@ -12,21 +12,21 @@ from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.api.names import Column, Subject
 from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import Moment
-from accelwatch.fleet.state.table import Memo, Places
-from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATE, STATES
+from accelwatch.fleet.state.fleet_status import FleetStatus
+from accelwatch.fleet.state.table import Indices, Memo
+from accelwatch.fleet.table.state_codes import HEALTHS, NODE_STATES, STATE, STATES
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Number
 
 _to_json = msgspec.json.Encoder().encode
-_STANDING = "\0standing"
+_STATIC = "\0standing"
 """No field of a device has this name."""
 _NODE_STATE = b',"node_state":""'
 _MOVING = b',"state":"","health":"","sample_age_s":null,"values":{}'
 _UNREACHABLE = STATE["unreachable"]
 
 
-def written(fleet: Fleet, now: Moment, at: Places, columns: Sequence[Column]) -> list[bytes]:
+def written(fleet: Fleet, now: FleetStatus, at: Indices, columns: Sequence[Column]) -> list[bytes]:
     """Devices at these places of a moment as rows of JSON.
 
     A silent node's last values are not shown as now's: those of a stale node are its last, one that is
@@ -37,7 +37,7 @@ def written(fleet: Fleet, now: Moment, at: Places, columns: Sequence[Column]) ->
     table, rows, state = fleet.table, now.rows[at], now.state[at]
     numbers = shown(table, rows, state == _UNREACHABLE, columns)
     by_name = dict(zip([name for name, _ in columns], numbers, strict=True))
-    heads, middles, tails = zip(*_standing(fleet, now, at), strict=True)
+    heads, middles, tails = zip(*_static_texts(fleet, now, at), strict=True)
     cells = zip(
         heads,
         [_NODE_STATES[code] for code in now.node_state[at].tolist()],
@@ -53,9 +53,9 @@ def written(fleet: Fleet, now: Moment, at: Places, columns: Sequence[Column]) ->
     return [row % line for line in cells]
 
 
-_STATES = [_to_json(word) for word in STATES]
-_HEALTHS = [_to_json(word) for word in HEALTHS]
-_NODE_STATES = [_to_json(word) for word in NODE_STATES]
+_STATES = [_to_json(state) for state in STATES]
+_HEALTHS = [_to_json(health) for health in HEALTHS]
+_NODE_STATES = [_to_json(state) for state in NODE_STATES]
 
 
 def _template(names: Sequence[str]) -> bytes:
@@ -69,21 +69,21 @@ def _texts(numbers: Sequence[Number | None]) -> list[bytes]:
     return _to_json(numbers)[1:-1].split(b",")
 
 
-def _standing(fleet: Fleet, now: Moment, at: Places) -> list[tuple[bytes, bytes, bytes]]:
+def _static_texts(fleet: Fleet, now: FleetStatus, at: Indices) -> list[tuple[bytes, bytes, bytes]]:
     """What stands before the node's state, after it, and after the values."""
     table, rows = fleet.table, now.rows[at]
-    memo = table.texts.setdefault(_STANDING, Memo()).of(table.rows.size)
-    for place in np.flatnonzero(memo.stamps[rows] != table.changed[rows]).tolist():
-        row = int(rows[place])
-        memo.texts[row] = _cut(subject_at(fleet, now, int(at[place])))
+    memo = table.texts.setdefault(_STATIC, Memo()).of(table.rows.size)
+    for position in np.flatnonzero(memo.stamps[rows] != table.changed[rows]).tolist():
+        row = int(rows[position])
+        memo.texts[row] = _cut(subject_at(fleet, now, int(at[position])))
         memo.stamps[row] = table.changed[row]
     texts: list[tuple[bytes, bytes, bytes]] = memo.texts[rows].tolist()
     return texts
 
 
 def _cut(subject: Subject) -> tuple[bytes, bytes, bytes]:
-    whole = DeviceRow(
-        **place(subject),
+    row = DeviceRow(
+        **identity_fields(subject),
         node_state="",
         pci_bus_id=subject.device.pci_bus_id,
         state="",
@@ -91,13 +91,13 @@ def _cut(subject: Subject) -> tuple[bytes, bytes, bytes]:
         sample_age_s=None,
         values={},
     )
-    text = _to_json(whole)
+    text = _to_json(row)
     first = text.index(_NODE_STATE) + len(_NODE_STATE) - len(b'""')
     last = text.rindex(_MOVING)  # a text of a driver has its quotes escaped
     return text[:first], text[first + len(b'""') : last], text[last + len(_MOVING) :]
 
 
-def place(subject: Subject) -> dict[str, Any]:
+def identity_fields(subject: Subject) -> dict[str, Any]:
     """Who a device is, where it stands and who has it: what rows and streams have in common."""
     device: Device = subject.device
     return {

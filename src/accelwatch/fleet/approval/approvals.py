@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
+from accelwatch.fleet.approval.links import Link, LinkStatus, Signer, fingerprint, status_of
 from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.remediation.policy.state.model import RemedyState
@@ -12,7 +12,7 @@ class Presented(NamedTuple):
     """A link that somebody came with, and how it stands."""
 
     link: Link
-    standing: Standing
+    status: LinkStatus
     key: str
     """Its fingerprint."""
 
@@ -32,5 +32,5 @@ class Approvals(NamedTuple):
         if link is None:
             return None
         key = fingerprint(link)
-        standing = standing_of(link, incident, state, now, used=key in self.used)
-        return Presented(link, standing, key)
+        status = status_of(link, incident, state, now, used=key in self.used)
+        return Presented(link, status, key)

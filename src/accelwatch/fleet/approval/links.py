@@ -29,7 +29,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
     node: str
     plan: str
     """Digest."""
-    asked: float
+    requested_at: float
     """Unix seconds at which the node came to wait for an answer."""
     until: float
     """Unix seconds."""
@@ -40,7 +40,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
         return f"link:{self.sink}"
 
 
-class Standing(StrEnum):
+class LinkStatus(StrEnum):
     """Whether a link gives any right."""
 
     GOOD = "good"
@@ -97,19 +97,19 @@ def fingerprint(link: Link) -> str:
     return hashlib.sha256(msgspec.json.encode(link)).hexdigest()[:32]
 
 
-def standing_of(
+def status_of(
     link: Link, incident: str, state: RemedyState, now: float, *, used: bool
-) -> Standing:
+) -> LinkStatus:
     """Whether a link gives the right to decide on an incident's plan; `now` in Unix seconds."""
     if link.incident != incident:
-        return Standing.OTHER_INCIDENT
+        return LinkStatus.OTHER_INCIDENT
     if used:
-        return Standing.USED
+        return LinkStatus.USED
     if now > link.until:
-        return Standing.EXPIRED
+        return LinkStatus.EXPIRED
     remedy = state.remedies.get(link.node)
     if remedy is None or remedy.stage is not Stage.AWAITING_APPROVAL:
-        return Standing.DECIDED
-    if remedy.asked != link.plan or remedy.since != link.asked:
-        return Standing.CHANGED
-    return Standing.GOOD
+        return LinkStatus.DECIDED
+    if remedy.asked != link.plan or remedy.since != link.requested_at:
+        return LinkStatus.CHANGED
+    return LinkStatus.GOOD

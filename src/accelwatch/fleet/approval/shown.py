@@ -12,14 +12,14 @@ class ShownPlans:
     def __init__(self) -> None:
         self._steps: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
-    def keep(self, plan: str, steps: Sequence[str]) -> None:
+    def store(self, plan: str, steps: Sequence[str]) -> None:
         """A plan is shown to people."""
         self._steps[plan] = tuple(steps)
         self._steps.move_to_end(plan)
         while len(self._steps) > MOST_KEPT:
             self._steps.popitem(last=False)
 
-    def news(self, plan: str, steps: Sequence[str]) -> tuple[str, ...]:
+    def changes(self, plan: str, steps: Sequence[str]) -> tuple[str, ...]:
         """What steps have, and have not any more, that a plan of before had not, or had."""
         before = self._steps.get(plan)
         if before is None:

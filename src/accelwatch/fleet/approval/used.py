@@ -38,7 +38,7 @@ class UsedLinks:
         """`commit` writes the journal; without one no link can be used."""
         self._commit = commit
         self._clock = clock
-        self._used = {one.key: one.until or 0.0 for one in states if one.kind == KIND}
+        self._used = {state.key: state.until or 0.0 for state in states if state.kind == KIND}
 
     def __contains__(self, key: str) -> bool:
         return key in self._used
@@ -48,7 +48,7 @@ class UsedLinks:
         if self._commit is None:
             raise UsedError
         now = self._clock.wall()
-        self._used = {one: until for one, until in self._used.items() if until > now}
+        self._used = {entry: until for entry, until in self._used.items() if until > now}
         if key in self._used:
             raise UsedError
         until = max(link.until, now) + _KEPT_S

@@ -17,10 +17,10 @@ from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.dialects.merge import merge
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
+from accelwatch.fleet.tsdb.families import readable_families
+from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
 from accelwatch.fleet.tsdb.query import Queries, QueryClient, Range, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.fleet.tsdb.wanted import wanted
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
@@ -63,7 +63,7 @@ class Export:
         self._store = store
         self._interval_s = interval_s
         self._client: Queries = client or QueryClient(store)
-        self._placing = Placing(store)
+        self._locator = SeriesResolver(store)
         self._readers: dict[tuple[tuple[str, ...], str], ForeignReader] = {}
         self._counts: dict[str, int] = {}
         self._gathering = Gathering()
@@ -71,7 +71,7 @@ class Export:
         self.result = Exported()
 
     async def run(
-        self, folder: Path, start: float, end: float, tell: Callable[[float], None]
+        self, folder: Path, start: float, end: float, on_progress: Callable[[float], None]
     ) -> Exported:
         """Write what the store has from `start` up to before `end` (Unix seconds) into a new folder.
 
@@ -97,7 +97,7 @@ class Export:
                 batch = self._gathering.pop_batch(self._jobs.pop_rows())
                 await asyncio.to_thread(writer.add, batch)
                 await asyncio.to_thread(writer.cut, round(at * 1000))
-                tell(at)
+                on_progress(at)
         finally:
             await self._client.close()
             await asyncio.to_thread(writer.close, round(at * 1000))
@@ -107,14 +107,14 @@ class Export:
     async def _window(self, start: float, steps: int) -> None:
         """Gather all samples of a few steps. Raises TargetFault."""
         end = start + (steps - 1) * self._interval_s
-        self._placing.scraped = await self._scraped(start, end)
-        names = wanted(await self._client.names(start, end + 1), self._store.profile)
+        self._locator.scraped = await self._scraped(start, end)
+        names = readable_families(await self._client.names(start, end + 1), self._store.profile)
         groups: dict[Origin, _Group] = {}
         for family_names in chunks(names, self._counts, _SERIES, _UNKNOWN):
             chosen = selector(family_names, self._store.matchers)
             ranges = await self._client.range(chosen, start, end, self._interval_s)
             try:
-                self._place(groups, ranges, start, steps)
+                self._group_ranges(groups, ranges, start, steps)
             except (msgspec.DecodeError, ValueError) as error:
                 text = f"samples cannot be read: {error}"
                 raise TargetFault(Reason.GARBAGE, text) from error
@@ -131,23 +131,23 @@ class Export:
             labels = labels_of(bytes(row.metric))
             labels.pop("__name__", None)
             up = bool(row.values) and row.values[-1][1] == "1"
-            scraped[self._placing.transport(labels)] = Scraped(labels=labels, up=up)
+            scraped[self._locator.transport(labels)] = Scraped(labels=labels, up=up)
         return scraped
 
-    def _place(
+    def _group_ranges(
         self, groups: dict[Origin, _Group], ranges: Iterable[Range], start: float, steps: int
     ) -> None:
         counts: dict[str, int] = {}
         for row in ranges:
-            placed = self._placing.place(labels_of(bytes(row.metric)))
-            counts[placed.key.name] = counts.get(placed.key.name, 0) + 1
-            group = groups.setdefault(placed.origin, _Group())
+            located = self._locator.resolve(labels_of(bytes(row.metric)))
+            counts[located.key.name] = counts.get(located.key.name, 0) + 1
+            group = groups.setdefault(located.origin, _Group())
             column: list[Number] = [math.nan] * steps
-            for moment, text in row.values:
-                at = round((moment - start) / self._interval_s)
+            for timestamp, text in row.values:
+                at = round((timestamp - start) / self._interval_s)
                 if 0 <= at < steps:
                     column[at] = number(text)
-            group.keys.append(placed.key)
+            group.keys.append(located.key)
             group.columns.append(column)
         self._counts.update(counts)
 
@@ -161,7 +161,7 @@ class Export:
         self.result.unplaced = 0
         for origin, group in groups.items():
             owners = nodes.get(origin.transport, set())
-            node = origin.node or self._placing.by_instance(origin.transport)
+            node = origin.node or self._locator.by_instance(origin.transport)
             if not origin.node and owners:
                 node = next(iter(owners)) if len(owners) == 1 else ""
             if node:
@@ -188,13 +188,13 @@ class Export:
         if not there:
             return
         snapshot = Snapshot(time=time, host=node, version="", devices=merge(by_dialect), node=host)
-        told = observed(snapshot)
+        observation = observed(snapshot)
         stamp = round(time * 1000)
-        for device, values_ in told.devices:
+        for device, values_ in observation.devices:
             self._gathering.device(stamp, node, device.id, device.model, values_)
             self.result.samples += 1
-        self._gathering.node(stamp, node, told.node)
-        self._jobs.look(stamp, node, owners_of(snapshot))
+        self._gathering.node(stamp, node, observation.node)
+        self._jobs.observe(stamp, node, owners_of(snapshot))
 
 
 def _tables(origins: Iterable[Origin], groups: dict[Origin, _Group]) -> Iterator[_Table]:

@@ -14,20 +14,20 @@ _Key = tuple[str, str, str]
 class JobBook:
     """Jobs that go on and jobs that ended; times in Unix milliseconds."""
 
-    def __init__(self, known: Iterable[JobRow] = ()) -> None:
+    def __init__(self, existing: Iterable[JobRow] = ()) -> None:
         """`known` are those of an archive that is gone on with."""
         self._running: dict[_Key, JobRow] = {}
-        self._ended: list[JobRow] = []
-        self._seen: dict[str, int] = {}
+        self._finished: list[JobRow] = []
+        self._observed_at: dict[str, int] = {}
         """When each node was last looked at."""
         self.changed = False
-        for row in known:
+        for row in existing:
             if row.end is None:
                 self._running[row.job, row.node, row.device or ""] = row
             else:
-                self._ended.append(row)
+                self._finished.append(row)
 
-    def look(self, time: int, node: str, owners: Iterable[tuple[str, Owner]]) -> None:
+    def observe(self, time: int, node: str, owners: Iterable[tuple[str, Owner]]) -> None:
         """Whose the devices of a node are now, by id of the device."""
         now = {
             (owner.job_id, node, device): owner.user
@@ -37,7 +37,7 @@ class JobBook:
         before = [key for key in self._running if key[1] == node] if self._running else []
         for key in before:
             if key not in now:
-                self._end(key, self._seen.get(node, time))
+                self._finish(key, self._observed_at.get(node, time))
         for key, user in now.items():
             if key not in self._running:
                 job, _, device = key
@@ -45,11 +45,11 @@ class JobBook:
                     job=job, user=user, node=node, device=device, start=time
                 )
                 self.changed = True
-        self._seen[node] = time
+        self._observed_at[node] = time
 
-    def _end(self, key: _Key, time: int) -> None:
+    def _finish(self, key: _Key, time: int) -> None:
         row = self._running.pop(key)
-        self._ended.append(
+        self._finished.append(
             JobRow(
                 job=row.job,
                 user=row.user,
@@ -62,16 +62,16 @@ class JobBook:
             )
         )
         self.changed = True
-        if len(self._ended) > MAX_JOBS:
-            del self._ended[: MAX_JOBS // 10]
+        if len(self._finished) > MAX_JOBS:
+            del self._finished[: MAX_JOBS // 10]
 
     def forget(self, before: int) -> None:
         """Forget the jobs that ended before a moment."""
-        self._ended = [row for row in self._ended if (row.end or 0) >= before]
+        self._finished = [row for row in self._finished if (row.end or 0) >= before]
 
     def pop_rows(self) -> list[JobRow] | None:
         """All jobs where they have changed since they were taken before."""
         if not self.changed:
             return None
         self.changed = False
-        return [*self._ended, *self._running.values()]
+        return [*self._finished, *self._running.values()]

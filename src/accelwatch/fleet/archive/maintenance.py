@@ -14,15 +14,15 @@ _Key = tuple[str | None, int, str]
 class MaintenanceBook:
     """Windows that are announced and windows that are over; times in Unix milliseconds."""
 
-    def __init__(self, known: Iterable[MaintenanceRow] = ()) -> None:
+    def __init__(self, existing: Iterable[MaintenanceRow] = ()) -> None:
         """`known` are those of an archive that is gone on with."""
-        self._rows: dict[_Key, MaintenanceRow] = {_key(row): row for row in known}
+        self._rows: dict[_Key, MaintenanceRow] = {_key(row): row for row in existing}
         self._announced: dict[_Key, MaintenanceRow] = {}
         """Those of the look before."""
         self._windows: tuple[Maintenance, ...] = ()
         self.changed = False
 
-    def look(self, time: int, windows: Iterable[Maintenance]) -> None:
+    def observe(self, time: int, windows: Iterable[Maintenance]) -> None:
         """What is announced now; what is so no more, and not over, was ended at this time."""
         windows = tuple(windows)
         if windows == self._windows:
@@ -31,14 +31,14 @@ class MaintenanceBook:
         now = {_key(row): row for window in windows for row in _rows_of(window)}
         for key, row in self._announced.items():
             if key not in now and row.end > time:
-                self._end(key, row, time)
+                self._finish(key, row, time)
         for key, row in now.items():
             if self._rows.get(key) != row:
                 self._rows[key] = row
                 self.changed = True
         self._announced = now
 
-    def _end(self, key: _Key, row: MaintenanceRow, time: int) -> None:
+    def _finish(self, key: _Key, row: MaintenanceRow, time: int) -> None:
         self.changed = True
         if row.start >= time:
             del self._rows[key]  # taken back before it began
@@ -47,7 +47,7 @@ class MaintenanceBook:
 
     def forget(self, before: int) -> None:
         """Forget the windows that ended before a moment, and the oldest of too many."""
-        kept = sorted((row for row in self._rows.values() if row.end >= before), key=_ended)
+        kept = sorted((row for row in self._rows.values() if row.end >= before), key=_end_time)
         self._rows = {_key(row): row for row in kept[-MOST_ROWS:]}
 
     def pop_rows(self) -> list[MaintenanceRow] | None:
@@ -69,5 +69,5 @@ def _key(row: MaintenanceRow) -> _Key:
     return row.node, row.start, row.reason
 
 
-def _ended(row: MaintenanceRow) -> int:
+def _end_time(row: MaintenanceRow) -> int:
     return row.end

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from accelwatch.archive.history.names import KINDS, WORDS
+from accelwatch.archive.history.names import KINDS, TEXT_FAMILIES
 from accelwatch.exposition.families import device_samples, node_samples, owner_of
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Scope, Series, by_key
@@ -48,7 +48,7 @@ def is_kept(series: Series) -> bool:
     row = by_key().get(series[0])
     return (
         row is not None
-        and (row.kind in KINDS or row.key in WORDS)
+        and (row.kind in KINDS or row.key in TEXT_FAMILIES)
         and row.key not in _LEFT_OUT
         and not row.key.endswith(_TIMES)
     )

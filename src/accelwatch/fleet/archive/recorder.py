@@ -70,7 +70,7 @@ class Recorder:
         self._maintenance = MaintenanceBook(Archive(folder).maintenance())
         self._windows = windows
         self._gathering = Gathering()
-        self._taken: dict[str, int] = {}
+        self._newest_sample: dict[str, int] = {}
         """Time of the newest sample of each node, Unix milliseconds."""
         self._event = fleet.events.last
         self._cut_at = 0.0
@@ -87,7 +87,7 @@ class Recorder:
 
     async def round(self) -> None:
         """Gather what is new of the fleet, hand it to the thread, and cut a part when one is due."""
-        began = self._clock.wall()
+        started = self._clock.wall()
         work = LongWork()
         for name in list(self._fleet.nodes):
             node = self._fleet.nodes.get(name)
@@ -98,17 +98,17 @@ class Recorder:
         self._events()
         windows = self._windows()
         if windows is not None:
-            self._maintenance.look(int(self._clock.wall() * 1000), windows)
+            self._maintenance.observe(int(self._clock.wall() * 1000), windows)
         batch = self._gathering.pop_batch(self._jobs.pop_rows(), self._maintenance.pop_rows())
         now = self._clock.monotonic()
         since = now - self._cut_at
-        cut = since >= _CUT_EVERY_S or (since >= _BEHIND_S and self._writer.holds_much)
+        cut = since >= _CUT_EVERY_S or (since >= _BEHIND_S and self._writer.is_backlogged)
         if cut:
             self._cut_at = now
-            oldest = int((began - self._settings.keep_s) * 1000)
+            oldest = int((started - self._settings.keep_s) * 1000)
             self._jobs.forget(oldest)
             self._maintenance.forget(oldest)
-        before = int((began - _BEHIND_S) * 1000) if cut else 0
+        before = int((started - _BEHIND_S) * 1000) if cut else 0
         self._handed = asyncio.ensure_future(asyncio.to_thread(self._writing, batch, before))
         # A thread goes on when who waits for it is cancelled: `close` has to know of it.
         await asyncio.shield(self._handed)
@@ -153,16 +153,16 @@ class Recorder:
         if best is None or not speaks_for(self._fleet.state_of(node)):
             return
         stamp = int(best.arrived_wall * 1000)
-        if stamp <= self._taken.get(node.name, 0):
+        if stamp <= self._newest_sample.get(node.name, 0):
             return
-        self._taken[node.name] = stamp
+        self._newest_sample[node.name] = stamp
         snapshot = snapshot_of(self._fleet, node)
-        told = observed(snapshot)
-        for device, values in told.devices:
+        observation = observed(snapshot)
+        for device, values in observation.devices:
             self._gathering.device(stamp, node.name, device.id, device.model, values)
-        values = {**told.node, **_of_reading(node)}
+        values = {**observation.node, **_of_reading(node)}
         self._gathering.node(stamp, node.name, values)
-        self._jobs.look(stamp, node.name, owners_of(snapshot))
+        self._jobs.observe(stamp, node.name, owners_of(snapshot))
 
     def _events(self) -> None:
         """The events since the round before; their times are on the hub's clock."""

@@ -20,8 +20,8 @@ _SINCE_S = 3600.0
 def replayed(
     path: Path,
     folder: Path,
-    say: Callable[[str], None],
-    tell: Callable[[float, float], None] = lambda _done, _total: None,
+    on_damage: Callable[[str], None],
+    on_progress: Callable[[float, float], None] = lambda _done, _total: None,
 ) -> None:
     """Write what a recording holds into a new folder; `say` gets what is damaged.
 
@@ -33,7 +33,7 @@ def replayed(
 
     with Recording.open(path) as recording:
         for note in recording.notes:
-            say(note)
+            on_damage(note)
         times = recording.times()
         writer = Writer(folder, interval_s=recording.step_s, source=str(path.name))
         copy = _Copy(times[0] - _SINCE_S)
@@ -42,9 +42,9 @@ def replayed(
             try:
                 copy.record(recording.at(at), times[at])
             except WireError as error:
-                say(str(error))
+                on_damage(str(error))
             last = round(times[at] * 1000)
-            tell(at + 1, len(recording))
+            on_progress(at + 1, len(recording))
             if at % _AT_ONCE == _AT_ONCE - 1:
                 writer.add(copy.gathering.pop_batch(copy.jobs.pop_rows()))
                 writer.cut(last)
@@ -59,24 +59,24 @@ class _Copy:
         self.gathering = Gathering()
         self.jobs = JobBook()
         self._since = since
-        self._known: set[tuple[float, str, str, str]] = set()
+        self._recorded: set[tuple[float, str, str, str]] = set()
 
     def record(self, snapshot: Snapshot, time: float) -> None:
         stamp, node = round(time * 1000), snapshot.host or "localhost"
-        told = observed(snapshot)
-        for device, values in told.devices:
+        observation = observed(snapshot)
+        for device, values in observation.devices:
             self.gathering.device(stamp, node, device.id, device.model, values)
-        self.gathering.node(stamp, node, told.node)
-        self.jobs.look(stamp, node, owners_of(snapshot))
+        self.gathering.node(stamp, node, observation.node)
+        self.jobs.observe(stamp, node, owners_of(snapshot))
         for event in snapshot.events:
             self._event(node, event)
 
     def _event(self, node: str, event: ErrorEvent) -> None:
         """Each document tells the latest events again."""
         key = (event.time, event.code, event.device_id, event.text)
-        if key in self._known or event.time < self._since:
+        if key in self._recorded or event.time < self._since:
             return
-        self._known.add(key)
+        self._recorded.add(key)
         self.gathering.events.append(
             EventRow(
                 time=round(event.time * 1000),

@@ -9,17 +9,17 @@ from accelwatch.base import durations
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.avoid.reasons import (
-    Found,
+    NodeReasons,
     of_incidents,
-    of_marks,
+    of_quarantines,
     of_silence,
     of_windows,
     unasked_nodes,
 )
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, many, only
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, many, only
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -45,12 +45,12 @@ class AvoidPages:
 
     def page(self, query: Query, headers: Headers) -> Page:
         """`AvoidPage`. Raises UsageError."""
-        ask_again(query, ("severity", "reason", "within"))
+        check_parameters(query, ("severity", "reason", "within"))
         severities, kinds = _severities(query), _kinds(query)
         within = only(query, "within")
         within_s = 0.0 if within is None else durations.seconds_with_unit(within)
         reasons: dict[str, list[AvoidReason]] = {}
-        for node, reason in self._found(severities, within_s):
+        for node, reason in self._reasons(severities, within_s):
             if reason.kind in kinds:
                 reasons.setdefault(node, []).append(reason)
         rules = self._rules()
@@ -68,22 +68,22 @@ class AvoidPages:
         )
         return json_page(page, headers)
 
-    def _found(self, severities: frozenset[Severity], within_s: float) -> Found:
+    def _reasons(self, severities: frozenset[Severity], within_s: float) -> NodeReasons:
         rules, remedies, now = self._rules(), self._remedies(), self._fleet.clock.wall()
-        found: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
+        sources: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
         if rules is not None:
-            found.append(of_incidents(rules.open, severities))
+            sources.append(of_incidents(rules.open, severities))
             windows = rules.incident_store.muting.windows
-            found.append(of_windows(windows, self._fleet.nodes, now, within_s))
+            sources.append(of_windows(windows, self._fleet.nodes, now, within_s))
         if remedies is not None:
-            found.append(of_marks(remedies.engine.state))
-        return itertools.chain.from_iterable(found)
+            sources.append(of_quarantines(remedies.engine.state))
+        return itertools.chain.from_iterable(sources)
 
     def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:
         # It brings parts of what acts, which a hub without actions need not load.
         from accelwatch.fleet.state.machine import machine_of
 
-        known, remedies = self._fleet.nodes.get(node), self._remedies()
+        registered, remedies = self._fleet.nodes.get(node), self._remedies()
         scheduler_name = ""
         if remedies is not None:
             remedy = remedies.engine.state.remedies.get(node)
@@ -91,7 +91,7 @@ class AvoidPages:
             scheduler_name = target or remedies.settings.nodes.get(node, "")
         return NodeToAvoid(
             node=node,
-            host="" if known is None else machine_of(known).host,
+            host="" if registered is None else machine_of(registered).host,
             scheduler_name=scheduler_name,
             reasons=tuple(sorted(reasons, key=lambda reason: _ORDER.index(reason.kind))),
         )
@@ -99,21 +99,21 @@ class AvoidPages:
 
 def _severities(query: Query) -> frozenset[Severity]:
     """The severity asked for and those above it; `critical` unless asked."""
-    words = list(Severity)
+    severities = list(Severity)
     text = only(query, "severity")
     if text is None:
         text = Severity.CRITICAL.value
-    if text not in words:
-        raise UsageError(f"severity: {text[:40]!r} is not one of {', '.join(words)}")
-    return frozenset(words[words.index(Severity(text)) :])
+    if text not in severities:
+        raise UsageError(f"severity: {text[:40]!r} is not one of {', '.join(severities)}")
+    return frozenset(severities[severities.index(Severity(text)) :])
 
 
 def _kinds(query: Query) -> frozenset[ReasonKind]:
     """The kinds of reason asked for; all of them unless asked."""
-    asked = many(query, "reason")
-    if "reason" in query and not asked:
+    requested = many(query, "reason")
+    if "reason" in query and not requested:
         raise UsageError(f"reason: it is empty; write one or more of {', '.join(_ORDER)}")
-    for text in asked:
+    for text in requested:
         if text not in _ORDER:
             raise UsageError(f"reason: {text[:40]!r} is not one of {', '.join(_ORDER)}")
-    return frozenset(map(ReasonKind, asked or _ORDER))
+    return frozenset(map(ReasonKind, requested or _ORDER))

@@ -9,16 +9,16 @@ from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.fleet.avoid.documents import AvoidReason, ReasonKind
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.moments import moment_or_none, timestamp
+from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.state.model import RemedyState
 
-Found = Iterator[tuple[str, AvoidReason]]
+NodeReasons = Iterator[tuple[str, AvoidReason]]
 """Names of nodes, each with one reason."""
 
 
-def of_incidents(incidents: Iterable[Incident], severities: Collection[Severity]) -> Found:
+def of_incidents(incidents: Iterable[Incident], severities: Collection[Severity]) -> NodeReasons:
     """Open incidents of nodes and devices.
 
     An incident of a job or a rack names no node of its own: the nodes it comes from have theirs. One
@@ -43,25 +43,25 @@ def of_incidents(incidents: Iterable[Incident], severities: Collection[Severity]
         )
 
 
-def of_marks(state: "RemedyState") -> Found:
+def of_quarantines(state: "RemedyState") -> NodeReasons:
     """Nodes that we hold out, as their scheduler showed it last."""
     for remedy in state.remedies.values():
-        hold = remedy.hold
-        if hold is not None:
+        quarantine = remedy.hold
+        if quarantine is not None:
             yield (
                 remedy.node,
                 AvoidReason(
                     kind=ReasonKind.QUARANTINED,
-                    text=hold.reason,
-                    since=moment_or_none(hold.set_at),
-                    incident=hold.mark.incident,
+                    text=quarantine.reason,
+                    since=timestamp_or_none(quarantine.set_at),
+                    incident=quarantine.mark.incident,
                 ),
             )
 
 
 def of_windows(
     windows: Iterable[Maintenance], nodes: Iterable[str], now: float, within_s: float
-) -> Found:
+) -> NodeReasons:
     """Windows of maintenance that are open now or open within `within_s` seconds."""
     coming = [window for window in windows if window.starts - within_s <= now < window.ends]
     if not coming:
@@ -80,19 +80,19 @@ def of_windows(
                 )
 
 
-def of_silence(fleet: Fleet) -> Found:
+def of_silence(fleet: Fleet) -> NodeReasons:
     """Nodes that do not answer, or have never answered; one that was not asked yet is not among them."""
     for node in fleet.nodes.values():
         state, fault = fleet.state_of(node), node.why_silent
         if state not in (NodeState.DOWN, NodeState.NEVER) or _is_unasked(state, fault):
             continue
-        said = "it has never answered" if state is NodeState.NEVER else "it does not answer"
+        text = "it has never answered" if state is NodeState.NEVER else "it does not answer"
         age_s = fleet.age_of(node)
         yield (
             node.name,
             AvoidReason(
                 kind=ReasonKind.UNREACHABLE,
-                text=f"{said}: {fault}" if fault else said,
+                text=f"{text}: {fault}" if fault else text,
                 since=None if age_s is None else timestamp(fleet.clock.wall() - age_s),
             ),
         )

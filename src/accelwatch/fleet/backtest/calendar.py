@@ -22,11 +22,13 @@ class Jobs:
 
     def __init__(self, rows: Sequence[JobRow]) -> None:
         self._starts = sorted(
-            rows, key=lambda one: (one.start, one.job, one.node, one.device or "")
+            rows, key=lambda row: (row.start, row.job, row.node, row.device or "")
         )
-        ending = [one for one in rows if one.end is not None]
-        self._ends = sorted(ending, key=lambda one: (one.end, one.job, one.node, one.device or ""))
-        self._started = self._ended = 0
+        finished = [row for row in rows if row.end is not None]
+        self._by_end = sorted(
+            finished, key=lambda row: (row.end, row.job, row.node, row.device or "")
+        )
+        self._started = self._finished = 0
         self._running: dict[str, list[JobRow]] = {}
         self.nodes: dict[str, dict[str, int]] = {}
         """Nodes of each running job, with the number of its rows there."""
@@ -37,19 +39,21 @@ class Jobs:
         """What has begun and ended up to a moment, Unix seconds."""
         limit = now * 1000
         while self._started < len(self._starts) and self._starts[self._started].start <= limit:
-            self._begin(self._starts[self._started])
+            self._start_job(self._starts[self._started])
             self._started += 1
-        while self._ended < len(self._ends) and (self._ends[self._ended].end or 0) <= limit:
-            self._end(self._ends[self._ended])
-            self._ended += 1
+        while (
+            self._finished < len(self._by_end) and (self._by_end[self._finished].end or 0) <= limit
+        ):
+            self._finish_job(self._by_end[self._finished])
+            self._finished += 1
 
-    def _begin(self, row: JobRow) -> None:
+    def _start_job(self, row: JobRow) -> None:
         self._running.setdefault(row.node, []).append(row)
         nodes = self.nodes.setdefault(row.job, {})
         nodes[row.node] = nodes.get(row.node, 0) + 1
         self.version += 1
 
-    def _end(self, row: JobRow) -> None:
+    def _finish_job(self, row: JobRow) -> None:
         running = self._running.get(row.node, [])
         if row not in running:
             return
@@ -64,10 +68,10 @@ class Jobs:
 
     def of(self, node: str, device: str) -> Occupant | None:
         """Whose a device is now; of several the first by name."""
-        there = [one for one in self._running.get(node, ()) if one.device in (None, device)]
+        there = [row for row in self._running.get(node, ()) if row.device in (None, device)]
         if not there:
             return None
-        first = min(there, key=lambda one: one.job)
+        first = min(there, key=lambda row: row.job)
         return Occupant(first.job, first.user, first.stage or "")
 
 
@@ -75,18 +79,21 @@ class Maintenance:
     """When nodes are worked on."""
 
     def __init__(self, rows: Iterable[MaintenanceRow]) -> None:
-        self._windows = sorted(rows, key=lambda one: (one.start, one.end, one.node or ""))
+        self._windows = sorted(
+            rows, key=lambda window: (window.start, window.end, window.node or "")
+        )
 
     def until(self, nodes: Sequence[str], now: float) -> float | None:
         """Until when all of these nodes are worked on; None when one of them is not."""
         ends = [self._of(node, now) for node in nodes] or [self._of("", now)]
-        known = [end for end in ends if end is not None]
-        return max(known) if len(known) == len(ends) else None
+        existing = [end for end in ends if end is not None]
+        return max(existing) if len(existing) == len(ends) else None
 
     def _of(self, node: str, now: float) -> float | None:
         ends = [
-            one.end / 1000 + AFTER_S
-            for one in self._windows
-            if one.node in (None, node) and one.start / 1000 <= now < one.end / 1000 + AFTER_S
+            window.end / 1000 + AFTER_S
+            for window in self._windows
+            if window.node in (None, node)
+            and window.start / 1000 <= now < window.end / 1000 + AFTER_S
         ]
         return max(ends, default=None)

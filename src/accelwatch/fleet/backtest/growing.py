@@ -12,9 +12,9 @@ from accelwatch.alerting.incidents.causes import Causes, is_over
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.line import Line, line_of_told
+from accelwatch.fleet.backtest.line import Line, line_of_report
 
-TELL_EVERY_S = 1800.0
+REPORT_EVERY_S = 1800.0
 """Of the archive, between two words on how far it has come."""
 
 
@@ -24,7 +24,7 @@ class Reached(msgspec.Struct, frozen=True, tag="reached"):
     until: float
 
 
-class Found(msgspec.Struct, frozen=True, tag="found"):
+class IncidentUpdate(msgspec.Struct, frozen=True, tag="found"):
     """An incident, as it stands now; the same number again means that it is over, or not any more."""
 
     number: int
@@ -37,15 +37,15 @@ class _Open:
     def __init__(self, number: int, cause: Cause, line: Line) -> None:
         self.number, self.cause, self.line = number, cause, line
 
-    def changed(self) -> Found | None:
+    def changed(self) -> IncidentUpdate | None:
         """The line, if its end is another one than was told."""
         if self.cause.closed == self.line.closed:
             return None
         self.line.closed = self.cause.closed
-        return Found(self.number, self.line)
+        return IncidentUpdate(self.number, self.line)
 
 
-def growing(archive: Archive, backtest: Backtest) -> Iterator[Found | Reached]:
+def growing(archive: Archive, backtest: Backtest) -> Iterator[IncidentUpdate | Reached]:
     """What is found, while the archive is played. Raises ArchiveError."""
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
@@ -56,16 +56,16 @@ def growing(archive: Archive, backtest: Backtest) -> Iterator[Found | Reached]:
     going_on: list[_Open] = []
     number, following = 0, backtest.started
     for step in backtest.steps():
-        for told in causes.step(step.changed, step.time):
+        for report in causes.step(step.changed, step.time):
             number += 1
-            line = line_of_told(told, backtest.rules, step.time)
-            going_on.append(_Open(number, told.cause, line))
-            yield Found(number, line)
-        for one in going_on:
-            if (found := one.changed()) is not None:
-                yield found
-        going_on = [one for one in going_on if not is_over(one.cause, step.time)]
+            line = line_of_report(report, backtest.rules, step.time)
+            going_on.append(_Open(number, report.cause, line))
+            yield IncidentUpdate(number, line)
+        for entry in going_on:
+            if (update := entry.changed()) is not None:
+                yield update
+        going_on = [entry for entry in going_on if not is_over(entry.cause, step.time)]
         if step.time >= following:
-            following = step.time + TELL_EVERY_S
+            following = step.time + REPORT_EVERY_S
             yield Reached(step.time)
     yield Reached(backtest.time)

@@ -15,13 +15,13 @@ from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.reader import Archive
-from accelwatch.fleet.backtest.ground import ArchiveGround
+from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.sampling import as_sampled, unseen
 from accelwatch.fleet.backtest.shares import shares
-from accelwatch.fleet.backtest.verdicts import Judged, Span, Verdicts
-from accelwatch.fleet.rules.judge import needs_of, never_true
-from accelwatch.fleet.rules.suspects import LOOKED_AT
+from accelwatch.fleet.backtest.verdicts import EvaluatedInterval, Span, Verdicts
+from accelwatch.fleet.rules.rule_evaluator import needs_of, never_true
+from accelwatch.fleet.rules.suspects import COMPARED_SERIES
 
 
 class Step(NamedTuple):
@@ -53,16 +53,16 @@ class Backtest:
         helpers: Helpers | None = None,
     ) -> None:
         """Times in Unix seconds. Raises ArchiveError, and WindowsError for windows that are too dear."""
-        wanted = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        enabled = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         self.step_s = archive.description.interval_s
         """Between two samples."""
-        self.rules = as_sampled(wanted, self.step_s)
-        self._places = {id_: place for place, id_ in enumerate(self.rules)}
-        absent = ArchiveGround.untold(archive.series(), needs_of(self.rules.values()).series)
+        self.rules = as_sampled(enabled, self.step_s)
+        self._positions = {id_: position for position, id_ in enumerate(self.rules)}
+        absent = ArchiveRuleContext.untold(archive.series(), needs_of(self.rules.values()).series)
         self.unjudged = never_true(self.rules, absent)
         """Rules that ask for what nobody has recorded."""
-        judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
-        also = LOOKED_AT & needs_of(judged).series
+        evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
+        also = COMPARED_SERIES & needs_of(evaluated).series
         self._helpers = helpers
         count = 1 if helpers is None else 1 + helpers.most
         own, *self._elsewhere = shares(self.rules, self.unjudged, absent, count) or [[]]
@@ -70,11 +70,11 @@ class Backtest:
         self._verdicts = Verdicts(archive, of_own, Span(start, end), also)
         self.started = self.time = self._verdicts.started
         """Up to where it has come, Unix seconds."""
-        self.ground = self._verdicts.ground
+        self.context = self._verdicts.context
         self._number = 0
         self.manager = IncidentManager(
             self.rules,
-            self.ground.facts,
+            self.context.facts,
             self._next_id,
             storm_within_s=WITHIN_S + self.step_s,
         )
@@ -82,7 +82,7 @@ class Backtest:
     @property
     def unseen(self) -> Iterator[str]:
         """What its rules cannot see in this archive, a sentence each."""
-        has_events = self.ground.heard.has_events
+        has_events = self.context.event_history.has_events
         return unseen(self.rules, self.unjudged, self.step_s, has_events=has_events)
 
     def _next_id(self) -> str:
@@ -91,7 +91,7 @@ class Backtest:
 
     def suspects(self, incident: Incident) -> tuple[str, ...]:
         """Nodes that may be to blame for what has befallen a job."""
-        return tuple(self._verdicts.judge.suspects(incident))
+        return tuple(self._verdicts.evaluator.suspects(incident))
 
     def incidents(self) -> Iterator[Incident]:
         """Each incident when it is opened, and again whenever it changes. Raises ArchiveError."""
@@ -105,16 +105,21 @@ class Backtest:
             for ids in self._elsewhere:
                 assert self._helpers is not None
                 partners.append(Partner(self._helpers.command(ids)))
-                stack.callback(partners[-1].end)
+                stack.callback(partners[-1].stop)
             each = stack.enter_context(closing(self._verdicts.each()))
-            for one in each:
-                self.time = one.time
-                changes = self._joined(one, partners)
-                yield Step(one.time, self.manager.step(changes, one.time))
+            for interval in each:
+                self.time = interval.time
+                changes = self._joined(interval, partners)
+                yield Step(interval.time, self.manager.step(changes, interval.time))
 
-    def _joined(self, one: Judged, partners: Sequence[Partner]) -> Sequence[VerdictChange]:
+    def _joined(
+        self, interval: EvaluatedInterval, partners: Sequence[Partner]
+    ) -> Sequence[VerdictChange]:
         """What all have found of an interval, in the order of the rules."""
         if not partners:
-            return one.changes
-        changes = [*one.changes, *(told for who in partners for told in who.changes(one.number))]
-        return sorted(changes, key=lambda told: self._places[told.rule])
+            return interval.changes
+        changes = [
+            *interval.changes,
+            *(change for who in partners for change in who.changes(interval.number)),
+        ]
+        return sorted(changes, key=lambda change: self._positions[change.rule])

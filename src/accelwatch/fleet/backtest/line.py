@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.causes import GROUP, Told, level_of, where_of
+from accelwatch.alerting.incidents.causes import GROUP, CauseReport, level_of, where_of
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Rule
@@ -69,14 +69,14 @@ def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Seq
         rule=",".join(dict.fromkeys((incident.rule, *incident.rules))),
         channels=_channels(incident.evidence, rules),
         advice=_advice(incident, rules, where.scope),
-        explanation=[_explained(one, incident.since) for one in incident.evidence],
+        explanation=[_explained(evidence, incident.since) for evidence in incident.evidence],
     )
 
 
-def line_of_told(told: Told, rules: Mapping[str, Rule], now: float) -> Line:
+def line_of_report(report: CauseReport, rules: Mapping[str, Rule], now: float) -> Line:
     """The line of what somebody is told at `now`, Unix seconds."""
-    concerned = [rules[one] for one in told.incident.rules if one in rules]
-    return line_of(told.incident, concerned, now, told.suspects)
+    concerned = [rules[rule_id] for rule_id in report.incident.rules if rule_id in rules]
+    return line_of(report.incident, concerned, now, report.suspects)
 
 
 def _advice(incident: Incident, rules: Sequence[Rule], scope: str) -> Advice:
@@ -102,9 +102,9 @@ def _explained(evidence: Evidence, since: float) -> Explained:
 
 def _channels(evidence: Iterable[Evidence], rules: Sequence[Rule]) -> list[str]:
     """The kinds of evidence, that of the first first."""
-    found = [one for rule in rules if (one := _of_rule(rule))]
-    found += [_channel(one, rules) for one in evidence]
-    return list(dict.fromkeys(found))
+    kinds = [kind for rule in rules if (kind := _of_rule(rule))]
+    kinds += [_channel(record, rules) for record in evidence]
+    return list(dict.fromkeys(kinds))
 
 
 def _of_rule(rule: Rule) -> str:
@@ -120,6 +120,6 @@ def _channel(evidence: Evidence, rules: Sequence[Rule]) -> str:
     row = by_key().get(key)
     if row is not None and row.kind is Kind.COUNTER:
         return "counter"
-    if any(isinstance(one, Peers) for rule in rules for one in walk(rule.when.tree)):
+    if any(isinstance(node, Peers) for rule in rules for node in walk(rule.when.tree)):
         return "peer"
     return "hard" if row is not None else "structural"

@@ -12,13 +12,13 @@ from typing import IO, NamedTuple
 
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.backtest.verdicts import Judged
+from accelwatch.fleet.backtest.verdicts import EvaluatedInterval
 
-TELL_EVERY = 64
+REPORT_EVERY = 64
 """Intervals after which it says how far it has come, at the latest: it ends when nobody reads that."""
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     """What has changed up to an interval, by number of the interval."""
 
     until: float
@@ -49,14 +49,14 @@ class Partner:
         while self._until < number:
             assert self._process.stdout is not None
             try:
-                told: Told = pickle.load(self._process.stdout)  # noqa: S301 - our own process
+                report: Report = pickle.load(self._process.stdout)  # noqa: S301 - our own process
             except (EOFError, pickle.UnpicklingError, OSError) as error:
-                raise AccelwatchError(self._ended()) from error
-            self._until = told.until
-            self._changes.update(told.changes)
+                raise AccelwatchError(self._exit_text()) from error
+            self._until = report.until
+            self._changes.update(report.changes)
         return self._changes.pop(number, ())
 
-    def _ended(self) -> str:
+    def _exit_text(self) -> str:
         code = self._process.wait()
         how = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
         return (
@@ -64,7 +64,7 @@ class Partner:
             "with --processes 1 one process judges them all"
         )
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End it, if it has not ended."""
         with contextlib.suppress(OSError):
             self._process.kill()
@@ -73,16 +73,16 @@ class Partner:
             self._process.stdout.close()
 
 
-def tell(found: Iterable[Judged], out: IO[bytes]) -> None:
+def send_changes(intervals: Iterable[EvaluatedInterval], out: IO[bytes]) -> None:
     """Be a partner: tell what is found. Raises BrokenPipeError when nobody reads it any more."""
     changes: dict[int, Sequence[VerdictChange]] = {}
-    told = -1
-    for one in found:
-        if one.changes:
-            changes[one.number] = one.changes
-        if one.number - told >= TELL_EVERY:
-            pickle.dump(Told(one.number, changes), out)
+    sent = -1
+    for interval in intervals:
+        if interval.changes:
+            changes[interval.number] = interval.changes
+        if interval.number - sent >= REPORT_EVERY:
+            pickle.dump(Report(interval.number, changes), out)
             out.flush()
-            changes, told = {}, one.number
-    pickle.dump(Told(float("inf"), changes), out)
+            changes, sent = {}, interval.number
+    pickle.dump(Report(float("inf"), changes), out)
     out.flush()

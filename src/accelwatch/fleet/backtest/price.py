@@ -25,7 +25,7 @@ HOURS: dict[Advice, float] = {
 class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Device-hours."""
 
-    held_up: float
+    lost: float
     """Of all devices that were concerned, from the opening until it was over."""
     action: float
     """That the advice would have cost them."""
@@ -33,12 +33,12 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def saved(self) -> float:
         """What acting at once would have saved; nothing of what wakes nobody."""
-        return max(0.0, self.held_up - self.action)
+        return max(0.0, self.lost - self.action)
 
 
 def price_of(line: Line, devices: int, end: float) -> Price:
     """The price of one line that concerned so many devices; `end` of the archive in Unix seconds."""
     hours = max(0.0, (line.closed if line.closed is not None else end) - line.opened) / 3600
     if line.level != ALERT:
-        return Price(held_up=0.0, action=0.0)
-    return Price(held_up=hours * devices, action=HOURS[line.advice] * devices)
+        return Price(lost=0.0, action=0.0)
+    return Price(lost=hours * devices, action=HOURS[line.advice] * devices)

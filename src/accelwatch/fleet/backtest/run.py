@@ -8,11 +8,11 @@ from accelwatch.alerting.incidents.causes import Causes, is_over
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.line import Line, line_of_told
+from accelwatch.fleet.backtest.line import Line, line_of_report
 
 
-def told(
-    archive: Archive, backtest: Backtest, tell: Callable[[float], None] = lambda _: None
+def final_lines(
+    archive: Archive, backtest: Backtest, report_progress: Callable[[float], None] = lambda _: None
 ) -> Iterator[Line]:
     """Every line, ordered by `opened`; `tell` hears up to where it has come. Raises ArchiveError."""
     maintenance = Maintenance(archive.maintenance())
@@ -24,10 +24,10 @@ def told(
     waiting: deque[tuple[Cause, Line]] = deque()
     for step in backtest.steps():
         waiting.extend(
-            (told.cause, line_of_told(told, backtest.rules, step.time))
-            for told in causes.step(step.changed, step.time)
+            (report.cause, line_of_report(report, backtest.rules, step.time))
+            for report in causes.step(step.changed, step.time)
         )
-        tell(step.time)
+        report_progress(step.time)
         while waiting and is_over(waiting[0][0], step.time):
             yield _final(*waiting.popleft())
     while waiting:

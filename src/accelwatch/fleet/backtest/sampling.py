@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.rule import Rule
 
 _MOST_NAMED = 6
 RACK = "rack"
-_KNOWN = frozenset({"node", "job", "model", "stage", "fleet", "labels.stage"})
+_SUPPORTED = frozenset({"node", "job", "model", "stage", "fleet", "labels.stage"})
 """What members of a group can have in common that an archive knows."""
 
 
@@ -29,8 +29,8 @@ def unseen(
     rules: Mapping[str, Rule], unjudged: Collection[str], step_s: float, *, has_events: bool
 ) -> Iterator[str]:
     """What the judged ones of these rules cannot see in an archive, a sentence each."""
-    judged = {id_: rule for id_, rule in rules.items() if id_ not in unjudged}
-    logged = [id_ for id_, rule in judged.items() if _reads_logs(rule)]
+    evaluated = {id_: rule for id_, rule in rules.items() if id_ not in unjudged}
+    logged = [id_ for id_, rule in evaluated.items() if _reads_logs(rule)]
     but = ", unless the log has a line of them" if logged and has_events else ""
     yield f"a sample every {step_s:g} s: faults shorter than {step_s:g} s are not in this archive{but}"
     if logged and not has_events:
@@ -38,7 +38,7 @@ def unseen(
             f"the archive has no events: what {_rules(logged)} would have found in logs is not seen"
         )
     racks = [
-        id_ for id_, rule in judged.items() if rule.group is not None and rule.group.by == RACK
+        id_ for id_, rule in evaluated.items() if rule.group is not None and rule.group.by == RACK
     ]
     if racks:
         yield (
@@ -46,8 +46,8 @@ def unseen(
             "stood in one, and a storm in one rack is seen from ten nodes on"
         )
     strange: dict[str, list[str]] = {}
-    for id_, rule in judged.items():
-        if rule.group is not None and rule.group.by not in (*_KNOWN, RACK):
+    for id_, rule in evaluated.items():
+        if rule.group is not None and rule.group.by not in (*_SUPPORTED, RACK):
             strange.setdefault(rule.group.by, []).append(id_)
     for by, ids in strange.items():
         yield f"the archive does not know {by}: incidents of {_rules(ids)} are not grouped by it"

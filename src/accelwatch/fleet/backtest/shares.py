@@ -21,35 +21,37 @@ def shares(
     together = _together(rules)
     of = {id_: 0.0 if id_ in unjudged else _cost(rule, absent) for id_, rule in rules.items()}
     costs = [sum(of[id_] for id_ in ids) for ids in together]
-    found: list[list[str]] = [[]]
+    result: list[list[str]] = [[]]
     each, filled = sum(costs) / count, 0.0
     for ids, cost in zip(together, costs, strict=True):
         # What would be more beyond the edge than before it begins the next share.
-        if filled + cost / 2 > each * len(found) and found[-1] and len(found) < count:
-            found.append([])
-        found[-1] += ids
+        if filled + cost / 2 > each * len(result) and result[-1] and len(result) < count:
+            result.append([])
+        result[-1] += ids
         filled += cost
-    return [ids for ids in found if ids]
+    return [ids for ids in result if ids]
 
 
 def _cost(rule: Rule, absent: Collection[Series]) -> float:
-    needs = [one.needs for one in (rule.select, rule.when) if one is not None]
-    windows = sum(window.series not in absent for one in needs for window in one.windows)
-    return len(needs) + _WINDOW * windows + _GROUP * sum(len(one.groups) for one in needs)
+    needs = [expression.needs for expression in (rule.select, rule.when) if expression is not None]
+    windows = sum(window.series not in absent for need in needs for window in need.windows)
+    return len(needs) + _WINDOW * windows + _GROUP * sum(len(need.groups) for need in needs)
 
 
 def _together(rules: Mapping[str, Rule]) -> list[list[str]]:
     """Rules that must not be parted, those over the same series next to each other."""
     of = {id_: [id_] for id_ in rules}
     for id_, rule in rules.items():
-        for asked in {one for part in rule.expressions for one in part.needs.rules} & rules.keys():
-            if of[asked] is not of[id_]:
-                of[id_] += of[asked]
-                of.update(dict.fromkeys(of[asked], of[id_]))
+        for needed in {
+            name for expression in rule.expressions for name in expression.needs.rules
+        } & rules.keys():
+            if of[needed] is not of[id_]:
+                of[id_] += of[needed]
+                of.update(dict.fromkeys(of[needed], of[id_]))
     groups = {id(ids): ids for ids in of.values()}
-    return sorted(groups.values(), key=lambda ids: min(_place(rules[id_]) for id_ in ids))
+    return sorted(groups.values(), key=lambda ids: min(_sort_key(rules[id_]) for id_ in ids))
 
 
-def _place(rule: Rule) -> tuple[str, ...]:
-    windows = [one.series for one in rule.when.needs.windows]
+def _sort_key(rule: Rule) -> tuple[str, ...]:
+    windows = [window.series for window in rule.when.needs.windows]
     return min(windows or [("",)])

@@ -8,17 +8,17 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from accelwatch.archive.history.samples import Group, Samples
-from accelwatch.fleet.rules.columns import Places
+from accelwatch.fleet.rules.columns import Indices
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.metrics import Series
 
 Some = TypeVar("Some")
 
 
-class Told(NamedTuple):
+class SampleBatch(NamedTuple):
     """Samples of one table that lie in one interval, or a part of them, in order of time."""
 
-    entity: Places
+    entity: Indices
     """Numbers in `Samples.entities`."""
     seconds: Floats
     """Unix seconds at which each was taken."""
@@ -30,15 +30,15 @@ class Interval(NamedTuple):
     """All samples after the interval before and up to `time` (Unix seconds)."""
 
     time: float
-    devices: list[Told]
-    nodes: list[Told]
+    devices: list[SampleBatch]
+    nodes: list[SampleBatch]
 
 
 def intervals(
     devices: tuple[Samples, tuple[Series, ...]],
     nodes: tuple[Samples, tuple[Series, ...]],
     step_s: float,
-    begin: float,
+    start: float,
     end: float,
 ) -> Iterator[Interval]:
     """Every interval from the first to the last that has samples, those without any among them.
@@ -46,50 +46,52 @@ def intervals(
     Each table with the series that its matrices have. Raises ArchiveError.
     """
     streams = [
-        _parts(table, samples.groups(begin, end), series, (step_s, begin))
+        _batches(table, samples.groups(start, end), series, (step_s, start))
         for table, (samples, series) in enumerate((devices, nodes))
     ]
     current: int | None = None
-    told: tuple[list[Told], list[Told]] = [], []
-    for at, table, part in heapq.merge(*streams, key=lambda one: one[0]):
+    batches: tuple[list[SampleBatch], list[SampleBatch]] = [], []
+    for at, table, batch in heapq.merge(*streams, key=lambda entry: entry[0]):
         while current is not None and current < at:
-            yield Interval(begin + current * step_s, *told)
-            told, current = ([], []), current + 1
+            yield Interval(start + current * step_s, *batches)
+            batches, current = ([], []), current + 1
         current = max(at, at if current is None else current)
-        told[table].append(part)
+        batches[table].append(batch)
     if current is not None:
-        yield Interval(begin + current * step_s, *told)
+        yield Interval(start + current * step_s, *batches)
 
 
-def _parts(
+def _batches(
     table: int, groups: Iterator[Group], series: tuple[Series, ...], steps: tuple[float, float]
-) -> Iterator[tuple[int, int, Told]]:
+) -> Iterator[tuple[int, int, SampleBatch]]:
     """Each part with its interval's number and its table's; `steps` are their length and beginning."""
-    step_s, begin = steps
-    step, zero = round(step_s * 1000), round(begin * 1000)
-    for group, values in _ahead((one, _matrix(one, series)) for one in groups):
+    step_s, start = steps
+    step, zero = round(step_s * 1000), round(start * 1000)
+    for group, values in _ahead((source, _matrix(source, series)) for source in groups):
         numbers = -((zero - group.times) // step)
         seconds = group.times / 1000
         cuts = np.flatnonzero(np.diff(numbers)) + 1
         for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(numbers)], strict=True):
-            told = Told(group.entity[first:last], seconds[first:last], values[:, first:last])
-            yield int(numbers[first]), table, told
+            batch = SampleBatch(
+                group.entity[first:last], seconds[first:last], values[:, first:last]
+            )
+            yield int(numbers[first]), table, batch
 
 
 def _ahead(made: Iterator[Some]) -> Iterator[Some]:
     """The same, the next one made on a thread while this one is used: two are in memory at most."""
     with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as pool:
         following = pool.submit(next, made, None)
-        while (one := following.result()) is not None:
+        while (current := following.result()) is not None:
             following = pool.submit(next, made, None)
-            yield one
+            yield current
 
 
 def _matrix(group: Group, series: tuple[Series, ...]) -> Floats:
     """A row for each series, absent ones NaN."""
     matrix: Floats = np.full((len(series), len(group.times)), np.nan)
-    for at, one in enumerate(series):
-        column = group.columns.get(one)
+    for at, key in enumerate(series):
+        column = group.columns.get(key)
         if column is not None:
             matrix[at] = column
     return matrix

@@ -13,9 +13,9 @@ from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reader import Archive
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.backtest.ground import ArchiveGround
+from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.stream import Interval, intervals
-from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
 
 REST_STEPS = 3
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     end: float | None = None
 
 
-class Judged(NamedTuple):
+class EvaluatedInterval(NamedTuple):
     """One interval in which somebody was recorded."""
 
     number: int
@@ -58,48 +58,48 @@ class Verdicts:
         self.step_s = archive.description.interval_s
         self.started = archive.description.start if span.start is None else span.start
         self._end = float("inf") if span.end is None else span.end
-        self.ground = ArchiveGround(archive, self.step_s, also)
-        self.judge = FleetJudge(self.ground, rules, clock_ns=lambda: 0)
-        self._told_at: float | None = None
+        self.context = ArchiveRuleContext(archive, self.step_s, also)
+        self.evaluator = FleetRuleEvaluator(self.context, rules, clock_ns=lambda: 0)
+        self._recorded_at: float | None = None
 
-    def each(self) -> Generator[Judged, None, None]:
+    def each(self) -> Generator[EvaluatedInterval, None, None]:
         """One interval after the other. Raises ArchiveError."""
         for number, interval in enumerate(self._intervals()):
             if not self._is_rest(interval):
-                yield Judged(number, interval.time, self._judged(interval))
+                yield EvaluatedInterval(number, interval.time, self._evaluate(interval))
 
     def _intervals(self) -> Iterator[Interval]:
-        moments = self.ground.moments
-        assert moments is not None
-        self._devices = self._archive.samples(DEVICES, moments.series)
-        self._nodes = self._archive.samples(NODES, moments.node_series)
-        begin = self.started - self.started % self.step_s
+        table_view = self.context.table_view
+        assert table_view is not None
+        self._devices = self._archive.samples(DEVICES, table_view.series)
+        self._nodes = self._archive.samples(NODES, table_view.node_series)
+        start = self.started - self.started % self.step_s
         return intervals(
-            (self._devices, moments.series),
-            (self._nodes, moments.node_series),
+            (self._devices, table_view.series),
+            (self._nodes, table_view.node_series),
             self.step_s,
-            begin,
+            start,
             self._end,
         )
 
     def _is_rest(self, interval: Interval) -> bool:
         """Whether nobody is recorded now; the first to be heard again wake everybody."""
-        before = interval.time if self._told_at is None else self._told_at
+        before = interval.time if self._recorded_at is None else self._recorded_at
         if not interval.devices and not interval.nodes:
             return interval.time - before > REST_STEPS * self.step_s
-        self._told_at = interval.time
+        self._recorded_at = interval.time
         if interval.time - before > REST_STEPS * self.step_s:
-            self.ground.roster.wake(interval.time - self.step_s)
+            self.context.device_index.wake(interval.time - self.step_s)
         return False
 
-    def _judged(self, interval: Interval) -> list[VerdictChange]:
-        ground, moments = self.ground, self.ground.moments
-        assert moments is not None
-        ground.now = interval.time
-        ground.roster.meet(self._devices.entities, self._nodes.entities)
-        moments.tell(interval.time, interval.devices, interval.nodes)
-        ground.heard.advance(interval.time)
-        return finished(self.judge.tick(LongWork()))
+    def _evaluate(self, interval: Interval) -> list[VerdictChange]:
+        context, table_view = self.context, self.context.table_view
+        assert table_view is not None
+        context.now = interval.time
+        context.device_index.meet(self._devices.entities, self._nodes.entities)
+        table_view.add_samples(interval.time, interval.devices, interval.nodes)
+        context.event_history.advance(interval.time)
+        return finished(self.evaluator.tick(LongWork()))
 
 
 def finished(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:

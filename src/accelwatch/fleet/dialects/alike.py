@@ -23,7 +23,7 @@ from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import DialectPlan, PageOutline, PagePlan, outline_of
 from accelwatch.fleet.dialects.plans.arrangement import Arrangement
 from accelwatch.fleet.dialects.plans.host import HostLayout
-from accelwatch.fleet.dialects.plans.identity import PLACEHOLDERS, device_of, place_of
+from accelwatch.fleet.dialects.plans.identity import PLACEHOLDERS, address_of, device_of
 from accelwatch.fleet.dialects.recognise import named_by
 from accelwatch.schema.device import normal_uuid
 
@@ -52,7 +52,7 @@ class _SharedPlan(NamedTuple):
     rejected: Counter[str]
 
 
-class _Looked(NamedTuple):
+class _TextRoles(NamedTuple):
     """What of the texts of a shape is looked at."""
 
     dialects: tuple[Dialect, ...]
@@ -72,12 +72,12 @@ def shared_plan(series: PageSeries) -> PagePlan | None:
     shape, texts = series.shape, series.texts
     if shape is None or len(shape.series) > _MOST_SERIES:
         return None
-    looked = _looked_at(shape)
-    if looked is None or not _opaque(looked, texts):
+    roles = _text_roles(shape)
+    if roles is None or not _opaque(roles, texts):
         return None
     signed = list(texts)
-    for place in looked.free:
-        signed[place] = f"{_SIGN}{place}"
+    for position in roles.free:
+        signed[position] = f"{_SIGN}{position}"
     plan = _planned(shape, tuple(signed))
     return None if plan is None else _filled(plan, texts)
 
@@ -88,34 +88,36 @@ def _planned(shape: Shape, signed: tuple[str, ...]) -> _SharedPlan | None:
 
 
 @lru_cache(maxsize=_MOST)
-def _looked_at(shape: Shape) -> _Looked | None:
+def _text_roles(shape: Shape) -> _TextRoles | None:
     """None for a shape whose pages are planned each by itself."""
     names = dict.fromkeys(name for name, _, _ in shape.series)
     dialects = named_by(tuple(names))
     if OURS in dialects:
         return None
     heeded = frozenset[str]().union(*(heeded_labels(dialect) for dialect in dialects))
-    places: set[int] = set()
+    positions: set[int] = set()
     others: set[int] = set()
     for _, labels, some in shape.series:
-        places.update(some)
-        others.update(place for label, place in zip(labels, some, strict=True) if label in heeded)
-    return _Looked(dialects, tuple(sorted(places - others)), tuple(sorted(others)))
+        positions.update(some)
+        others.update(
+            position for label, position in zip(labels, some, strict=True) if label in heeded
+        )
+    return _TextRoles(dialects, tuple(sorted(positions - others)), tuple(sorted(others)))
 
 
 def heeded_labels(dialect: Dialect) -> frozenset[str]:
     """Every label whose values may decide anything beyond who a device is, and more: all that its
     table names anywhere but as uuid or serial number."""
-    known = _heeded.get(id(dialect))
-    if known is None:
+    labels = _heeded.get(id(dialect))
+    if labels is None:
         replace, used = msgspec.structs.replace, dialect.processes
-        told = replace(
+        reduced = replace(
             dialect,
             labels=replace(dialect.labels, uuid=(), serial=()),
             processes=None if used is None else replace(used, uuid=()),
         )
-        known = _heeded[id(dialect)] = frozenset(_texts_of(told))
-    return known
+        labels = _heeded[id(dialect)] = frozenset(_texts_of(reduced))
+    return labels
 
 
 def _texts_of(value: object) -> Iterator[str]:
@@ -134,10 +136,10 @@ def _texts_of(value: object) -> Iterator[str]:
             yield from _texts_of(entry)
 
 
-def _opaque(looked: _Looked, texts: Sequence[str]) -> bool:
+def _opaque(roles: _TextRoles, texts: Sequence[str]) -> bool:
     """Whether the free texts differ from each other and from all others in every respect."""
-    free = [texts[place] for place in looked.free]
-    others = [texts[place] for place in looked.others]
+    free = [texts[position] for position in roles.free]
+    others = [texts[position] for position in roles.others]
     normal = {normal_uuid(text) for text in free}
     return (
         len(normal) == len(free)
@@ -145,13 +147,13 @@ def _opaque(looked: _Looked, texts: Sequence[str]) -> bool:
         and not any(_SIGN in text for text in others)
         and normal.isdisjoint(PLACEHOLDERS)
         and [text.strip() for text in free] == free
-        and not any(_is_place(looked, text) for text in free)
+        and not any(_is_address(roles, text) for text in free)
     )
 
 
-def _is_place(looked: _Looked, text: str) -> bool:
+def _is_address(roles: _TextRoles, text: str) -> bool:
     """Whether a text is where a device is, to any who may speak there."""
-    return any(place_of(dialect, text) is not None for dialect in looked.dialects)
+    return any(address_of(dialect, text) is not None for dialect in roles.dialects)
 
 
 def _shared(outline: PageOutline) -> _SharedPlan | None:
@@ -159,11 +161,14 @@ def _shared(outline: PageOutline) -> _SharedPlan | None:
     if outline.listing is not None:  # it says who holds which device
         return None
     devices = []
-    for dialect, arrangement, roster in outline.exporters:
+    for dialect, arrangement, device_index in outline.exporters:
         used = any(row.owners or row.processes for row in arrangement.rows)
-        if used or roster.doubts():
+        if used or device_index.doubts():
             return None
-        facts = [{kind: _fact(text) for kind, text in told.items()} for told in roster.facts]
+        facts = [
+            {kind: _fact(text) for kind, text in identity.items()}
+            for identity in device_index.facts
+        ]
         devices.append(_Devices(dialect, arrangement, tuple(facts)))
     return _SharedPlan(tuple(devices), outline.hosts, outline.rejected)
 
@@ -175,12 +180,17 @@ def _fact(text: str) -> _Fact:
 def _filled(plan: _SharedPlan, texts: Sequence[str]) -> PagePlan:
     dialects = []
     for dialect, arrangement, facts in plan.devices:
-        told = [
-            {kind: fact if isinstance(fact, str) else texts[fact] for kind, fact in one.items()}
-            for one in facts
+        identities = [
+            {
+                kind: fact if isinstance(fact, str) else texts[fact]
+                for kind, fact in identity.items()
+            }
+            for identity in facts
         ]
-        devices = [device_of(dialect, number, one) for number, one in enumerate(told)]
-        broken = [one.get("broken", "") for one in told]
-        cards = [card_of(one) for one in told]
+        devices = [
+            device_of(dialect, number, identity) for number, identity in enumerate(identities)
+        ]
+        broken = [identity.get("broken", "") for identity in identities]
+        cards = [card_of(identity) for identity in identities]
         dialects.append(DialectPlan(dialect, arrangement, devices, broken, {}, cards))
     return PagePlan(tuple(dialects), plan.hosts, plan.rejected)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.card_wide import held_note, shared_note
+from accelwatch.schema.card_wide import holder_note, shared_note
 from accelwatch.schema.device import UP, normal_pci_bus_id
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -18,8 +18,8 @@ from accelwatch.schema.snapshot import DeviceView
 
 def card_of(facts: Mapping[str, str]) -> str:
     """The PCI function behind which a device is, an empty string where none is told."""
-    place = facts.get("pci") or facts.get("behind") or ""
-    return normal_pci_bus_id(place) if place else ""
+    address = facts.get("pci") or facts.get("behind") or ""
+    return normal_pci_bus_id(address) if address else ""
 
 
 def counted_once(
@@ -48,19 +48,19 @@ def _share(views: list[DeviceView], together: Sequence[int], series: Series, boa
         reading = views[at].reading
         values: dict[Series, Number] = {**reading.values, board: number}
         absent = dict(reading.absent)
-        for told in (series, board):
-            absent.pop(told, None)
+        for key in (series, board):
+            absent.pop(key, None)
         if at == together[0]:
             values[series] = number
-            note = held_note(series, names)
+            note = holder_note(series, names)
         else:
             values.pop(series, None)
             absent[series] = Absence.UNSUPPORTED
             note = shared_note(series, names[0])
-        told_once = msgspec.structs.replace(
+        deduplicated = msgspec.structs.replace(
             reading, values=values, absent=absent, notes=(*reading.notes, note)
         )
-        views[at] = msgspec.structs.replace(views[at], reading=told_once)
+        views[at] = msgspec.structs.replace(views[at], reading=deduplicated)
 
 
 def _first(numbers: Iterable[Number | None]) -> Number | None:

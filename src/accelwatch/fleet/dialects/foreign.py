@@ -66,7 +66,7 @@ class ForeignReader:
         """The devices of an exposition; `now` in Unix seconds. Never raises for what is in the body."""
         scrape = self._exposition.read(body)
         if scrape.series is not self._series:
-            self._take(shared_plan(scrape.series) or plan_of(scrape.keys))
+            self._adopt(shared_plan(scrape.series) or plan_of(scrape.keys))
             self._series = scrape.series
         return self._foreign(scrape.values, scrape.rejected, now)
 
@@ -78,18 +78,18 @@ class ForeignReader:
             for sample in listed
         )
         if keys != self._keys:
-            self._take(plan_of(keys))
+            self._adopt(plan_of(keys))
             self._keys = keys
         return self._foreign([sample.value for sample in listed], Counter(), now)
 
     def read_keys(self, keys: tuple[Key, ...], values: Sequence[Number], now: float) -> Foreign:
         """The devices of samples whose keys are the same object as before while they are the same."""
         if keys is not self._keys:
-            self._take(plan_of(keys))
+            self._adopt(plan_of(keys))
             self._keys = keys
         return self._foreign(values, Counter(), now)
 
-    def _take(self, plan: PagePlan) -> None:
+    def _adopt(self, plan: PagePlan) -> None:
         self._rejected, self._listing = plan.rejected, plan.listing
         plans = [Plan(dialect, self._memory) for dialect in plan.dialects]
         self._plans = (plan.ours, *plans) if plan.ours is not None else tuple(plans)

@@ -10,9 +10,9 @@ from accelwatch.fleet.dialects.cards import card_of
 from accelwatch.fleet.dialects.claims import listing_of
 from accelwatch.fleet.dialects.ours.page import OURS, OurPlan
 from accelwatch.fleet.dialects.plans.arrangement import Arrangement, arranged
-from accelwatch.fleet.dialects.plans.family_names import kept_names
+from accelwatch.fleet.dialects.plans.family_names import cached_names
 from accelwatch.fleet.dialects.plans.host import HostLayout, host_layout
-from accelwatch.fleet.dialects.plans.identity import Roster
+from accelwatch.fleet.dialects.plans.identity import DeviceIndex
 from accelwatch.fleet.dialects.plans.plan import met
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
 from accelwatch.fleet.listing import Listing
@@ -52,7 +52,7 @@ class Exporter(NamedTuple):
 
     dialect: Dialect
     arrangement: Arrangement
-    roster: Roster
+    device_index: DeviceIndex
 
 
 class PageOutline(NamedTuple):
@@ -72,12 +72,12 @@ def plan_of(keys: Sequence[Key]) -> PagePlan:
         DialectPlan(
             dialect,
             arrangement,
-            roster.devices(),
-            [facts.get("broken", "") for facts in roster.facts],
-            roster.doubts(),
-            [card_of(facts) for facts in roster.facts],
+            device_index.devices(),
+            [facts.get("broken", "") for facts in device_index.facts],
+            device_index.doubts(),
+            [card_of(facts) for facts in device_index.facts],
         )
-        for dialect, arrangement, roster in outline.exporters
+        for dialect, arrangement, device_index in outline.exporters
     ]
     return PagePlan(tuple(dialects), outline.hosts, outline.rejected, outline.ours, outline.listing)
 
@@ -94,8 +94,10 @@ def outline_of(keys: Sequence[Key]) -> PageOutline:
             ours = OurPlan(keys)
             continue
         prefix = prefix_of(dialect, by_family) or ""
-        roster = met(dialect, kept_names(dialect, prefix), keys)
-        exporters.append(Exporter(dialect, arranged(dialect, prefix, keys, roster), roster))
+        device_index = met(dialect, cached_names(dialect, prefix), keys)
+        exporters.append(
+            Exporter(dialect, arranged(dialect, prefix, keys, device_index), device_index)
+        )
         listing = listing or listing_of(dialect, keys)
         if dialect.host:
             hosts.append(host_layout(dialect, prefix, keys))

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Dialect
-from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.plans.identity import KeyLabels
+from accelwatch.fleet.dialects.registry import DIALECTS
 
 _MOST_NAMES = 1024
 """Of families of one scrape that are worth to be known again; others may hold anything."""

@@ -9,20 +9,27 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects.base.counts import recent_events
-from accelwatch.fleet.dialects.base.doubles import marked
+from accelwatch.fleet.dialects.base.doubles import with_doubts
 from accelwatch.fleet.dialects.base.remembered import Failure, Remembered
 from accelwatch.fleet.dialects.base.table import INT64_BLANK, UINT32_BLANK
 from accelwatch.fleet.dialects.cards import counted_once
 from accelwatch.fleet.dialects.page_plan import DialectPlan
 from accelwatch.fleet.dialects.plans.arrangement import RowLayout
-from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Place, blanks_of, evaluate, scaled
+from accelwatch.fleet.dialects.plans.plan import (
+    SPECIAL,
+    Cell,
+    Location,
+    blanks_of,
+    evaluate,
+    scaled,
+)
 from accelwatch.fleet.dialects.plans.workload import read_processes
 from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.health import Health, by_exporter, judge
+from accelwatch.schema.health import Health, by_exporter, evaluate_health
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import believed_process, oversized, told_of
+from accelwatch.schema.plausible import believed_process, oversized, refusal_text
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
@@ -31,7 +38,7 @@ MAX_NUMA_NODES = 1024
 """CONFIG_NODES_SHIFT of the kernel is at most 10."""
 _OLD = "the exporter could not read its devices: these are its last numbers"
 _NONE_READ = "the exporter answers, but could read none of its devices{}"
-_ONE_IS_LOST = ", a device is lost"
+_DEVICE_LOST = ", a device is lost"
 _UNVERIFIED = "0 may stand for a failed read here: "
 
 
@@ -64,7 +71,7 @@ class Plan:
         old = any(values[slot] == 0 for slot in self._success)
         views = tuple(self._view(row, values, now, rejected, old) for row in self._rows)
         if self._doubts:
-            views = marked(views, self._doubts)
+            views = with_doubts(views, self._doubts)
         if self._cards:
             views = counted_once(views, self._cards, self.dialect.card_wide)
         return self._memory.completed(
@@ -75,7 +82,7 @@ class Plan:
         code = next((f"{values[slot]:g}" for slot, _ in self._lost if values[slot]), "")
         lost = any(values[slot] == code for slot, code in self._lost)
         note = _NONE_READ.format(f": code {code}" if code else "")
-        return Failure(lost, note + (_ONE_IS_LOST if lost else ""))
+        return Failure(lost, note + (_DEVICE_LOST if lost else ""))
 
     def _view(
         self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
@@ -120,7 +127,7 @@ class Plan:
             wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state]),
             notes=(f"the exporter says {row.broken!r} in place of a model",),
         )
-        judged = judge(state, reading, (), now)
+        verdict = evaluate_health(state, reading, (), now)
         return DeviceView(
             device=row.device,
             state=state,
@@ -128,8 +135,8 @@ class Plan:
             reading=reading,
             sample_time=None,
             sample_age_s=None,
-            health=judged.health,
-            health_reasons=judged.reasons,
+            health=verdict.health,
+            health_reasons=verdict.reasons,
         )
 
     def _counts(
@@ -174,7 +181,7 @@ class Plan:
             missing[series] = Absence.ERROR
             rejected["implausible"] += 1
         remarks = [
-            f"{path_of(series)}: {told_of(series, value)}"
+            f"{path_of(series)}: {refusal_text(series, value)}"
             for series, value in refused
             if series in missing
         ]
@@ -222,10 +229,14 @@ def _rows(plan: DialectPlan) -> list[_Row]:
     devices = plan.devices
     rows = []
     for layout in plan.arrangement.rows:
-        number, part = layout.place
-        device = devices[number] if layout.part is None else layout.part.device(devices[number])
-        rows.append(_Row(device, layout, "" if part else plan.broken[number]))
-    rows.sort(key=lambda row: _order(devices[row.layout.place[0]], row.layout.place))
+        number, partition = layout.location
+        device = (
+            devices[number]
+            if layout.partition is None
+            else layout.partition.device(devices[number])
+        )
+        rows.append(_Row(device, layout, "" if partition else plan.broken[number]))
+    rows.sort(key=lambda row: _order(devices[row.layout.location[0]], row.layout.location))
     return rows
 
 
@@ -241,8 +252,8 @@ def _cards(plan: DialectPlan) -> dict[str, str]:
     }
 
 
-def _order(device: Device, place: Place) -> tuple[int, str, Place]:
-    return device.index, device.name, place
+def _order(device: Device, location: Location) -> tuple[int, str, Location]:
+    return device.index, device.name, location
 
 
 def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
@@ -250,9 +261,9 @@ def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
     changes: dict[str, int | str] = {}
     for slot, fact in row.layout.facts:
         number = values[slot]
-        if fact.words:
-            if word := fact.words.get(number):
-                changes[fact.field] = word
+        if fact.names:
+            if name := fact.names.get(number):
+                changes[fact.field] = name
         elif 0 <= number < MAX_NUMA_NODES and number == int(number):
             changes[fact.field] = int(number)
     return msgspec.structs.replace(row.device, **changes)
@@ -278,10 +289,10 @@ def _health(
     now: float,
 ) -> tuple[Health, tuple[str, ...]]:
     """The judgement of reading and events, and no better than what the exporter says itself."""
-    judged = judge(state, reading, events, now)
-    said = [series[1] for series, value in special.items() if series[0] == "health" and value]
-    if "failed" in said or "degraded" in said:
-        word = Health.FAILED if "failed" in said else Health.DEGRADED
-        health = Health.FAILED if judged.health is Health.FAILED else word
-        return health, (*judged.reasons, by_exporter(word, reading))
-    return judged.health, judged.reasons
+    verdict = evaluate_health(state, reading, events, now)
+    reported = [series[1] for series, value in special.items() if series[0] == "health" and value]
+    if "failed" in reported or "degraded" in reported:
+        level = Health.FAILED if "failed" in reported else Health.DEGRADED
+        health = Health.FAILED if verdict.health is Health.FAILED else level
+        return health, (*verdict.reasons, by_exporter(level, reading))
+    return verdict.health, verdict.reasons

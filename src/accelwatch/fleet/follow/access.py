@@ -23,7 +23,7 @@ from accelwatch.located_yaml.nodes import read_file
 from accelwatch.web.protection.tls import VERSIONS
 from accelwatch.web.sockets.listeners import is_loopback
 
-_LOOK_EVERY_S = 10.0
+_CHECK_EVERY_S = 10.0
 _DOUBTED_S = 1.0
 """How soon the files are looked at when a target has refused what they held."""
 
@@ -125,7 +125,7 @@ class Access:
         self._scrape = scrape
         self._ticket: Ticket | None = None
         self._stamps: Stamps = ()
-        self._looked_at = 0.0
+        self._checked_at = 0.0
         self._lock = asyncio.Lock()
 
     async def ticket(self, target: Target | None = None, *, secure: bool = False) -> Ticket:
@@ -138,15 +138,15 @@ class Access:
             return self._ticket
         async with self._lock:
             if self._ticket is None or self._due():
-                self._ticket = await asyncio.to_thread(self._look)
-                self._looked_at = time.monotonic()
+                self._ticket = await asyncio.to_thread(self._load_ticket)
+                self._checked_at = time.monotonic()
             ticket = self._ticket
             if secure and "tls" not in vars(ticket):
                 await asyncio.to_thread(lambda: ticket.tls)
             return ticket
 
     def _due(self) -> bool:
-        return time.monotonic() - self._looked_at > _LOOK_EVERY_S
+        return time.monotonic() - self._checked_at > _CHECK_EVERY_S
 
     def hint(self, _target: Target) -> str:
         """Nothing: everybody is shown the same."""
@@ -154,9 +154,9 @@ class Access:
 
     def doubt(self, _target: Target | None = None) -> None:
         """A ticket was refused: somebody may just have mended a file."""
-        self._looked_at = min(self._looked_at, time.monotonic() - _LOOK_EVERY_S + _DOUBTED_S)
+        self._checked_at = min(self._checked_at, time.monotonic() - _CHECK_EVERY_S + _DOUBTED_S)
 
-    def _look(self) -> Ticket:
+    def _load_ticket(self) -> Ticket:
         tls = self._scrape.tls_config
         names = (
             self._scrape.basic_auth.password_file,

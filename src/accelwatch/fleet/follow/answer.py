@@ -6,7 +6,7 @@ What is wrong with it raises TargetFault, after which nothing more of its connec
 import re
 from collections.abc import Callable
 
-from accelwatch.fleet.follow.body import Beginning, OpenBody, TakesBody
+from accelwatch.fleet.follow.body import BodyPrefix, BodyReader, OpenBody
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 
 _MAX_HEAD = 32 << 10
@@ -20,7 +20,7 @@ _STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: .*)?\r?")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?")
-_BEGIN = b"HTTP/1."
+_PREFIX = b"HTTP/1."
 _TLS_ALERT = b"\x15\x03"
 """How a TLS alert begins (RFC 8446, 5.1)."""
 _FRAMING = ("content-length", "transfer-encoding")
@@ -31,7 +31,7 @@ _BODILESS = (204, 304)
 class Answer:
     """One answer: `feed` it until it says that it is complete."""
 
-    def __init__(self, open_body: OpenBody, told_bytes: int = 0) -> None:
+    def __init__(self, open_body: OpenBody, refusal_bytes: int = 0) -> None:
         """`open_body` gives what takes the body of an answer with code 200, and bounds it.
 
         Of any other `told_bytes` are waited for, if it is plain text.
@@ -40,20 +40,20 @@ class Answer:
         """0 until its headers have come."""
         self.headers: dict[str, str] = {}
         """By lower-case name; of one that is repeated the first."""
-        self.begun = False
+        self.started = False
         """Whether any byte of it has come."""
         self.keeps = False
         """Whether its connection may be used again, once it is complete."""
         self._open_body = open_body
-        self._told_bytes = told_bytes
-        self._told: Beginning | None = None
+        self._refusal_bytes = refusal_bytes
+        self._refusal: BodyPrefix | None = None
         """What a refusal says."""
         self._data = b""
         """What has come and is not taken yet, from `_at` on."""
         self._at = 0
         self._searched = 0
         """Bytes of a head in which its end is not."""
-        self._body: TakesBody | None = None
+        self._body: BodyReader | None = None
         self._left = 0
         """Bytes that a body or a chunk still has."""
         self._sent = self._around = self._interim = 0
@@ -65,7 +65,7 @@ class Answer:
 
     def feed(self, data: bytes) -> bool:
         """Take bytes; True when the answer is complete. Raises TargetFault."""
-        self.begun = True
+        self.started = True
         self._data = self._data[self._at :] + data if self._at < len(self._data) else data
         self._at = 0
         while not self._complete and self._at < len(self._data) and self._step(self):
@@ -74,20 +74,20 @@ class Answer:
             self.keeps = False  # more than was asked for
         return self._complete
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """The connection has ended. Raises TargetFault when that does not end the answer."""
-        told = self._told is not None or self._step is Answer._until_close
-        if not (self._complete or told):
+        may_close = self._refusal is not None or self._step is Answer._until_close
+        if not (self._complete or may_close):
             raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
         self._complete, self.keeps = True, False
 
     def body(self) -> bytes:
         """The body of a complete answer, of a refusal what was waited for. Raises TargetFault."""
-        return b"" if self._body is None else self._body.whole()
+        return b"" if self._body is None else self._body.read_all()
 
     def _head(self) -> bool:
         data = self._data
-        if not data.startswith(_BEGIN[: len(data) - self._at], self._at):
+        if not data.startswith(_PREFIX[: len(data) - self._at], self._at):
             raise self._no_http()
         end = _HEAD_END.search(data, self._at + max(0, self._searched - 3), self._at + _MAX_HEAD)
         if end is None:
@@ -109,7 +109,7 @@ class Answer:
             return True
         self.status = code
         self._fields(lines)
-        self._frame(keeps_unless_told=status[1] == "1")
+        self._frame(keeps_by_default=status[1] == "1")
         return True
 
     def _fields(self, lines: list[str]) -> None:
@@ -123,15 +123,15 @@ class Answer:
                 raise TargetFault(Reason.GARBAGE, f"no HTTP answer: more than one {field[1][:40]}")
             headers.setdefault(name, field[2].removesuffix("\r").strip(" \t"))
 
-    def _frame(self, *, keeps_unless_told: bool) -> None:
+    def _frame(self, *, keeps_by_default: bool) -> None:
         """How the body will end, from the headers."""
-        said = {word.strip() for word in self.headers.get("connection", "").lower().split(",")}
-        self.keeps = "close" not in said and (keeps_unless_told or "keep-alive" in said)
+        options = {token.strip() for token in self.headers.get("connection", "").lower().split(",")}
+        self.keeps = "close" not in options and (keeps_by_default or "keep-alive" in options)
         length, coding = self.headers.get("content-length"), self.headers.get("transfer-encoding")
         if self.status == _OK:
             self._body = self._open_body(self.headers)
-        elif self._tells():
-            self._body = self._told = Beginning(self._told_bytes)
+        elif self._explains():
+            self._body = self._refusal = BodyPrefix(self._refusal_bytes)
         else:
             self._complete = True
             # A refusal that came whole leaves a connection on which the next answer can be told apart.
@@ -152,11 +152,11 @@ class Answer:
             self._complete = not self._left
             self._step = Answer._sized
 
-    def _tells(self) -> bool:
+    def _explains(self) -> bool:
         """Whether a refusal says in words why."""
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         bare = kind == "text/plain" and "content-encoding" not in self.headers
-        return bare and self._told_bytes > 0 and self.status not in _BODILESS
+        return bare and self._refusal_bytes > 0 and self.status not in _BODILESS
 
     def _sized(self) -> bool:
         self._some()
@@ -170,11 +170,11 @@ class Answer:
 
     def _some(self) -> None:
         """Take what is left of a body or a chunk, as far as it has come."""
-        begin, self._at = self._at, min(self._at + self._left, len(self._data))
-        self._left -= self._at - begin
+        start, self._at = self._at, min(self._at + self._left, len(self._data))
+        self._left -= self._at - start
         if self._body is not None:
-            self._body.feed(self._data[begin : self._at])
-        if self._told is not None and self._told.enough:
+            self._body.feed(self._data[start : self._at])
+        if self._refusal is not None and self._refusal.enough:
             self._complete, self.keeps = True, False
 
     def _chunk_line(self) -> bool:
@@ -211,15 +211,15 @@ class Answer:
 
     def _line(self) -> bytes | None:
         """The next line between chunks, once it is whole. More of them than of chunks is refused."""
-        begin = self._at
-        end = self._data.find(b"\n", begin, begin + _MAX_LINE)
-        if end < 0 and len(self._data) - begin < _MAX_LINE:
+        start = self._at
+        end = self._data.find(b"\n", start, start + _MAX_LINE)
+        if end < 0 and len(self._data) - start < _MAX_LINE:
             return None
         self._at = end + 1
-        self._around += self._at - begin
+        self._around += self._at - start
         if end < 0 or self._around > _MAX_HEAD + self._sent:
             raise TargetFault(Reason.GARBAGE, "no HTTP answer, or headers beyond all bounds")
-        return self._data[begin:end]
+        return self._data[start:end]
 
     def _no_http(self) -> TargetFault:
         if self._data.startswith(_TLS_ALERT):

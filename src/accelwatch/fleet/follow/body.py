@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     import aiohttp
 
 _GZIP = 16 + zlib.MAX_WBITS
-_MOST_PARTS = 1024
+_MOST_CHUNKS = 1024
 """Of a body, until they are put together."""
 
 
-class TakesBody(Protocol):
+class BodyReader(Protocol):
     """Takes the body of an answer as it comes."""
 
     def feed(self, chunk: bytes, /) -> None:
         """Another piece as it was sent. Raises TargetFault for one that is not to be taken."""
         ...
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """What is kept of it, once the answer has ended. Raises TargetFault when it is not complete."""
         ...
 
 
-OpenBody = Callable[[Mapping[str, str]], TakesBody]
+OpenBody = Callable[[Mapping[str, str]], BodyReader]
 """What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for."""
 
 
@@ -35,14 +35,14 @@ async def read_body(response: "aiohttp.ClientResponse", limit_bytes: int) -> byt
     return await fed(response, Body(response.headers.get("Content-Encoding"), limit_bytes))
 
 
-async def fed(response: "aiohttp.ClientResponse", body: TakesBody) -> bytes:
+async def fed(response: "aiohttp.ClientResponse", body: BodyReader) -> bytes:
     """What a body keeps of an answer, once all of it has come. Raises TargetFault as the body does."""
     async for chunk in response.content.iter_any():
         body.feed(chunk)
-    return body.whole()
+    return body.read_all()
 
 
-class Beginning:
+class BodyPrefix:
     """The first bytes of a body as it is sent; what comes after them is not kept."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -58,7 +58,7 @@ class Beginning:
         """Another piece."""
         self._kept += chunk[: self._most - len(self._kept)]
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """What is kept of it."""
         return self._kept
 
@@ -78,7 +78,7 @@ class Body:
             )
         self._unpack = _Gzip() if coding == "gzip" else None
         self._limit = limit_bytes
-        self._parts: list[bytes] = []
+        self._chunks: list[bytes] = []
         """Few: each is an object of its own, and a chunk may be a byte."""
         self._sent = self._total = 0
 
@@ -90,15 +90,15 @@ class Body:
         self._total += len(piece)
         if self._sent > self._limit or self._total > self._limit:
             raise TargetFault(Reason.TOO_LARGE, f"a body of more than {self._limit} bytes")
-        if len(self._parts) == _MOST_PARTS:
-            self._parts = [b"".join(self._parts)]
-        self._parts.append(piece)
+        if len(self._chunks) == _MOST_CHUNKS:
+            self._chunks = [b"".join(self._chunks)]
+        self._chunks.append(piece)
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """All of it, once the answer has ended. Raises TargetFault when its gzip has not."""
         if self._unpack is not None and not self._unpack.complete:
             raise TargetFault(Reason.GARBAGE, "the body ends before it is complete")
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
 
 class _Gzip:

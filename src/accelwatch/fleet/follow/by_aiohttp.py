@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from accelwatch.fleet.follow.failures import MAY_WANT, USER_AGENT, check_code, os_text
+from accelwatch.fleet.follow.failures import SCHEME_HINTS, USER_AGENT, check_code, os_text
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
 
@@ -33,7 +33,9 @@ class _Names(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """The addresses of a name. Raises OSError."""
-        return [ResolveResult(**one) for one in await self._resolver.resolve(host, port, family)]
+        return [
+            ResolveResult(**address) for address in await self._resolver.resolve(host, port, family)
+        ]
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -78,7 +80,7 @@ def faults(scheme: str = "") -> Iterator[None]:
     except aiohttp.ClientConnectorError as error:
         raise TargetFault(Reason.CONNECT, f"cannot connect: {os_text(error.os_error)}") from error
     except aiohttp.ServerDisconnectedError as error:
-        hint = MAY_WANT.get(scheme, "")
+        hint = SCHEME_HINTS.get(scheme, "")
         raise TargetFault(Reason.CLOSED, f"closed without an answer{hint}") from error
     except aiohttp.ClientOSError as error:
         raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}") from error

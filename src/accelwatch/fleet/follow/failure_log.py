@@ -79,7 +79,7 @@ class FailureLog:
         for key in back:
             del self._logged[key]
             self._counted.discard(key)
-        self._logged.update({key: one.fault.reason for key, one in failed.items()})
+        self._logged.update({key: failure.fault.reason for key, failure in failed.items()})
         many = max(len(failed), len(back)) > SINGLE
         self._wait_s = min(2 * self._wait_s, LONGEST_S) if many else FIRST_S
         if len(failed) > SINGLE:
@@ -105,11 +105,11 @@ class FailureLog:
 
 def _log_many(failed: Iterable[_Failure]) -> None:
     failures = list(failed)
-    causes = Counter(str(one.fault) for one in failures).most_common(_MOST_CAUSES)
+    causes = Counter(str(failure.fault) for failure in failures).most_common(_MOST_CAUSES)
     logger.warning(
         "targets fail count=%d nodes=%s: %s",
         len(failures),
-        _names(one.target for one in failures),
+        _names(failure.target for failure in failures),
         ", ".join(f"{cause} ({count})" for cause, count in causes),
     )
 

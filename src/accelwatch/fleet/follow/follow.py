@@ -58,17 +58,17 @@ class Rounds:
         """The moment of some round within the next interval."""
         return self.nearest(now + self._pick.uniform(0.0, interval_s), interval_s)
 
-    def nearest(self, moment: float, interval_s: float) -> float:
+    def nearest(self, timestamp: float, interval_s: float) -> float:
         """The moment of the round nearest to this one."""
         count = max(math.ceil(self.targets / _TOGETHER), math.ceil(interval_s / _APART_S))
         apart_s = interval_s / count
-        return round(moment / apart_s) * apart_s
+        return round(timestamp / apart_s) * apart_s
 
 
 class Sink(Protocol):
     """Where what a target tells goes."""
 
-    def began(self, target: Target, mode: str) -> None:
+    def started(self, target: Target, mode: str) -> None:
         """A connection is being made to `stream` or `poll`."""
         ...
 
@@ -111,7 +111,7 @@ class Follower:
         self._poll_until = 0.0
         self._interval_s = 1.0
         self._streaming = True
-        self._began = 0.0
+        self._started_at = 0.0
         self._is_new = client.scrape.mode == "auto"
         """Whether it is still to turn out whether it has a stream."""
         self._has_page = prefetched is not None
@@ -128,7 +128,7 @@ class Follower:
         mode = self._client.scrape.mode
         if mode == "poll":
             self._poll_until = float("inf")
-        elif self._is_new and (self._has_page or self._client.first_ask.page):
+        elif self._is_new and (self._has_page or self._client.first_request.page):
             self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
         while True:
             try:
@@ -144,7 +144,7 @@ class Follower:
     def _turned_out(self, *, streams: bool) -> None:
         if self._is_new:
             self._is_new = False
-            self._client.first_ask.told(streams=streams)
+            self._client.first_request.record_outcome(streams=streams)
 
     async def _failed(self, fault: TargetFault) -> None:
         if self._client.scrape.mode == "auto" and self._streaming:
@@ -164,8 +164,8 @@ class Follower:
 
     async def _stream(self) -> None:
         self._streaming = True
-        self._began = asyncio.get_running_loop().time()
-        self._sink.began(self._target, "stream")
+        self._started_at = asyncio.get_running_loop().time()
+        self._sink.started(self._target, "stream")
         stream = Stream(
             self._http, self._target.url(STREAM), self._client.scrape, self._client.hello
         )
@@ -179,7 +179,7 @@ class Follower:
         self._turned_out(streams=True)
         if isinstance(message, RawTick):
             # A target that breaks after each first tick must not begin at the shortest pause every time.
-            if asyncio.get_running_loop().time() - self._began >= _STEADY_S:
+            if asyncio.get_running_loop().time() - self._started_at >= _STEADY_S:
                 self._well()
         elif isinstance(message, Hello) and message.interval_s:
             self._interval_s = min(max(message.interval_s, 0.1), 600.0)
@@ -193,7 +193,7 @@ class Follower:
         loop = asyncio.get_running_loop()
         interval_s = self._client.scrape.interval_s
         self._streaming = False
-        self._sink.began(self._target, "poll")
+        self._sink.started(self._target, "poll")
         if self._reading is None:
             raise TargetFault(Reason.GARBAGE, "answers, but is not an accelwatch agent")
         due = loop.time()

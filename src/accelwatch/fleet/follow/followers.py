@@ -16,7 +16,7 @@ from accelwatch.fleet.follow.follow import (
     Sink,
 )
 from accelwatch.fleet.follow.pages import Prefetched
-from accelwatch.fleet.follow.prefetch import BEGUN_TOGETHER, BREATH_S, LEAST, Prefetch
+from accelwatch.fleet.follow.prefetch import BREATH_S, LEAST, STARTED_TOGETHER, Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
@@ -62,7 +62,7 @@ class Followers:
         """What each target is shown; one that is to be shown something else is begun anew."""
         self._waiting: dict[str, Target] = {}
         """Those that are still to be begun."""
-        self._beginning: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
 
     def set_targets(self, targets: dict[str, Target]) -> None:
         """Follow these and no others."""
@@ -72,30 +72,30 @@ class Followers:
             if shown.get(key) != self._shown.get(key):
                 self._tasks.pop(key).cancel()
         self._shown = shown
-        self._waiting = {key: one for key, one in targets.items() if key not in self._tasks}
-        if self._waiting and (self._beginning is None or self._beginning.done()):
-            self._beginning = asyncio.get_running_loop().create_task(self._begin())
+        self._waiting = {key: target for key, target in targets.items() if key not in self._tasks}
+        if self._waiting and (self._starting is None or self._starting.done()):
+            self._starting = asyncio.get_running_loop().create_task(self._start_waiting())
 
-    async def _begin(self) -> None:
+    async def _start_waiting(self) -> None:
         """Begin those that wait, in their order."""
         while self._waiting:
-            if self._prefetch is not None and self._client.asks_for_pages:
-                await self._begin_prefetched(self._prefetch)
-            await self._begin_some(self._waiting)
-        self._end_prefetch()
+            if self._prefetch is not None and self._client.requests_pages:
+                await self._start_prefetched(self._prefetch)
+            await self._start_some(self._waiting)
+        self._close_prefetch()
 
-    async def _begin_some(self, keys: Iterable[str]) -> None:
+    async def _start_some(self, keys: Iterable[str]) -> None:
         if self._has_room:
-            for key in tuple(itertools.islice(keys, BEGUN_TOGETHER)):
-                self._begin_one(key)
+            for key in tuple(itertools.islice(keys, STARTED_TOGETHER)):
+                self._start_target(key)
         await self._breathe()
 
-    async def _begin_prefetched(self, prefetch: Prefetch) -> None:
+    async def _start_prefetched(self, prefetch: Prefetch) -> None:
         """Begin those whose pages come, in the order in which they do; before them all others."""
         plain = {key for key, target in self._waiting.items() if self._is_plain(target)}
         if len(plain) >= LEAST:
             while others := [key for key in self._waiting if key not in plain]:
-                await self._begin_some(others)
+                await self._start_some(others)
             outcomes = prefetch.outcomes(self._client.scrape, tuple(self._waiting.values()))
             async with contextlib.aclosing(outcomes):
                 async for target, page in outcomes:
@@ -103,9 +103,9 @@ class Followers:
                         await self._breathe()
                     # Who is followed may have been changed since, or who sees what.
                     if self._waiting.get(target.key) == target:
-                        self._begin_one(target.key, page)
+                        self._start_target(target.key, page)
                     await asyncio.sleep(0)  # which reads it
-        self._end_prefetch()
+        self._close_prefetch()
 
     def _is_plain(self, target: Target) -> bool:
         return target.scheme == "http" and self._otherwise(target) is None
@@ -113,13 +113,13 @@ class Followers:
     @property
     def _has_room(self) -> bool:
         """Pages that wait to be read for the first time are all in memory."""
-        return self._client.reading.wanted < BEGUN_TOGETHER
+        return self._client.reading.pending < STARTED_TOGETHER
 
-    def _begin_one(self, key: str, page: Prefetched | None = None) -> None:
+    def _start_target(self, key: str, page: Prefetched | None = None) -> None:
         following = self._follow(self._waiting.pop(key), page)
         self._tasks[key] = asyncio.get_running_loop().create_task(following)
 
-    def _end_prefetch(self) -> None:
+    def _close_prefetch(self) -> None:
         if self._prefetch is not None:
             self._prefetch.close()
             self._prefetch = None
@@ -149,8 +149,8 @@ class Followers:
     async def close(self) -> None:
         """Follow nothing any more."""
         tasks = list(self._tasks.values())
-        if self._beginning is not None:
-            tasks.append(self._beginning)
+        if self._starting is not None:
+            tasks.append(self._starting)
         self._tasks.clear()
         self._waiting = {}
         for task in tasks:
@@ -158,4 +158,4 @@ class Followers:
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        self._end_prefetch()
+        self._close_prefetch()

@@ -27,7 +27,7 @@ class RawDevice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     health: str
     sample_time: float | None
     values: msgspec.Raw
-    whole: str = ""
+    device_absence: str = ""
 
 
 class RawTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

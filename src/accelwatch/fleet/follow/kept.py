@@ -12,7 +12,7 @@ import aiohappyeyeballs
 
 from accelwatch.fleet.follow.answer import Answer
 from accelwatch.fleet.follow.body import OpenBody
-from accelwatch.fleet.follow.failures import MAY_WANT, os_text
+from accelwatch.fleet.follow.failures import SCHEME_HINTS, os_text
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver, name_of
 
@@ -85,8 +85,8 @@ class KeptConnection(asyncio.BufferedProtocol):
         self.is_open = False
         """Whether another request may be sent."""
 
-    async def ask(
-        self, request: bytes, open_body: OpenBody, until: float, told_bytes: int = 0
+    async def fetch(
+        self, request: bytes, open_body: OpenBody, until: float, refusal_bytes: int = 0
     ) -> Answer:
         """The complete answer; of one that is not 200 the head, and so much of what it tells.
 
@@ -95,7 +95,7 @@ class KeptConnection(asyncio.BufferedProtocol):
         loop = asyncio.get_running_loop()
         if self._transport is None or not self.is_open:
             raise TargetFault(Reason.CLOSED, "the connection was closed")
-        answer = self._answer = Answer(open_body, told_bytes)
+        answer = self._answer = Answer(open_body, refusal_bytes)
         waiting = self._waiting = loop.create_future()
         self.is_open = False
         self._transport.write(request)
@@ -142,7 +142,7 @@ class KeptConnection(asyncio.BufferedProtocol):
             self._fail(error)
             return
         if complete:
-            self._tell(answer)
+            self._deliver(answer)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The other side has ended it, or nothing reaches it any more."""
@@ -153,17 +153,17 @@ class KeptConnection(asyncio.BufferedProtocol):
         try:
             if isinstance(error, OSError) and not answer.status:
                 raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}")
-            if not answer.begun:
-                raise TargetFault(Reason.CLOSED, f"closed without an answer{MAY_WANT['http']}")
+            if not answer.started:
+                raise TargetFault(Reason.CLOSED, f"closed without an answer{SCHEME_HINTS['http']}")
             if error is not None:
                 raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
-            answer.end()
+            answer.finish()
         except TargetFault as fault:
             self._fail(fault)
         else:
-            self._tell(answer)
+            self._deliver(answer)
 
-    def _tell(self, answer: Answer) -> None:
+    def _deliver(self, answer: Answer) -> None:
         self._answer = None
         if self._waiting is not None and not self._waiting.done():
             self.is_open = answer.keeps

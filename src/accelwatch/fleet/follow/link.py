@@ -17,8 +17,8 @@ class Link:
         self._connect = connect
         self._kept: KeptConnection | None = None
 
-    async def ask(
-        self, request: bytes, open_body: OpenBody, until: float, told_bytes: int = 0
+    async def fetch(
+        self, request: bytes, open_body: OpenBody, until: float, refusal_bytes: int = 0
     ) -> Answer:
         """The answer on the connection of before, or on a new one. Raises TargetFault.
 
@@ -27,7 +27,7 @@ class Link:
         kept = self._kept
         if kept is not None and kept.is_open:
             try:
-                return await kept.ask(request, open_body, until, told_bytes)
+                return await kept.fetch(request, open_body, until, refusal_bytes)
             except TargetFault as fault:
                 # Nobody can tell a connection that has just been closed from one that is kept.
                 if fault.reason is not Reason.CLOSED or self._kept is not kept:
@@ -38,7 +38,7 @@ class Link:
                 kept = self._kept = await self._connect()
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
-        return await kept.ask(request, open_body, until, told_bytes)
+        return await kept.fetch(request, open_body, until, refusal_bytes)
 
     def prolong(self, timeout_s: float) -> None:
         """Give the answer that is coming so long from now on."""

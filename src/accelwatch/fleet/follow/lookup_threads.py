@@ -28,9 +28,9 @@ class LookupThreads:
     def run(self, call: Call) -> None:
         """Have it done; whoever asks is not kept."""
         with self._lock:
-            taken = self._free > 0
-            self._free -= taken
-        if taken:
+            has_idle = self._free > 0
+            self._free -= has_idle
+        if has_idle:
             self._calls.put(call)
         else:
             threading.Thread(target=self._work, args=(call,), name="resolver", daemon=True).start()

@@ -14,7 +14,7 @@ class Prefetched(NamedTuple):
     """A page that another process has asked for."""
 
     body: bytes
-    took_s: float
+    duration_s: float
 
 
 class Pages:

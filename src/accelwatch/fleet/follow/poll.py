@@ -49,27 +49,27 @@ class PacedReader:
     def __init__(self, read: ReadExposition, turn: Turn) -> None:
         self._read = read
         self._turn = turn
-        self._took_s = math.inf
+        self._duration_s = math.inf
 
     async def read(self, body: bytes) -> Exposed:
         """What an exposition tells. Raises TargetFault."""
-        quick = self._took_s <= _QUICK_S and len(body) <= _LARGE_BYTES
+        quick = self._duration_s <= _QUICK_S and len(body) <= _LARGE_BYTES
         if quick or len(body) <= _SMALL_BYTES:
             return self._timed(body)
         async with self._turn:
             return await asyncio.to_thread(self._timed, body)
 
     def _timed(self, body: bytes) -> Exposed:
-        began = time.thread_time()
+        started = time.thread_time()
         try:
             return self._read(body)
         finally:
-            self._took_s = time.thread_time() - began
+            self._duration_s = time.thread_time() - started
 
 
 async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    started = loop.time()
     exposed = await reading.read(await pages.next())
-    return exposed, loop.time() - began + pages.ahead_s
+    return exposed, loop.time() - started + pages.ahead_s

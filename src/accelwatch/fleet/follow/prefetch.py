@@ -30,7 +30,7 @@ from accelwatch.schema.frames import PREFIX_BYTES, Splitter, body_size, frame
 
 LEAST = 100
 """Targets, fewer of which the hub has asked as soon as this process has begun to."""
-BEGUN_TOGETHER = 20
+STARTED_TOGETHER = 20
 BREATH_S = 0.005
 """Between so many targets that are begun: a loop that is behind with them takes longer over it, so that
 a large fleet is heard as soon as it can be read, and does not shake hands all at once."""
@@ -82,11 +82,13 @@ class Prefetch:
             # It may end before its time, or hang: what is left is the hub's.
             with contextlib.suppress(OSError):
                 while left and (chunk := await asyncio.wait_for(reader.read(_CHUNK), _SILENCE_S)):
-                    for told in frames.feed(chunk):
+                    for reply in frames.feed(chunk):
                         left -= 1
-                        number, took_s = _HEAD.unpack_from(told)
-                        body = told[_HEAD.size :]
-                        yield Outcome(targets[number], Prefetched(body, took_s) if body else None)
+                        number, duration_s = _HEAD.unpack_from(reply)
+                        body = reply[_HEAD.size :]
+                        yield Outcome(
+                            targets[number], Prefetched(body, duration_s) if body else None
+                        )
         finally:
             writer.transport.abort()
             self.close()
@@ -101,7 +103,7 @@ class Prefetch:
                 os.waitpid(pid, 0)
 
 
-def begin() -> Prefetch | None:
+def fork_prefetch() -> Prefetch | None:
     """Fork it, from a process with one thread; None where it would help nobody, or cannot be."""
     if not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) == 1:
         return None
@@ -138,19 +140,21 @@ async def _work(theirs: socket.socket) -> None:
         size = body_size(await reader.readexactly(PREFIX_BYTES), _MAX_FRAME)
     order = msgspec.msgpack.decode(await reader.readexactly(size), type=_Order)
     client = Client(order.scrape, BoundAccess(order.scrape))
-    asking: list[asyncio.Task[None]] = []
+    requests: list[asyncio.Task[None]] = []
     for number, target in enumerate(order.targets):
-        asking.append(asyncio.create_task(_ask(client, number, target, writer)))
-        if len(asking) % BEGUN_TOGETHER == 0:
+        requests.append(asyncio.create_task(_fetch_page(client, number, target, writer)))
+        if len(requests) % STARTED_TOGETHER == 0:
             await asyncio.sleep(BREATH_S)
             await writer.drain()
-    await asyncio.gather(*asking)
+    await asyncio.gather(*requests)
 
 
-async def _ask(client: Client, number: int, target: Target, writer: asyncio.StreamWriter) -> None:
+async def _fetch_page(
+    client: Client, number: int, target: Target, writer: asyncio.StreamWriter
+) -> None:
     http = target_client(client, target)
     pages = Pages(http, target.metrics_url, client.scrape)
-    began = asyncio.get_running_loop().time()
+    started = asyncio.get_running_loop().time()
     try:
         # The target is told the time that is configured: some leave out what takes long.
         async with asyncio.timeout(_PATIENCE_S):
@@ -159,6 +163,6 @@ async def _ask(client: Client, number: int, target: Target, writer: asyncio.Stre
         body = b""
     finally:
         http.close()
-    took_s = asyncio.get_running_loop().time() - began
-    writer.write(frame(_HEAD.pack(number, took_s) + body))
+    duration_s = asyncio.get_running_loop().time() - started
+    writer.write(frame(_HEAD.pack(number, duration_s) + body))
     await writer.drain()

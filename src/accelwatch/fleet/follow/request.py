@@ -23,7 +23,7 @@ def request(
 
 def path_of(url: str) -> str:
     """Path and query of a URL as a request has them. Raises ValueError."""
-    parts = urlsplit(url)
-    path = quote(_LONE.sub("%25", parts.path), safe=_PLAIN) or "/"
-    query = quote(_LONE.sub("%25", parts.query), safe=_PLAIN + "?")
+    components = urlsplit(url)
+    path = quote(_LONE.sub("%25", components.path), safe=_PLAIN) or "/"
+    query = quote(_LONE.sub("%25", components.query), safe=_PLAIN + "?")
     return f"{path}?{query}" if query else path

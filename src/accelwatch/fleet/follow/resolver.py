@@ -14,8 +14,8 @@ from accelwatch.fleet.follow.lookup_threads import LookupThreads
 MAX_LOOKUPS = 256
 """At one time; others wait for their turn, and their own deadlines apply."""
 
-Found = list[tuple[Any, ...]]
-LookUp = Callable[..., Found]
+Addresses = list[tuple[Any, ...]]
+AddressQuery = Callable[..., Addresses]
 """Arguments and results of socket.getaddrinfo. Raises OSError."""
 
 
@@ -24,8 +24,8 @@ def name_of(host: str) -> str | bytes:
     return host.encode() if host.isascii() else host
 
 
-def _look_up(host: str, *asked: int) -> Found:
-    return [*socket.getaddrinfo(name_of(host), *asked)]
+def _query_addresses(host: str, *arguments: int) -> Addresses:
+    return [*socket.getaddrinfo(name_of(host), *arguments)]
 
 
 class Address(TypedDict):
@@ -42,41 +42,45 @@ class Address(TypedDict):
 class Resolver:
     """The system's resolver; who asks for a name that is being looked up waits for that."""
 
-    def __init__(self, look_up: LookUp = _look_up) -> None:
-        self._look_up = look_up
+    def __init__(self, query_addresses: AddressQuery = _query_addresses) -> None:
+        self._query_addresses = query_addresses
         self._room = asyncio.Semaphore(MAX_LOOKUPS)
         self._threads = LookupThreads()
-        self._asked: dict[tuple[str, socket.AddressFamily], asyncio.Task[Found]] = {}
+        self._pending: dict[tuple[str, socket.AddressFamily], asyncio.Task[Addresses]] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[Address]:
         """The addresses of a name. Raises OSError."""
-        lookup = self._asked.get((host, family))
+        lookup = self._pending.get((host, family))
         if lookup is None:
             lookup = asyncio.get_running_loop().create_task(self._lookup(host, family))
-            self._asked[host, family] = lookup
+            self._pending[host, family] = lookup
             lookup.add_done_callback(lambda done: self._over(host, family, done))
         # One of those who wait may give up.
         return [_result(host, port, *entry) for entry in await asyncio.shield(lookup)]
 
-    def _over(self, host: str, family: socket.AddressFamily, lookup: "asyncio.Task[Found]") -> None:
-        del self._asked[host, family]
+    def _over(
+        self, host: str, family: socket.AddressFamily, lookup: "asyncio.Task[Addresses]"
+    ) -> None:
+        del self._pending[host, family]
         if not lookup.cancelled():
             lookup.exception()  # perhaps nobody waits for it any more
 
-    async def _lookup(self, host: str, family: socket.AddressFamily) -> Found:
+    async def _lookup(self, host: str, family: socket.AddressFamily) -> Addresses:
         async with self._room:
-            answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+            answer: asyncio.Future[Addresses] = asyncio.get_running_loop().create_future()
             self._threads.run(lambda: self._run(answer, host, family))
             return await answer
 
     def _run(
-        self, answer: "asyncio.Future[Found]", host: str, family: socket.AddressFamily
+        self, answer: "asyncio.Future[Addresses]", host: str, family: socket.AddressFamily
     ) -> None:
-        outcome: Found | OSError | UnicodeError
+        outcome: Addresses | OSError | UnicodeError
         try:
-            outcome = self._look_up(host, 0, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+            outcome = self._query_addresses(
+                host, 0, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG
+            )
         except (OSError, UnicodeError) as error:
             outcome = error
         try:
@@ -85,7 +89,7 @@ class Resolver:
             return  # the loop has ended meanwhile
 
 
-def _give(answer: "asyncio.Future[Found]", outcome: Found | OSError | UnicodeError) -> None:
+def _give(answer: "asyncio.Future[Addresses]", outcome: Addresses | OSError | UnicodeError) -> None:
     if answer.done():
         return
     if isinstance(outcome, list):

@@ -9,7 +9,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
 from accelwatch.fleet.follow.failure_log import FailureLog
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.first_ask import FirstAsk
+from accelwatch.fleet.follow.first_request import FirstRequest
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
@@ -33,7 +33,7 @@ class Client:
         self.reading = Turn()
         """Of who reads a long page on a thread."""
         self.resolver = Resolver()
-        self.first_ask = FirstAsk()
+        self.first_request = FirstRequest()
         self.failures = FailureLog()
         self.families: dict[str, int] = {}
         """Of the addresses that answered last, by name: `kept.connect`."""
@@ -43,9 +43,11 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     @property
-    def asks_for_pages(self) -> bool:
+    def requests_pages(self) -> bool:
         """Whether new targets are asked for a page, and not for a stream first."""
-        return self.scrape.mode == "poll" or (self.scrape.mode == "auto" and self.first_ask.page)
+        return self.scrape.mode == "poll" or (
+            self.scrape.mode == "auto" and self.first_request.page
+        )
 
     async def close(self) -> None:
         """Close every connection."""

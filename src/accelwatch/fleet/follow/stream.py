@@ -60,7 +60,7 @@ class _Messages:
             if isinstance(message, RawTick):
                 self._ticked()
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """Nothing."""
         return b""
 

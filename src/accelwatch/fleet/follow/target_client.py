@@ -84,12 +84,12 @@ class PlainClient:
         ticket = await self._client.ticket(self._target)
         if ticket is not self._ticket:
             self._requests, self._ticket = {}, ticket
-        asked = self._requests.get(url)
-        if asked is None:
-            asked = self._requests[url] = self._request(url, headers, ticket)
+        encoded = self._requests.get(url)
+        if encoded is None:
+            encoded = self._requests[url] = self._request(url, headers, ticket)
         until = asyncio.get_running_loop().time() + timeout_s
         try:
-            answer = await self._link.ask(asked, open_body, until)
+            answer = await self._link.fetch(encoded, open_body, until)
             check_code(answer.status, answer.headers.get("retry-after"))
             return answer.body()
         except TargetFault as fault:
@@ -113,8 +113,8 @@ class PlainClient:
             host.strip("[]"), int(port), client.resolver, client.buffer, client.families
         )
 
-    def _request(self, url: str, asked: Mapping[str, str], ticket: Ticket) -> bytes:
-        headers = {**asked, **ticket.headers, "User-Agent": USER_AGENT}
+    def _request(self, url: str, requested: Mapping[str, str], ticket: Ticket) -> bytes:
+        headers = {**requested, **ticket.headers, "User-Agent": USER_AGENT}
         try:
             return request("GET", path_of(url), self._target.address, headers)
         except ValueError as error:

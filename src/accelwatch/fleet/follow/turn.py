@@ -7,18 +7,18 @@ class Turn:
     """One turn for all targets of a client."""
 
     def __init__(self) -> None:
-        self.wanted = 0
+        self.pending = 0
         """How many have it or wait for it, each with a page in memory."""
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> None:
-        self.wanted += 1
+        self.pending += 1
         try:
             await self._lock.acquire()
         except BaseException:
-            self.wanted -= 1
+            self.pending -= 1
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self.wanted -= 1
+        self.pending -= 1
         self._lock.release()

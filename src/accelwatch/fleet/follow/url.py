@@ -14,14 +14,16 @@ def server_url(url: str, tls: TlsConfig | None = None) -> SplitResult:
     if "@" in url.partition("?")[0]:
         raise UsageError("no user or password belongs into a URL; use basic_auth")
     try:
-        parts = urlsplit(url)
-        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        components = urlsplit(url)
+        well = (
+            components.scheme in ("http", "https") and components.hostname and components.port != 0
+        )
     except ValueError as error:
         raise UsageError(f"no URL: {error}") from error
     if not well or " " in url:
         raise UsageError("expected a URL, http://HOST:PORT/PATH or https://HOST:PORT/PATH")
-    if parts.fragment:
+    if components.fragment:
         raise UsageError("a URL has no fragment here")
-    if parts.scheme == "http" and tls is not None and tls != TlsConfig():
+    if components.scheme == "http" and tls is not None and tls != TlsConfig():
         raise UsageError("there is a tls_config, and http would do without it; write https://")
-    return parts
+    return components

@@ -8,30 +8,30 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import SSH, Target
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.ssh.way import SshWay
+    from accelwatch.fleet.ssh.transport import SshTransport
 
 
 def by_ssh(settings: HubSettings, client: Client, sink: Sink) -> MakeFollowing:
     """Makes followers of the targets that ssh reaches."""
-    way: SshWay | None = None
+    transport: SshTransport | None = None
 
     def make(target: Target) -> Following | None:
-        nonlocal way
+        nonlocal transport
         if target.scheme != SSH:
             return None
         from accelwatch.fleet.ssh.follow import SshFollower
-        from accelwatch.fleet.ssh.way import SshWay
+        from accelwatch.fleet.ssh.transport import SshTransport
 
-        if way is None:
+        if transport is None:
             scrape = settings.scrape
             limit_bytes = scrape.body_size_limit_bytes
-            way = SshWay(
+            transport = SshTransport(
                 settings.ssh,
                 limit_bytes,
                 scrape.max_backoff_s,
                 client.reading,
                 failures=client.failures,
             )
-        return SshFollower(way, target, sink)
+        return SshFollower(transport, target, sink)
 
     return make

@@ -16,7 +16,7 @@ from accelwatch.daemon.memory import give_back
 _YOUNG = (20_000, 5, 1_000_000)
 """Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`."""
 _EVERY_S = 60.0
-_LOOK_EVERY = 60
+_FULL_EVERY = 60
 """Every hour those set aside are counted: a target that has gone may have left a cycle."""
 _GROWN = 1.25
 """So many times what there was when all was looked through last, and it is again: a hub whose fleet
@@ -49,16 +49,16 @@ async def tend() -> None:
     try:
         while True:
             await asyncio.sleep(_EVERY_S)
-            whole = (
-                turn > 0 and turn % _LOOK_EVERY == 0 and gc.get_freeze_count() > _GROWN * settled
+            is_full = (
+                turn > 0 and turn % _FULL_EVERY == 0 and gc.get_freeze_count() > _GROWN * settled
             )
-            if whole:
+            if is_full:
                 gc.unfreeze()
             # What has lived through two young collections is alive, but for rare cycles: they wait for
             # the look through everything.
-            gc.collect(2 if whole else 1)
+            gc.collect(2 if is_full else 1)
             gc.freeze()
-            if whole or not turn:
+            if is_full or not turn:
                 settled = gc.get_freeze_count()
                 give_back()
             turn += 1

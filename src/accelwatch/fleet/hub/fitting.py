@@ -13,12 +13,12 @@ from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.base.untrusted_text import printable
-from accelwatch.config.reader import place_of
+from accelwatch.config.reader import source_of
 from accelwatch.files.file_rights import unsafe_for_state
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import targets_of
 from accelwatch.located_yaml.complaint import Complaint
-from accelwatch.remediation.policy.plan.ladder import INTENTS
+from accelwatch.remediation.policy.plan.escalation import INTENTS
 
 _SPARES = "remedy.spares.nodes"
 _MOST_NAMED = 5
@@ -26,7 +26,7 @@ _DOCUMENT = "docs/actions/slurm.md, Spares"
 
 
 def misfits(
-    settings: HubSettings, actions: Mapping[str, Action], places: Mapping[str, str]
+    settings: HubSettings, actions: Mapping[str, Action], origins: Mapping[str, str]
 ) -> Iterator[Complaint]:
     """Each with file, line, key and what to write; `places` says where a key was given.
 
@@ -34,7 +34,7 @@ def misfits(
     """
 
     def of_settings(key: str, text: str) -> Complaint:
-        return Complaint(place_of(places, key, None), key, text)
+        return Complaint(source_of(origins, key, None), key, text)
 
     for key, text in _of_spares(settings, actions):
         yield of_settings(key, text)
@@ -71,7 +71,7 @@ def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator
 def _strangers(settings: HubSettings, spares: Sequence[str]) -> list[str]:
     """Spares that no target can be, where all targets are written out."""
     targets = settings.targets
-    found = (
+    discovered = (
         targets.ssh,
         targets.files,
         targets.http,
@@ -79,14 +79,14 @@ def _strangers(settings: HubSettings, spares: Sequence[str]) -> list[str]:
         targets.kubernetes,
         targets.slurm,
     )
-    if not targets.static or any(found):
+    if not targets.static or any(discovered):
         return []
     try:
-        known = {_short(target.host) for target in targets_of(targets.static, {})}
+        target_names = {_short(target.host) for target in targets_of(targets.static, {})}
     except UsageError:
         return []
-    known |= {_short(name) for name in settings.remedy.nodes.values()}
-    return [name for name in spares if _short(name) not in known]
+    target_names |= {_short(name) for name in settings.remedy.nodes.values()}
+    return [name for name in spares if _short(name) not in target_names]
 
 
 def _short(host: str) -> str:
@@ -102,14 +102,14 @@ def _of_rules(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[
         rules = loaded_rules(settings.rules).rules
     except ConfigError:
         return  # which is a mistake of its own
-    said: dict[tuple[str, str, str], list[str]] = {}
+    complaints: dict[tuple[str, str, str], list[str]] = {}
     for rule in rules.values():
         if rule.action is not None and rule.mode is not Mode.OFF:
-            place = str(rule.action_origin or rule.origin)
+            origin = str(rule.action_origin or rule.origin)
             for key, text in _of_rule(rule, settings, actions.values()):
-                said.setdefault((place, key, text), []).append(rule.id)
-    for (place, key, text), ids in said.items():
-        yield Complaint(place, key, f"{text} ({', '.join(ids)})")
+                complaints.setdefault((origin, key, text), []).append(rule.id)
+    for (origin, key, text), ids in complaints.items():
+        yield Complaint(origin, key, f"{text} ({', '.join(ids)})")
 
 
 def _of_rule(
@@ -127,10 +127,10 @@ def _of_rule(
             "action.spare",
             f"a spare is requested, and {_SPARES} names none; name them there, or leave `spare` out",
         )
-    for rung in rule.action.remedy:
-        kind = INTENTS.get(rung.name)
+    for step in rule.action.remedy:
+        kind = INTENTS.get(step.name)
         if kind is not None and (unable := _unable(actions, kind)):
-            yield "action.remedy", f"{rung.name} can never be done: {unable}; or leave it out"
+            yield "action.remedy", f"{step.name} can never be done: {unable}; or leave it out"
     if rule.action.verify_active and (unable := _unable(actions, IntentKind.TEST)):
         yield "action.verify", f"no test can be run: {unable}"
 
@@ -148,12 +148,12 @@ def _lacks(action: Action, kind: IntentKind) -> str:
     return printable(action.needs(kind)) if isinstance(action, NeedsOptions) else ""
 
 
-def misfits_of(settings: HubSettings, places: Mapping[str, str]) -> list[Complaint]:
+def misfits_of(settings: HubSettings, origins: Mapping[str, str]) -> list[Complaint]:
     """The same for settings whose actions are not built yet. Raises ConfigError, PluginError."""
     from accelwatch.base.clock import SystemClock
     from accelwatch.remediation.actions import actions_of
 
-    found = list(misfits(settings, actions_of(settings.remedy, SystemClock()), places))
+    complaints = list(misfits(settings, actions_of(settings.remedy, SystemClock()), origins))
     if settings.state_dir and (unsafe := unsafe_for_state(Path(settings.state_dir))):
-        found.append(Complaint(place_of(places, "state_dir", None), "state_dir", unsafe))
-    return found
+        complaints.append(Complaint(source_of(origins, "state_dir", None), "state_dir", unsafe))
+    return complaints

@@ -40,21 +40,23 @@ def with_targets(
         slurm=(*followed.slurm, *((SlurmSd(),) if slurm else ())),
         ssh=(*followed.ssh, *_split(ssh)),
     )
-    way = settings.ssh
+    ssh_settings = settings.ssh
     if ssh_config is not None:
-        way = msgspec.structs.replace(way, config_file=str(Path(ssh_config).absolute()))
-    return checked(msgspec.structs.replace(settings, targets=more, ssh=way))
+        ssh_settings = msgspec.structs.replace(
+            ssh_settings, config_file=str(Path(ssh_config).absolute())
+        )
+    return checked(msgspec.structs.replace(settings, targets=more, ssh=ssh_settings))
 
 
 def _split(texts: Sequence[str]) -> list[str]:
     """Targets parted by commas outside brackets: `n[1,3],m1` are two."""
-    parts: list[str] = []
+    pieces: list[str] = []
     for text in texts:
-        depth, begin = 0, 0
+        depth, start = 0, 0
         for position, character in enumerate(text):
             depth += {"[": 1, "]": -1}.get(character, 0)
             if character == "," and depth == 0:
-                parts.append(text[begin:position])
-                begin = position + 1
-        parts.append(text[begin:])
-    return [part.strip() for part in parts if part.strip()]
+                pieces.append(text[start:position])
+                start = position + 1
+        pieces.append(text[start:])
+    return [piece.strip() for piece in pieces if piece.strip()]

@@ -31,7 +31,12 @@ from accelwatch.fleet.hub.using import FleetUsing
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
+from accelwatch.fleet.targets.discovery import (
+    MakeDiscoverer,
+    discoverers,
+    static_targets,
+    without_credentials,
+)
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.schema.metrics import Series
@@ -75,13 +80,13 @@ class Hub:
         self._clock = clock
         self._make_reader = make_reader
         self._prefetch = prefetch
-        self._standing = standing_targets(settings.targets, settings.scrape)
+        self._static = static_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
         self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
         self._transitions = Transitions(self.fleet)
         self._listed = False
-        self._began: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
         self._targets: dict[str, Target] = {}
         self._stored: dict[str, Target] = {}
         self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
@@ -109,18 +114,18 @@ class Hub:
     async def start(self) -> None:
         """Begin to follow."""
         await self._recording.start()
-        self._begin()
+        self._start_following()
         self._watch = TargetWatch(self._set_targets)
         self.fleet.lacking = self._watch.problems
         self.fleet.discovering = self._watch.unanswered
-        self._watch.set(self._standing, self._ways())
+        self._watch.set(self._static, self._discoveries())
         self._warn()
         self.peers.start()
         await self._set_rules(self.settings)
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
-            loop.create_task(self._keep(), name="inventory"),
+            loop.create_task(self._run_housekeeping(), name="inventory"),
             loop.create_task(self._slurm.run(), name="maintenance"),
             loop.create_task(self.usage.run(), name="usage"),
         ]
@@ -130,21 +135,21 @@ class Hub:
 
         Raises UsageError for targets that make no sense, and then nothing has changed.
         """
-        standing = standing_targets(settings.targets, settings.scrape)
+        static = static_targets(settings.targets, settings.scrape)
         await self._set_rules(settings)
-        before, self.settings, self._standing = self.settings, settings, standing
+        before, self.settings, self._static = self.settings, settings, static
         self.fleet.thresholds = settings.thresholds
         self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
         if settings.merge != before.merge:
             self.fleet.believe(precedence(settings.merge.precedence))
         same = _reading(settings) == _reading(before)
         if not same or _alerts(settings) is not _alerts(before):
-            await self._end()
-            self._begin()
+            await self._stop_following()
+            self._start_following()
         await self.peers.reload(settings.prometheus, settings.remote_write, settings.otlp)
         await self._recording.reload(settings.history)
         if self._watch is not None:
-            self._watch.set(standing, self._ways())
+            self._watch.set(static, self._discoveries())
         self._warn()
 
     async def _set_rules(self, settings: HubSettings) -> None:
@@ -162,7 +167,7 @@ class Hub:
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
             from accelwatch.alerting.evaluation.runner import RuleRunner
-            from accelwatch.fleet.approval.asking import HubAsking
+            from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
             evaluator = FleetEvaluator(self.fleet)
@@ -170,9 +175,9 @@ class Hub:
                 evaluator,
                 settings.rules,
                 self._state_dir,
-                self._incidents_heard,
+                self._on_incident_changes,
                 alerts=settings.alerts,
-                asking=HubAsking(
+                approval_requests=HubApprovalRequests(
                     lambda: self.remedies,
                     lambda: self.approvals,
                     lambda: self.settings.alerts.external_url,
@@ -192,19 +197,19 @@ class Hub:
 
     def _rule_acts(self, rule: str) -> bool:
         """Whether a rule wants something done, whether or not it asks a person before."""
-        known = None if self.rules is None else self.rules.rules.rules.get(rule)
-        acts = known is not None and known.mode in (Mode.APPROVE, Mode.AUTO)
-        return acts and known is not None and known.action is not None
+        definition = None if self.rules is None else self.rules.rules.rules.get(rule)
+        acts = definition is not None and definition.mode in (Mode.APPROVE, Mode.AUTO)
+        return acts and definition is not None and definition.action is not None
 
-    def _incidents_heard(self, incidents: Sequence[Incident]) -> None:
+    def _on_incident_changes(self, incidents: Sequence[Incident]) -> None:
         if self.remedies is not None:
-            self.remedies.heard(incidents)
+            self.remedies.on_changes(incidents)
 
     async def _act(
-        self, evaluator: "FleetEvaluator", rules: "RuleRunner", whole: HubSettings
+        self, evaluator: "FleetEvaluator", rules: "RuleRunner", hub_settings: HubSettings
     ) -> None:
         """Begin to act, where anything is configured to act by. Raises ConfigError."""
-        settings = whole.remedy
+        settings = hub_settings.remedy
         if settings.actions:
             from accelwatch.fleet.approval.approvals import Approvals
             from accelwatch.fleet.approval.links import Signer
@@ -228,7 +233,7 @@ class Hub:
             self.remedies = remedies
             rules.beside = lambda: remedies.problems
             rules.stalled = lambda: remedies.stalled
-            for complaint in misfits(whole, remedies.actions, {}):
+            for complaint in misfits(hub_settings, remedies.actions, {}):
                 logger.warning("%s", complaint)
 
     def _warn(self) -> None:
@@ -238,13 +243,13 @@ class Hub:
                 "and files only key=targets.%s.scrape",
                 section,
             )
-        if not (self._standing or self._ways() or self.settings.prometheus.url):
+        if not (self._static or self._discoveries() or self.settings.prometheus.url):
             logger.warning("nothing to follow: no targets, discovery or store is configured")
 
-    def _ways(self) -> dict[str, MakeWay]:
-        return ways(self.settings.targets, self.settings.scrape)
+    def _discoveries(self) -> dict[str, MakeDiscoverer]:
+        return discoverers(self.settings.targets, self.settings.scrape)
 
-    def _begin(self) -> None:
+    def _start_following(self) -> None:
         scrape = self.settings.scrape
         hello = {HUB_HEADER: ALERTING} if _alerts(self.settings) else {}
         self._client = Client(scrape, BoundAccess(scrape), hello)
@@ -259,7 +264,7 @@ class Hub:
         make, order = self._make_reader, precedence(self.settings.merge.precedence)
         return None if make is None else lambda target: make(target, order)
 
-    async def _end(self) -> None:
+    async def _stop_following(self) -> None:
         if self._followers is not None:
             await self._followers.close()
         if self._client is not None:
@@ -270,14 +275,14 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.usage.keep()
+        await self.usage.save()
         if self.remedies is not None:
             await self.remedies.stop()
         if self.rules is not None:
             await self.rules.stop()
         await self.peers.stop()
         await self._recording.stop()
-        await self._end()
+        await self._stop_following()
         with contextlib.suppress(AccelwatchError):
             await self.fleet.flush()
         self.fleet.close()
@@ -336,7 +341,7 @@ class Hub:
         self._stored = targets
         self.fleet.set_targets((*self._targets.values(), *targets.values()))
 
-    async def _keep(self) -> None:
+    async def _run_housekeeping(self) -> None:
         """Every second: tell what has changed, write the inventory down, look after silent sources."""
         turn = 0
         while True:
@@ -345,8 +350,8 @@ class Hub:
             if turn % _SWEEP_EVERY == 0:
                 self.fleet.sweep()
             if turn % _OPEN_AGAIN_EVERY == 0:
-                await self.fleet.keep_again()
-            await self._transitions.look(LongWork().rest)
+                await self.fleet.reopen_inventory()
+            await self._transitions.poll(LongWork().rest)
             try:
                 await self.fleet.flush()
             except AccelwatchError as error:
@@ -356,23 +361,23 @@ class Hub:
             else:
                 self._complaint = ""
 
-    def began(self, target: Target, mode: str) -> None:
+    def started(self, target: Target, mode: str) -> None:
         """A connection is being made."""
         source = self.fleet.source(target.key)
         if source is not None:
             source.mode = mode
             if mode == "stream":
-                source.begin_stream()
-            self._began[target.key] = self._clock.monotonic()
+                source.start_stream()
+            self._started_at[target.key] = self._clock.monotonic()
 
     def message(self, target: Target, message: Received, size: int) -> None:
         """A message of a stream. Raises TargetFault."""
         self.fleet.accept(target.key, message, size)
-        if target.key in self._began and isinstance(message, RawTick):
+        if target.key in self._started_at and isinstance(message, RawTick):
             source = self.fleet.source(target.key)
-            began = self._began.pop(target.key)
+            started = self._started_at.pop(target.key)
             if source is not None:
-                source.read_s = self._clock.monotonic() - began
+                source.read_s = self._clock.monotonic() - started
 
     def exposed(self, target: Target, exposed: Exposed, duration_s: float) -> None:
         """An exposition."""
@@ -390,7 +395,7 @@ class Hub:
 
     def failed(self, target: Target, fault: TargetFault) -> None:
         """An attempt failed."""
-        self._began.pop(target.key, None)
+        self._started_at.pop(target.key, None)
         self.fleet.fail(target.key, fault)
 
 
@@ -407,7 +412,7 @@ def _alerts(settings: HubSettings) -> bool:
 def _of_rules(rules: "RuleRunner") -> dict[Series, Number]:
     """How the evaluation of rules and the journal do; of a journal that nobody wants, nothing."""
     series: dict[Series, Number] = {("fleet_evaluation_late_seconds",): rules.late_s}
-    if rules.incident_store.keeps:
+    if rules.incident_store.has_journal:
         series["fleet_journal_kept",] = int(not rules.incident_store.problems)
     for rule, count in rules.blind().items():
         series["fleet_rule_blind", rule] = count

@@ -16,7 +16,7 @@ from accelwatch.config.layers import Effective, Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
-from accelwatch.config.reader import Reader, Values, build, place_of, places
+from accelwatch.config.reader import Reader, Values, build, source_of, sources_by_key
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.base.precedence import precedence
@@ -118,18 +118,18 @@ def effective(
         refused = {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
         values, complaints = Reader(HubSettings, refused, _NEVER_EMPTY).read(path)
     filled = bool(values)
-    given, mistaken = values_of_flags(flags or {}, HubSettings)
+    from_flags, mistaken = values_of_flags(flags or {}, HubSettings)
     refuse([*complaints, *mistaken])
-    values.update(given)
+    values.update(from_flags)
     settings: HubSettings = build(HubSettings, values)
-    standing = HubSettings().web
-    ours = {key: getattr(standing, key) for key in _OWN_WEB if f"web.{key}" not in values}
+    defaults = HubSettings().web
+    ours = {key: getattr(defaults, key) for key in _OWN_WEB if f"web.{key}" not in values}
     web = msgspec.structs.replace(settings.web, **ours)
-    whole, written = msgspec.structs.replace(settings, web=web), places(values)
+    complete, written = msgspec.structs.replace(settings, web=web), sources_by_key(values)
     try:
-        fitting = checked(whole, lambda key: place_of(written, key, path))
+        fitting = checked(complete, lambda key: source_of(written, key, path))
     except ConfigError as error:
-        raise UnfitSettingsError(str(error), whole) from None
+        raise UnfitSettingsError(str(error), complete) from None
     return Effective(
         settings=fitting,
         file=path,
@@ -138,9 +138,11 @@ def effective(
     )
 
 
-def checked(settings: HubSettings, place: Callable[[str], str] = lambda _key: "") -> HubSettings:
+def checked(
+    settings: HubSettings, origin_of: Callable[[str], str] = lambda _key: ""
+) -> HubSettings:
     """The settings, if they fit together; `place` tells where a key was given. Raises ConfigError."""
-    refuse(Complaint(place(key), key, text) for key, text in mistakes_in(settings))
+    refuse(Complaint(origin_of(key), key, text) for key, text in mistakes_in(settings))
     return settings
 
 
@@ -182,8 +184,8 @@ def _of_links(settings: HubSettings) -> Iterator[Mistake]:
     names = [sink.name for sink in settings.alerts.sinks]
     for name in settings.remedy.links.sinks:
         if name not in names:
-            known = f"there are {', '.join(names)}" if names else "alerts.sinks has none"
-            yield "remedy.links.sinks", f"no sink is called {name!r}; {known}"
+            existing = f"there are {', '.join(names)}" if names else "alerts.sinks has none"
+            yield "remedy.links.sinks", f"no sink is called {name!r}; {existing}"
     url = settings.alerts.external_url
     if settings.remedy.links.sinks and not url.startswith(("https://", "http://")):
         text = "links need alerts.external_url, such as https://hub.example.org"

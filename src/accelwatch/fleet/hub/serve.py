@@ -22,7 +22,7 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.files.file_rights import make_state_folder
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.evidence_pages import EvidencePages
-from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.incident_feed import IncidentFeed
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.names import target_labels
 from accelwatch.fleet.api.own import RenderOwn
@@ -61,17 +61,17 @@ def own_text(histograms: Callable[[], Mapping[Series, Histogram]] = dict) -> Ren
         families: dict[str, list[Series]] = {}
         for key in series:
             families.setdefault(key[0], []).append(key)
-        told = histograms()
-        for key in told:
+        histogram_series = histograms()
+        for key in histogram_series:
             families.setdefault(key[0], []).append(key)
         for row in catalogue():
             if row.key in families:
                 yield header(row, openmetrics)
             for name in families.get(row.key, ()):
-                if name in told:
-                    yield from histogram_lines(row, labels_of(row, name), *told[name])
+                if name in histogram_series:
+                    yield from histogram_lines(row, labels_of(row, name), *histogram_series[name])
                     continue
-                prefix = prefixes.known.get(("", name)) or prefixes.make(row, "", name)
+                prefix = prefixes.cached.get(("", name)) or prefixes.make(row, "", name)
                 yield f"{prefix}{series[name]!r}\n"
         if openmetrics:
             yield "# EOF\n"
@@ -116,9 +116,9 @@ class HubServer:
         self._counting: asyncio.Task[None] | None = None
         self._pages = pages
         hub.peers.also_write(self._written)
-        news = IncidentNews(lambda: hub.rules)
+        incident_changes = IncidentFeed(lambda: hub.rules)
         self._streams = streams = LiveStreams(
-            hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
+            hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=incident_changes
         )
         limits = server_limits(web)
         self.http = HttpServer(
@@ -133,7 +133,7 @@ class HubServer:
 
     def tick_now(self) -> None:
         """Have streams show the fleet as it stands, at once."""
-        self._pages.count_anew()
+        self._pages.invalidate_sums()
         self._streams.tick_now()
 
     def _visits(self) -> VisitedPages:
@@ -218,19 +218,19 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     home = environ.get("XDG_STATE_HOME") or (
         f"{environ['HOME']}/.local/state" if environ.get("HOME") else ""
     )
-    given = settings.state_dir or environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    place = given or (f"{home}/accelwatch" if home else "")
-    if not place:
+    configured = settings.state_dir or environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    folder = configured or (f"{home}/accelwatch" if home else "")
+    if not folder:
         return None
     try:
-        make_state_folder(Path(place))
+        make_state_folder(Path(folder))
     except OSError as error:
-        text = f"{place}: cannot keep the inventory: {error.strerror}"
-        if given:
+        text = f"{folder}: cannot keep the inventory: {error.strerror}"
+        if configured:
             raise AccelwatchError(text) from error
         logger.warning("%s", text)
         return None
-    return Path(place)
+    return Path(folder)
 
 
 async def serve_hub(
@@ -309,11 +309,11 @@ async def _notify_refused(
 async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings]]) -> None:
     """Read the configuration again; one with a mistake changes nothing and is told."""
     try:
-        found = await asyncio.to_thread(read)
-        check_filled(server.hub.settings, found, found.file)
-        protection = protection_of(found.settings.web)
+        loaded = await asyncio.to_thread(read)
+        check_filled(server.hub.settings, loaded, loaded.file)
+        protection = protection_of(loaded.settings.web)
         check_kept(server.http.protection, protection)
-        await server.change(found.settings, protection)
+        await server.change(loaded.settings, protection)
     except AccelwatchError as error:
         logger.error("configuration refused, the one before stays in force: %s", error)
         server.reloads["hub"] = False

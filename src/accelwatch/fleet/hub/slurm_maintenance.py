@@ -28,25 +28,25 @@ class SlurmMaintenance:
         self,
         clusters: Callable[[], Sequence[SlurmSd]],
         incident_store: "Callable[[], IncidentStore | None]",
-        ask: Callable[[SlurmSd], list[Maintenance]] = reservations,
+        query_reservations: Callable[[SlurmSd], list[Maintenance]] = reservations,
     ) -> None:
         """`clusters` gives the settings in force, `incident_store` the store, None without rules."""
         self._clusters = clusters
         self._incident_store = incident_store
-        self._ask = ask
+        self._query_reservations = query_reservations
         self._answers: dict[_Cluster, list[Maintenance]] = {}
         self._complaint = ""
 
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
-            clusters = await self.look()
-            await asyncio.sleep(min((one.refresh_s for one in clusters), default=_IDLE_S))
+            clusters = await self.poll()
+            await asyncio.sleep(min((cluster.refresh_s for cluster in clusters), default=_IDLE_S))
 
-    async def look(self) -> list[SlurmSd]:
+    async def poll(self) -> list[SlurmSd]:
         """Ask each cluster once; those that were asked."""
         incident_store = self._incident_store()
-        clusters = [one for one in self._clusters() if one.maintenance]
+        clusters = [settings for settings in self._clusters() if settings.maintenance]
         if incident_store is None or not (clusters or self._answers):
             return []
         complaints = []
@@ -56,7 +56,7 @@ class SlurmMaintenance:
             if cluster in answers:
                 continue
             try:
-                answers[cluster] = await asyncio.to_thread(self._ask, settings)
+                answers[cluster] = await asyncio.to_thread(self._query_reservations, settings)
             except (UsageError, OSError) as error:
                 answers[cluster] = self._answers.get(cluster, [])
                 complaints.append(str(error))

@@ -19,7 +19,7 @@ from accelwatch.fleet.table.columns import Columns
 from accelwatch.node.usage.observation import Observation, partitions_of
 from accelwatch.node.usage.shares import Holder, Quantity, Share, shares_of
 from accelwatch.schema.compact import REASONS
-from accelwatch.schema.device import BROKEN, Device, same_place, tells_itself
+from accelwatch.schema.device import BROKEN, Device, is_self_identifying, same_address
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import Owner
@@ -48,7 +48,7 @@ class _Numbers(NamedTuple):
     def energy_joules(self) -> float | None:
         """Of the counter that there is."""
         counters = (self.energy_hardware, self.energy_integrated)
-        return next((one for one in counters if not isinstance(one, Absence)), None)
+        return next((counter for counter in counters if not isinstance(counter, Absence)), None)
 
 
 class _Alone(NamedTuple):
@@ -57,9 +57,9 @@ class _Alone(NamedTuple):
     owners: tuple[Owner, ...]
     users: tuple[str, ...]
     processes_total: int
-    told: bool
+    is_reported: bool
     holder: Holder
-    began: float | None
+    started_at: float | None
 
 
 class UsageReading:
@@ -73,10 +73,10 @@ class UsageReading:
     def of(self, nodes: Sequence[Node]) -> list[Observation]:
         """Their devices; partitions instead of one that has some."""
         numbers = _decoded(nodes)
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         for node in nodes:
-            seen += self._of_node(node, numbers)
-        return seen
+            observations += self._of_node(node, numbers)
+        return observations
 
     def forget(self, names: Iterable[str]) -> None:
         """Remember nothing of nodes that are not among these."""
@@ -86,27 +86,27 @@ class UsageReading:
 
     def _of_node(self, node: Node, numbers: dict[int, _Numbers]) -> list[Observation]:
         speaks = self._fleet.state_of(node) in SPEAKING
-        parts = partitions_of(device.device for device in node.devices.values())
+        partitions = partitions_of(device.device for device in node.devices.values())
         alone = self._alone.setdefault(node.name, {})
-        present = {id_: one for id_, one in node.devices.items() if id_ not in parts}
-        seen = [
-            self._observation(node, device, parts, numbers, alone, speaks=speaks)
+        present = {id_: device for id_, device in node.devices.items() if id_ not in partitions}
+        observations = [
+            self._observation(node, device, partitions, numbers, alone, speaks=speaks)
             for device in present.values()
         ]
         missing = list(node.missing())
         if not missing:
-            return seen
-        devices = [one.device for one in present.values()]
+            return observations
+        devices = [device.device for device in present.values()]
         return [
-            _as_known(node.name, told, device, missing)
-            for told, device in zip(seen, devices, strict=True)
+            _as_missing_device(node.name, observation, device, missing)
+            for observation, device in zip(observations, devices, strict=True)
         ]
 
     def _observation(
         self,
         node: Node,
         device: FleetDevice,
-        parts: dict[str, int],
+        partitions: dict[str, int],
         numbers: dict[int, _Numbers],
         alone: dict[str, _Alone],
         *,
@@ -118,7 +118,7 @@ class UsageReading:
         if parent is not None:
             owners = owners or parent.usage.occupancy.owners
             if isinstance(own.power_watts, Absence):
-                meter, count = numbers[id(parent)], parts[parent.device.id]
+                meter, count = numbers[id(parent)], partitions[parent.device.id]
         power, energy = meter.power_watts, meter.energy_joules
         return Observation(
             device=f"{node.name}/{device.device.id}",
@@ -134,36 +134,36 @@ class UsageReading:
         )
 
 
-def _as_known(
-    node: str, told: Observation, device: Device, missing: Iterable[Device]
+def _as_missing_device(
+    node: str, observation: Observation, device: Device, missing: Iterable[Device]
 ) -> Observation:
     """A device that does not say which one it is as the one that is missing from its place.
 
     Whoever found a lost GPU anew, such as a hub that was begun again, was not told its uuid.
     """
-    if tells_itself(device) or device.parent_id is not None:
-        return told
-    for known in missing:
-        if known.parent_id is None and same_place(device, known):
-            return msgspec.structs.replace(told, device=f"{node}/{known.id}")
-    return told
+    if is_self_identifying(device) or device.parent_id is not None:
+        return observation
+    for candidate in missing:
+        if candidate.parent_id is None and same_address(device, candidate):
+            return msgspec.structs.replace(observation, device=f"{node}/{candidate.id}")
+    return observation
 
 
 def _shares(
     device: FleetDevice, owners: tuple[Owner, ...], own: _Numbers, alone: dict[str, _Alone]
 ) -> tuple[Share, ...]:
     id_, usage = device.device.id, device.usage
-    told = usage.rows is not None or not isinstance(device, StreamDevice)
-    known = (owners, usage.users, usage.processes_total, told)
+    is_reported = usage.rows is not None or not isinstance(device, StreamDevice)
+    cache_key = (owners, usage.users, usage.processes_total, is_reported)
     before = alone.get(id_)
-    if before is not None and before[: len(known)] == known:
+    if before is not None and before[: len(cache_key)] == cache_key:
         return (
             Share(
                 holder=before.holder,
                 load=own.load,
                 memory_bytes=own.memory_bytes,
                 energy=1.0,
-                began=before.began,
+                began=before.started_at,
             ),
         )
     processes = _processes(device)
@@ -172,10 +172,10 @@ def _shares(
         processes,
         load=own.load,
         memory_bytes=own.memory_bytes,
-        whole=processes is not None and len(processes) >= usage.processes_total,
+        is_complete=processes is not None and len(processes) >= usage.processes_total,
     )
     if len(shares) == 1:
-        alone[id_] = _Alone(*known, shares[0].holder, shares[0].began)
+        alone[id_] = _Alone(*cache_key, shares[0].holder, shares[0].began)
     else:
         alone.pop(id_, None)
     return shares
@@ -196,20 +196,20 @@ def _decoded(nodes: Iterable[Node]) -> dict[int, _Numbers]:
             if isinstance(device, StreamDevice) and device.tick is not None:
                 alike.setdefault(id(device.columns), (device.columns, []))[1].append(device)
             else:
-                told = device.numbers(_SERIES)
+                raw = device.numbers(_SERIES)
                 numbers[id(device)] = _Numbers(
-                    *(Absence.UNSUPPORTED if one is None else float(one) for one in told)
+                    *(Absence.UNSUPPORTED if number is None else float(number) for number in raw)
                 )
     for columns, devices in alike.values():
         ticks = [device.tick.values for device in devices if device.tick is not None]
         block = columns.pick(_SERIES).block(ticks)
-        lacking = [columns.absent.get(one, columns.absent.get(one[:1])) for one in _SERIES]
-        values, marks = block.values.T.tolist(), block.marks.T.tolist()
-        for device, line, letters in zip(devices, values, marks, strict=True):
+        lacking = [columns.absent.get(series, columns.absent.get(series[:1])) for series in _SERIES]
+        values, tags = block.values.T.tolist(), block.tags.T.tolist()
+        for device, line, letters in zip(devices, values, tags, strict=True):
             numbers[id(device)] = _Numbers(
                 *(
-                    (lack or REASONS.get(chr(mark), Absence.ERROR)) if math.isnan(value) else value
-                    for value, mark, lack in zip(line, letters, lacking, strict=True)
+                    (lack or REASONS.get(chr(tag), Absence.ERROR)) if math.isnan(value) else value
+                    for value, tag, lack in zip(line, letters, lacking, strict=True)
                 )
             )
     return numbers

@@ -9,8 +9,8 @@ from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.usage_reading import UsageReading
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.node.usage.keeping import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.pages.usage_page import reporting, rested_usage_page
 
@@ -42,18 +42,18 @@ class FleetUsing:
     async def run(self) -> None:
         """Count until cancelled."""
         for turn in itertools.count(1):
-            await self.look(LongWork().rest)
+            await self.record_usage(LongWork().rest)
             if turn % (KEEP_EVERY_S // STEP_S) == 0:
-                await self.keep()
+                await self.save()
             await asyncio.sleep(STEP_S)
 
-    async def keep(self) -> None:
+    async def save(self) -> None:
         """Write down what was counted, if anything was since this hub was begun."""
         async with self._counting:
-            if self._loaded and self._fleet.keeps_folder:
+            if self._loaded and self._fleet.owns_folder:
                 await self._file.save(self._ledger, LongWork().rest)
 
-    async def look(self, rest: Callable[[], Awaitable[None]]) -> None:
+    async def record_usage(self, rest: Callable[[], Awaitable[None]]) -> None:
         """Count what is known of all nodes now, where that is wanted; who asks waits for it."""
         if not self._settings().count:
             return
@@ -61,17 +61,17 @@ class FleetUsing:
             if not self._loaded:
                 self._loaded = True
                 await asyncio.to_thread(self._file.load, self._ledger, self._fleet.clock.wall())
-            time, moment = self._fleet.clock.wall(), self._fleet.clock.monotonic()
+            time, now = self._fleet.clock.wall(), self._fleet.clock.monotonic()
             nodes = list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
                 await rest()
-                seen = self._reading.of(nodes[at : at + _AT_ONCE])
-                if seen:
-                    self._ledger.add(time, seen, moment=moment)
+                observations = self._reading.of(nodes[at : at + _AT_ONCE])
+                if observations:
+                    self._ledger.add(time, observations, monotonic=now)
             self._reading.forget(node.name for node in nodes)
 
     async def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
         async with self._counting:
-            asked = reporting(self._ledger, query, self._settings(), "hub")
-            return await rested_usage_page(asked, headers, LongWork().rest)
+            request = reporting(self._ledger, query, self._settings(), "hub")
+            return await rested_usage_page(request, headers, LongWork().rest)

@@ -14,16 +14,16 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
-from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.wire import MOST_CLOSED, SCHEMA, FleetDocument, IncidentNow, RulesNow
 from accelwatch.node.usage.report import UsageReport
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
 EVERY_S = 2.0
 _NO_RULES = 404
@@ -37,10 +37,10 @@ class AgentIncidents:
     player = None
     remedies = None
 
-    def __init__(self, place: HubPlace, clock: Clock | None = None) -> None:
+    def __init__(self, endpoint: HubEndpoint, clock: Clock | None = None) -> None:
         """Raises ConfigError."""
-        self.name = f"agent {place.name}"
-        self._session = HubSession(place)
+        self.name = f"agent {endpoint.name}"
+        self._session = HubSession(endpoint)
         self.changes = IncidentChanges(self._session)
         self._clock = clock or SystemClock()
         self._view: FleetView | None = None
@@ -50,39 +50,39 @@ class AgentIncidents:
         """Ask until cancelled."""
         try:
             while True:
-                await self._ask()
+                await self._poll()
                 changed()
                 await asyncio.sleep(EVERY_S)
         finally:
-            await self.end()
+            await self.close_session()
 
-    async def end(self) -> None:
+    async def close_session(self) -> None:
         """Close every connection."""
         await self._session.close()
 
-    async def _ask(self) -> None:
+    async def _poll(self) -> None:
         try:
             page = _decode(await self._session.document(INCIDENTS, _ALL))
         except TargetFault as fault:
             if fault.code == _NO_RULES:
                 page = IncidentsPage(judged=False)
             else:
-                self._failed(_said(fault, self.name))
+                self._failed(_fault_text(fault, self.name))
                 return
         except msgspec.DecodeError as error:
             self._failed(f"{self.name}: its answer cannot be read: {error}")
             return
         self._problem = None
-        self._view = self._seen(page)
+        self._view = self._next_view(page)
 
     def _failed(self, text: str) -> None:
         since = self._clock.wall() if self._problem is None else self._problem.since
         self._problem = Problem(text=text, since=since)
 
-    def _seen(self, page: IncidentsPage) -> FleetView:
+    def _next_view(self, page: IncidentsPage) -> FleetView:
         before = self._view
-        told = tuple(_told(page))
-        unchanged = before is not None and before.incidents == told
+        incidents = tuple(_incidents_of(page))
+        unchanged = before is not None and before.incidents == incidents
         return FleetView(
             sequence=1 if before is None else before.sequence + 1,
             time=self._clock.wall(),
@@ -90,10 +90,10 @@ class AgentIncidents:
             interval_s=EVERY_S,
             sums=_sums(page, self._clock.wall()),
             nodes=(),
-            places=(),
+            slots=(),
             devices=(),
             rules=_rules(page),
-            incidents=before.incidents if before is not None and unchanged else told,
+            incidents=before.incidents if before is not None and unchanged else incidents,
         )
 
     def fleet(self) -> FleetView | None:
@@ -142,13 +142,13 @@ def _no_other(node: str) -> NoReturn:
     raise AccelwatchError(f"{node} is this machine")
 
 
-def _said(fault: TargetFault, name: str) -> str:
+def _fault_text(fault: TargetFault, name: str) -> str:
     if fault.reason is Reason.CONNECT:
         return f"no {name} answers"
     return f"{name}: {str(fault).partition(chr(10))[0]}"
 
 
-def _told(page: IncidentsPage) -> list[IncidentNow]:
+def _incidents_of(page: IncidentsPage) -> list[IncidentNow]:
     """Those that are over first, then those that go on; the latest of each last."""
     return [
         IncidentNow(
@@ -163,12 +163,12 @@ def _told(page: IncidentsPage) -> list[IncidentNow]:
 def _rules(page: IncidentsPage) -> RulesNow:
     counts: dict[str, int] = {}
     muted = 0
-    for one in page.incidents:
-        if one.state != IncidentState.OPEN or one.part_of or one.follows:
+    for incident in page.incidents:
+        if incident.state != IncidentState.OPEN or incident.part_of or incident.follows:
             continue
-        if one.muted_by is None:
-            counts[one.severity] = counts.get(one.severity, 0) + 1
-        muted += one.muted_by is not None
+        if incident.muted_by is None:
+            counts[incident.severity] = counts.get(incident.severity, 0) + 1
+        muted += incident.muted_by is not None
     return RulesNow(
         judged=page.judged,
         rules=page.rules,

@@ -147,7 +147,7 @@ def explain(node: str, state: str, targets: Sequence[Target]) -> tuple[str, str]
     fault = None if failing is None else failing.fault
     if failing is None or fault is None or not fault.message:
         return f"{node} is {state}", _UNKNOWN
-    told = f"{node} is {state}: {fault.message}"
+    text = f"{node} is {state}: {fault.message}"
     if failing.address.startswith("ssh://"):
-        return told, _BY_SSH.get(fault.reason, _UNKNOWN_BY_SSH)
-    return told, _REMEDIES.get(fault.reason, _UNKNOWN)
+        return text, _BY_SSH.get(fault.reason, _UNKNOWN_BY_SSH)
+    return text, _REMEDIES.get(fault.reason, _UNKNOWN)

@@ -24,9 +24,9 @@ from accelwatch.processes.child_process import ChildProcess, anonymous_file
 _MAX_SOCKET_PATH = 100
 """A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
 _SOCKET = "hub.socket"
-_ENDING_S = 0.9
+_STOP_TIMEOUT_S = 0.9
 _DYING_S = 0.5
-_TOLD = 4096
+_OUTCOME_BYTES = 4096
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +50,13 @@ class ChildError(AccelwatchError):
 class Child:
     """A running child; its folder (mode 0700) holds its socket and goes with it."""
 
-    def __init__(self, pid: int, folder: Path, lifetime: int, news: int, crash: int) -> None:
+    def __init__(self, pid: int, folder: Path, lifetime: int, outcome_fd: int, crash: int) -> None:
         self.process = ChildProcess(pid, crash)
         self.folder = folder
         self.remark = ""
         """What the child had to say when it was ready."""
         self._lifetime = lifetime
-        self._news = news
+        self._outcome_fd = outcome_fd
         self._open = True
 
     @property
@@ -71,10 +71,10 @@ class Child:
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         """Return when the child is ready. Raises ChildError with what it says."""
-        if not select.select([self._news], [], [], timeout_s)[0]:
+        if not select.select([self._outcome_fd], [], [], timeout_s)[0]:
             raise ChildError(f"the hub was not ready within {timeout_s:g} s", FAILED)
         try:
-            outcome = msgspec.json.decode(os.read(self._news, _TOLD), type=Outcome)
+            outcome = msgspec.json.decode(os.read(self._outcome_fd, _OUTCOME_BYTES), type=Outcome)
         except msgspec.DecodeError:
             raise ChildError(self._death(), FAILED) from None
         if outcome.error:
@@ -83,7 +83,7 @@ class Child:
 
     def death(self) -> str | None:
         """How the child ended, if it has."""
-        return None if self.process.ended() is None else self._death()
+        return None if self.process.poll() is None else self._death()
 
     def close(self) -> None:
         """End the child: asked first, killed after almost a second. Its folder is removed."""
@@ -91,16 +91,16 @@ class Child:
             return
         self._open = False
         os.close(self._lifetime)
-        if self.process.ended_within(_ENDING_S) is None:
+        if self.process.poll_within(_STOP_TIMEOUT_S) is None:
             self.process.kill()
-            self.process.ended_within(_DYING_S)
-        os.close(self._news)
+            self.process.poll_within(_DYING_S)
+        os.close(self._outcome_fd)
         os.close(self.process.crash)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _death(self) -> str:
-        said = self.process.crash_report().decode("utf-8", "replace").strip()
-        last = said.splitlines()[-1] if said else self.process.how(_DYING_S)
+        report = self.process.crash_report().decode("utf-8", "replace").strip()
+        last = report.splitlines()[-1] if report else self.process.how(_DYING_S)
         return f"the dashboard's own hub has ended: {last}"
 
 
@@ -108,7 +108,9 @@ def _nothing() -> None:
     """What most prepare."""
 
 
-def begin(work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = _nothing) -> Child:
+def fork_child(
+    work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = _nothing
+) -> Child:
     """Fork a child that does `work(folder, lifetime)`; for a process with one thread.
 
     `prepare` is done first, while the child has one thread as well, and does not know yet whether its
@@ -119,7 +121,7 @@ def begin(work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = 
     try:
         crash = anonymous_file("accelwatch-hub")
         alive_read, alive_write = os.pipe()
-        told_read, told_write = os.pipe()
+        outcome_read, outcome_write = os.pipe()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):  # closed from the start, or since
                 stream.flush()
@@ -128,21 +130,21 @@ def begin(work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = 
         shutil.rmtree(folder, ignore_errors=True)
         raise AccelwatchError(f"cannot begin the dashboard's own hub: {error.strerror}") from error
     if pid == 0:
-        life = Lifetime(alive_read, told_write)
+        life = Lifetime(alive_read, outcome_write)
         _be(prepare, work, folder, life, crash=crash)
     os.close(alive_read)
-    os.close(told_write)
-    return Child(pid, folder, alive_write, told_read, crash)
+    os.close(outcome_write)
+    return Child(pid, folder, alive_write, outcome_read, crash)
 
 
 def _folder() -> Path:
     """A new folder for the socket, in the user's runtime directory if its path is short enough."""
-    places = [os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"]  # noqa: S108
-    for place in places:
-        usable = place and os.access(place, os.W_OK | os.X_OK)
-        if usable and len(place) + len("/accelwatch-12345678/") + len(_SOCKET) < _MAX_SOCKET_PATH:
-            return Path(tempfile.mkdtemp(prefix="accelwatch-", dir=place))
-    raise AccelwatchError(f"no place for a socket: {', '.join(filter(None, places))}")
+    folders = [os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"]  # noqa: S108
+    for folder in folders:
+        usable = folder and os.access(folder, os.W_OK | os.X_OK)
+        if usable and len(folder) + len("/accelwatch-12345678/") + len(_SOCKET) < _MAX_SOCKET_PATH:
+            return Path(tempfile.mkdtemp(prefix="accelwatch-", dir=folder))
+    raise AccelwatchError(f"no place for a socket: {', '.join(filter(None, folders))}")
 
 
 def _be(
@@ -162,7 +164,7 @@ def _be(
         work(folder, life)
         code = 0
     except AccelwatchError as error:
-        life.tell(msgspec.json.encode(Outcome(error=str(error), code=error.exit_code)))
+        life.report(msgspec.json.encode(Outcome(error=str(error), code=error.exit_code)))
     except BaseException:  # noqa: BLE001 - it is all that can be told of a child's end
         import traceback
 

@@ -15,7 +15,7 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.child import Child
-from accelwatch.fleet.hub_client.child import begin as begin_child
+from accelwatch.fleet.hub_client.child import fork_child as begin_child
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 
 if TYPE_CHECKING:
@@ -48,26 +48,26 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Order).decode
-_begun: Child | None = None
+_started_child: Child | None = None
 
 
-def begin(*, printed: bool) -> None:
+def fork_hub(*, printed: bool) -> None:
     """Fork a hub that loads its modules and waits. Call it with one thread only.
 
     `printed` where no screen is wanted, which needs more. Garbage is not collected until everything is
     loaded: that would write to all the memory that is shared, and so part it after all.
     """
-    global _begun  # noqa: PLW0603 - one process, one child before its time
+    global _started_child  # noqa: PLW0603 - one process, one child before its time
     gc.disable()
     # Whatever prevents it is told by `ordered`, which tries again.
     with contextlib.suppress(AccelwatchError):
-        _begun = _forked(printed=printed)
+        _started_child = _forked(printed=printed)
 
 
 def ordered(order: Order) -> Child:
     """A hub for these targets: the one that was begun, else a new one. Raises AccelwatchError."""
-    global _begun
-    child, _begun = _begun or _forked(printed=order.printed), None
+    global _started_child
+    child, _started_child = _started_child or _forked(printed=order.printed), None
     child.order(_encode(order))
     return child
 
@@ -90,14 +90,14 @@ class _HubProcess:
         """Fork that one, before there is a second thread and much to share."""
         import ctypes  # noqa: F401 - both need it
 
-        from accelwatch.fleet.follow.prefetch import begin
+        from accelwatch.fleet.follow.prefetch import fork_prefetch
 
         gc.freeze()
-        self._prefetch = begin()
+        self._prefetch = fork_prefetch()
 
     def be(self, folder: Path, life: Lifetime) -> None:
         """Load everything that a hub needs, take the order, be the hub."""
-        from accelwatch.fleet.table.one_thread import load_numpy
+        from accelwatch.fleet.table.single_thread import load_numpy
 
         load_numpy()
         from accelwatch.fleet.hub.flags import with_targets

@@ -26,7 +26,11 @@ from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.hub_client.child import Outcome
-from accelwatch.fleet.hub_client.keeping import InventoryPlace, fleet_folder, take_folder
+from accelwatch.fleet.hub_client.inventory_folder import (
+    InventoryFolder,
+    acquire_folder,
+    fleet_folder,
+)
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
@@ -37,7 +41,7 @@ from accelwatch.web.protection.web_config import Protection
 _THREADS = 16
 _HEAD_START_S = 0.5
 """How long the hub may take to hear of its nodes before the parent is answered."""
-_GLANCE_S = 0.01
+_POLL_S = 0.01
 """After the last target was tried, the whole fleet is told."""
 
 ReadSettings = Callable[[], HubSettings]
@@ -64,7 +68,7 @@ def run_embedded(
     """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
     spare_the_old()
     settings = checked_targets(read())
-    kept = _kept(settings, embedding, folder)
+    kept = _inventory_folder(settings, embedding, folder)
     asyncio.run(serve(settings, kept, folder, life, prefetch=prefetch))
 
 
@@ -74,9 +78,9 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     A hub that runs by itself waits for a file that is not there yet; a person wants to be told.
     """
     targets = settings.targets
-    standing = Targets()
-    plain = replace(targets, labels=standing.labels, refresh_s=standing.refresh_s)
-    if plain == standing and not settings.prometheus.url:
+    defaults = Targets()
+    plain = replace(targets, labels=defaults.labels, refresh_s=defaults.refresh_s)
+    if plain == defaults and not settings.prometheus.url:
         raise UsageError("no targets: name some with --targets or --targets-file, or in the file")
     for name in targets.files:
         if not has_magic(name):
@@ -84,19 +88,19 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     return settings
 
 
-def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> InventoryPlace:
+def _inventory_folder(settings: HubSettings, embedding: Embedding, spare: Path) -> InventoryFolder:
     if not embedding.keep:
-        return InventoryPlace(folder=None)
-    given = embedding.state_dir is not None
+        return InventoryFolder(folder=None)
+    configured = embedding.state_dir is not None
     own = fleet_folder(settings, os.environ)
     folder = Path(embedding.state_dir) if embedding.state_dir is not None else own
-    kept = take_folder(folder, spare, given=given)
+    kept = acquire_folder(folder, spare, configured=configured)
     return replace(kept, remark="") if embedding.printed and kept.folder == spare else kept
 
 
 async def serve(
     settings: HubSettings,
-    kept: InventoryPlace,
+    kept: InventoryFolder,
     folder: Path,
     life: Lifetime,
     *,
@@ -109,7 +113,7 @@ async def serve(
         unix_socket=str(folder / "hub.socket"),
         stream_max_clients=settings.web.stream_max_clients,
     )
-    settings = for_one_person(replace(settings, web=web))
+    settings = for_single_user(replace(settings, web=web))
     clock = SystemClock()
     hub = Hub(settings, clock, foreign_reader, kept.folder, prefetch=prefetch)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
@@ -118,12 +122,12 @@ async def serve(
     async def first_round() -> None:
         # The parent takes as long to open its screen; it connects meanwhile and is answered after this.
         remark = kept.remark or next(iter(hub.fleet.problems), "")
-        life.tell(msgspec.json.encode(Outcome(remark=remark)))
+        life.report(msgspec.json.encode(Outcome(remark=remark)))
         with all_is_kept():
-            await _heard(hub, stop)
+            await _wait_for_targets(hub, stop)
 
     await server.start(first_round)
-    tasks = [asyncio.ensure_future(tend()), asyncio.ensure_future(_tell_all(hub, server))]
+    tasks = [asyncio.ensure_future(tend()), asyncio.ensure_future(_publish_fleet(hub, server))]
     try:
         await stop.wait()
     finally:
@@ -132,7 +136,7 @@ async def serve(
         await server.stop()
 
 
-def for_one_person(settings: HubSettings) -> HubSettings:
+def for_single_user(settings: HubSettings) -> HubSettings:
     """Without what a hub by itself does for others: a dashboard writes to no store and alerts nobody."""
     return replace(
         settings,
@@ -151,20 +155,20 @@ def prepare() -> None:
     asyncio.get_running_loop().set_default_executor(pool)
 
 
-async def _tell_all(hub: Hub, server: HubServer) -> None:
+async def _publish_fleet(hub: Hub, server: HubServer) -> None:
     """Show the whole fleet as soon as every target was tried, not up to an interval later."""
     while not (hub.ready and _all_tried(hub.fleet)):
-        await asyncio.sleep(_GLANCE_S)
+        await asyncio.sleep(_POLL_S)
     give_back()  # the first pages of all; half a millisecond
     server.tick_now()
 
 
-async def _heard(hub: Hub, stop: asyncio.Event) -> None:
+async def _wait_for_targets(hub: Hub, stop: asyncio.Event) -> None:
     """Wait until every target has answered or failed, but not for long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_HEAD_START_S):
             while not (stop.is_set() or (hub.ready and _all_tried(hub.fleet))):
-                await asyncio.sleep(_GLANCE_S)
+                await asyncio.sleep(_POLL_S)
 
 
 def _all_tried(fleet: Fleet) -> bool:

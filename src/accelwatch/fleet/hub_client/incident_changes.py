@@ -23,10 +23,10 @@ class IncidentChanges:
     async def silence(self, matchers: Sequence[str], lasts: str, reason: str) -> str:
         """Have nobody told of incidents for a while (`2h`). Raises AccelwatchError."""
         document = {"matchers": matchers, "for": lasts, "reason": reason, "by": user_name()}
-        told = (await self._change("silenced", "POST", SILENCES, document))["silence"]
-        return f"silence {told['id']}: {', '.join(told['matchers'])} for {lasts}"
+        silence = (await self._change("silenced", "POST", SILENCES, document))["silence"]
+        return f"silence {silence['id']}: {', '.join(silence['matchers'])} for {lasts}"
 
-    async def end_silence(self, id_: str) -> str:
+    async def expire_silence(self, id_: str) -> str:
         """End a silence. Raises AccelwatchError."""
         path = f"{SILENCES}/{quote(id_, safe='')}"
         await self._change("ended", "DELETE", path, query={"by": user_name()})
@@ -49,14 +49,14 @@ class IncidentChanges:
         body = None if document is None else msgspec.json.encode(document)
         try:
             answer = await self._session.change(method, path, query, body)
-            told: dict[str, Any] = msgspec.json.decode(answer)
+            reply: dict[str, Any] = msgspec.json.decode(answer)
         except TargetFault as fault:
             raise AccelwatchError(f"not {done}: {fault}") from fault
         except msgspec.DecodeError as error:
             raise AccelwatchError(f"{done}, but the answer cannot be read: {error}") from error
-        if told.get("problem"):
-            raise AccelwatchError(f"{done}, but not written down: {told['problem']}")
-        return told
+        if reply.get("problem"):
+            raise AccelwatchError(f"{done}, but not written down: {reply['problem']}")
+        return reply
 
 
 def user_name() -> str:

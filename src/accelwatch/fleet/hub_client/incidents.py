@@ -6,7 +6,7 @@ from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
 
 
-class ToldIncidents:
+class ReportedIncidents:
     """Mutable; what was shown does not change any more."""
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class ToldIncidents:
         self._by_id: dict[str, IncidentNow] = {}
         self._shown: Sequence[IncidentNow] | None = ()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Another connection: what the hub does not tell again is not so any more."""
         self.rules = None
 
@@ -43,11 +43,11 @@ class ToldIncidents:
         return self._shown
 
     def _forget(self) -> None:
-        over = [one.incident for one in self._by_id.values() if _over(one)]
+        over = [entry.incident for entry in self._by_id.values() if _over(entry)]
         over.sort(key=lambda incident: incident.closed or "")
         for incident in over[: len(over) - MOST_CLOSED]:
             del self._by_id[incident.id]
 
 
-def _over(told: IncidentNow) -> bool:
-    return told.incident.state == IncidentState.CLOSED
+def _over(entry: IncidentNow) -> bool:
+    return entry.incident.state == IncidentState.CLOSED

@@ -30,17 +30,17 @@ class Labels:
         self._session = session
         self._picture = picture
         self._clock = clock
-        self._looked_at = float("-inf")
+        self._requested_at = float("-inf")
         self._task: asyncio.Task[None] | None = None
 
-    def look(self, nodes: Iterable[str]) -> None:
+    def refresh(self, nodes: Iterable[str]) -> None:
         """Ask, if it is needed and not being done already."""
         now = self._clock.monotonic()
-        if self._task is not None or now - self._looked_at < _EVERY_S:
+        if self._task is not None or now - self._requested_at < _EVERY_S:
             return
         if self._picture.unlabelled(nodes):
-            self._looked_at = now
-            self._task = asyncio.ensure_future(self._ask())
+            self._requested_at = now
+            self._task = asyncio.ensure_future(self._fetch())
 
     def stop(self) -> None:
         """Ask no more."""
@@ -48,7 +48,7 @@ class Labels:
             self._task.cancel()
             self._task = None
 
-    async def _ask(self) -> None:
+    async def _fetch(self) -> None:
         query = {"limit": "5000"}
         try:
             while True:

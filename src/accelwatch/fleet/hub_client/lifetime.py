@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.processes.child_process import close_others
 
 _GRACE_S = 0.8
@@ -22,9 +22,9 @@ _CHUNK = 65536
 class Lifetime:
     """The child's ends of both pipes."""
 
-    def __init__(self, alive: int, news: int) -> None:
+    def __init__(self, alive: int, outcome_fd: int) -> None:
         self._alive = alive
-        self._news = news
+        self._outcome_fd = outcome_fd
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._over = False
@@ -42,7 +42,7 @@ class Lifetime:
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
         os.dup2(crash, 2)
-        close_others((self._alive, self._news))
+        close_others((self._alive, self._outcome_fd))
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
 
@@ -64,18 +64,18 @@ class Lifetime:
             if self._stop is not None:
                 threading.Event().wait(_GRACE_S)
             shutil.rmtree(folder, ignore_errors=True)
-            end_commands(os.getpid())
+            kill_commands(os.getpid())
             os._exit(0)
 
         threading.Thread(target=watch, name="parent", daemon=True).start()
 
     def _read_to_end(self) -> None:
         """The parent writes one line or none, and closes the pipe by ending."""
-        held = b""
+        buffer = b""
         while chunk := os.read(self._alive, _CHUNK):
-            held += chunk
-            line, ended, held = held.rpartition(b"\n")
-            if ended:
+            buffer += chunk
+            line, newline, buffer = buffer.rpartition(b"\n")
+            if newline:
                 self._orders.put(line)
 
     def order(self) -> bytes:
@@ -91,7 +91,7 @@ class Lifetime:
                 stop.set()
         return stop
 
-    def tell(self, message: bytes) -> None:
+    def report(self, message: bytes) -> None:
         """Tell the parent; it may have gone."""
         with contextlib.suppress(OSError):
-            os.write(self._news, message)
+            os.write(self._outcome_fd, message)

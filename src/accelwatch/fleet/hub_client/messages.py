@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.wire import (
     STREAM,
-    DevicePlace,
+    DeviceSlot,
     FleetEvent,
     FleetHello,
     FleetMessage,
@@ -26,7 +26,7 @@ _MAP_HEADS = {b"\xde": 3, b"\xdf": 5}
 
 Received = FleetMessage
 _decode_hello = msgspec.msgpack.Decoder(FleetHello).decode
-_decode_place = msgspec.msgpack.Decoder(DevicePlace).decode
+_decode_slot = msgspec.msgpack.Decoder(DeviceSlot).decode
 _decode_event = msgspec.msgpack.Decoder(FleetEvent).decode
 _decode_rules = msgspec.msgpack.Decoder(RulesNow).decode
 _decode_incident = msgspec.msgpack.Decoder(IncidentNow).decode
@@ -49,7 +49,7 @@ def message(body: bytes) -> Received | None:
             case "tick":
                 return _decode_tick(body)
             case "device":
-                return _decode_place(body)
+                return _decode_slot(body)
             case "event":
                 return _decode_event(body)
             case "incident":

@@ -71,7 +71,7 @@ class NodeSource:
         due = loop.time()
         try:
             while True:
-                wait = await self._ask()
+                wait = await self._poll()
                 self._shown = self._now()
                 changed()
                 due = max(due + self._interval_s, loop.time() + wait)
@@ -79,7 +79,7 @@ class NodeSource:
         finally:
             await self._session.close()
 
-    async def _ask(self) -> float:
+    async def _poll(self) -> float:
         """Take the node's document; seconds to wait at least before the next attempt."""
         try:
             body = await self._session.document(node_path(self.node))
@@ -89,7 +89,7 @@ class NodeSource:
             if self._forgotten:
                 self._trouble = f"the hub does not know {self.node} any more"
             else:
-                self._trouble = f"hub {self._session.place.name}: {fault}"
+                self._trouble = f"hub {self._session.endpoint.name}: {fault}"
             return self._backoff.next(fault.retry_after_s)
         self._backoff.succeeded()
         self._trouble, self._forgotten = "", False

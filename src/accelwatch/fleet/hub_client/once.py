@@ -15,9 +15,9 @@ from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.hub_client.stream import NO_HUB, follow
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.fleet.wire import DevicePlace, FleetDocument, FleetTick, StoreState
+from accelwatch.fleet.wire import DeviceSlot, FleetDocument, FleetTick, StoreState
 
-_GLANCE_S = 0.1
+_POLL_S = 0.1
 _PAGE = "5000"
 _REFUSED, _NO_PAGE = 400, 404
 Row = TypeVar("Row")
@@ -35,7 +35,7 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     exit_code = PERMISSION
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _FleetStatus(msgspec.Struct, frozen=True):
     """What of `/v1/fleet` tells whether all targets are known."""
 
     store: StoreState | None = None
@@ -66,7 +66,7 @@ def plainly(fault: TargetFault, name: str) -> AccelwatchError:
 async def wait_for_answers(
     session: HubSession,
     timeout_s: float,
-    tell: Callable[[int, int], None] = lambda _done, _total: None,
+    report_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> None:
     """Return when discoveries, store and targets have answered or failed, or the time is over.
 
@@ -74,27 +74,29 @@ async def wait_for_answers(
     """
     try:
         async with asyncio.timeout(timeout_s):
-            while not await _targets_known(session) or await _waits(session, tell):
-                await asyncio.sleep(_GLANCE_S)
+            while not await _are_targets_discovered(session) or await _waits(
+                session, report_progress
+            ):
+                await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return
 
 
-async def _waits(session: HubSession, tell: Callable[[int, int], None]) -> bool:
+async def _waits(session: HubSession, report_progress: Callable[[int, int], None]) -> bool:
     """Whether a node has neither answered nor failed yet."""
     nodes = await _rows(session, "nodes")
     left = len(silent(nodes))
-    tell(len(nodes) - left, len(nodes))
+    report_progress(len(nodes) - left, len(nodes))
     return bool(left)
 
 
-async def _targets_known(session: HubSession) -> bool:
+async def _are_targets_discovered(session: HubSession) -> bool:
     body = await session.document("/v1/fleet")
     try:
-        known = msgspec.json.decode(body, type=_Known)
+        status = msgspec.json.decode(body, type=_FleetStatus)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, NO_HUB) from error
-    return not known.discovering and (known.store is None or not unread(known.store))
+    return not status.discovering and (status.store is None or not unread(status.store))
 
 
 def unread(store: StoreState) -> bool:
@@ -121,7 +123,7 @@ async def check_filter(session: HubSession, condition: str) -> None:
             raise UsageError(str(fault)) from fault
 
 
-async def ask(
+async def fetch_fleet(
     session: HubSession, *, rows: str = "nodes", query: Mapping[str, str] | None = None
 ) -> Answer:
     """Totals and nodes, and besides them `devices` or `groups` when they are wanted.
@@ -153,10 +155,10 @@ async def _rows(
     session: HubSession, what: str, query: Mapping[str, str] | None = None
 ) -> tuple[msgspec.Raw, ...]:
     """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded."""
-    asked = {"limit": _PAGE, **(query or {})}
+    parameters = {"limit": _PAGE, **(query or {})}
     rows: list[msgspec.Raw] = []
     while True:
-        body = await session.document(f"/v1/{what}", asked)
+        body = await session.document(f"/v1/{what}", parameters)
         try:
             page = _decode_page(body)
             rows += _decode_rows(page[what])
@@ -165,7 +167,7 @@ async def _rows(
             raise TargetFault(Reason.GARBAGE, NO_HUB) from error
         if following is None:
             return tuple(rows)
-        asked["cursor"] = str(following)
+        parameters["cursor"] = str(following)
 
 
 async def first_view(session: HubSession) -> FleetView:
@@ -174,8 +176,8 @@ async def first_view(session: HubSession) -> FleetView:
     first: asyncio.Future[FleetTick] = asyncio.get_running_loop().create_future()
 
     def receive(message: Received) -> None:
-        if isinstance(message, DevicePlace):
-            picture.place(message)
+        if isinstance(message, DeviceSlot):
+            picture.assign_slot(message)
         elif isinstance(message, FleetTick) and not first.done():
             first.set_result(message)
 

@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.incidents import ToldIncidents
+from accelwatch.fleet.hub_client.incidents import ReportedIncidents
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
-from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetTick, IncidentNow, RulesNow
+from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetTick, IncidentNow, RulesNow
 
 MOST_SLOTS = 1 << 20
 
@@ -15,35 +15,37 @@ class Picture:
     """Mutable; parts that do not change keep their identity from one view to the next."""
 
     def __init__(self) -> None:
-        self._places: list[DevicePlace | None] = []
+        self._slots: list[DeviceSlot | None] = []
         self._labels: dict[str, Mapping[str, str]] = {}
         self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
         self._shown_events: tuple[FleetEvent, ...] | None = ()
-        self._incidents = ToldIncidents()
-        self._known: dict[tuple[str, str], DevicePlace] = {}
-        self._shown_places: list[DevicePlace | None] | None = None
+        self._incidents = ReportedIncidents()
+        self._previous: dict[tuple[str, str], DeviceSlot] = {}
+        self._shown_slots: list[DeviceSlot | None] | None = None
         self._shown_labels: dict[str, Mapping[str, str]] | None = None
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Another connection: slots are numbered anew; labels and events stay."""
-        self._known = {(place.node, place.id): place for place in self._places if place is not None}
-        self._places = []
-        self._incidents.begin()
+        self._previous = {
+            (device.node, device.id): device for device in self._slots if device is not None
+        }
+        self._slots = []
+        self._incidents.reset()
 
-    def place(self, place: DevicePlace) -> None:
+    def assign_slot(self, device: DeviceSlot) -> None:
         """Who the device of a slot is from now on."""
-        if not 0 <= place.slot < MOST_SLOTS:
+        if not 0 <= device.slot < MOST_SLOTS:
             return
-        before = self._known.get((place.node, place.id))
-        if before == place:
-            place = before
-        if self._shown_places is self._places:  # a view has it, and may not change any more
-            self._places = list(self._places)
-        if place.slot >= len(self._places):
-            self._places += [None] * (place.slot + 1 - len(self._places))
-        self._places[place.slot] = place
-        if self._labels.get(place.node) != place.labels:
-            self._label(place.node, place.labels)
+        before = self._previous.get((device.node, device.id))
+        if before == device:
+            device = before
+        if self._shown_slots is self._slots:  # a view has it, and may not change any more
+            self._slots = list(self._slots)
+        if device.slot >= len(self._slots):
+            self._slots += [None] * (device.slot + 1 - len(self._slots))
+        self._slots[device.slot] = device
+        if self._labels.get(device.node) != device.labels:
+            self._label(device.node, device.labels)
 
     def label(self, by_node: Mapping[str, Mapping[str, str]]) -> None:
         """Labels of nodes that no device has told."""
@@ -66,14 +68,14 @@ class Picture:
             self._events.append(event)
             self._shown_events = None
 
-    def judged(self, message: RulesNow | IncidentNow) -> None:
+    def apply_incident(self, message: RulesNow | IncidentNow) -> None:
         """How judging goes, or an incident as it stands now."""
         self._incidents.apply(message)
 
     def _check(self, tick: FleetTick) -> None:
-        places = self._places
+        slots = self._slots
         try:
-            complete = None not in [places[device.slot] for device in tick.devices]
+            complete = None not in [slots[device.slot] for device in tick.devices]
         except IndexError:
             complete = False
         if not complete:
@@ -86,7 +88,7 @@ class Picture:
         self._check(tick)
         if self._shown_events is None:
             self._shown_events = tuple(self._events)
-        self._shown_places, self._shown_labels = self._places, self._labels
+        self._shown_slots, self._shown_labels = self._slots, self._labels
         return FleetView(
             sequence=tick.sequence,
             time=tick.time,
@@ -96,7 +98,7 @@ class Picture:
             sums=tick.fleet,
             nodes=tick.nodes,
             node_labels=self._labels,
-            places=self._places,
+            slots=self._slots,
             devices=tick.devices,
             events=self._shown_events,
             rules=self._incidents.rules,

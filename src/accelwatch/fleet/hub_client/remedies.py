@@ -13,7 +13,7 @@ from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.follow.faults import TargetFault, leaves_doubt
 from accelwatch.fleet.hub_client.incident_changes import user_name
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
+from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
@@ -34,11 +34,11 @@ Page = TypeVar("Page", bound=msgspec.Struct)
 class Remedies:
     """Implements `picture.remedies.RemedySource`; the loop's thread only."""
 
-    def __init__(self, session: HubSession, wanted: Callable[[], bool]) -> None:
+    def __init__(self, session: HubSession, is_enabled: Callable[[], bool]) -> None:
         """`wanted` says whether there is a hub that judges, so that it may act."""
         self.session = session
         """With whom is spoken."""
-        self._wanted = wanted
+        self._is_enabled = is_enabled
         self._page: RemediesPage | None = None
         self._problem = ""
         self._soon = asyncio.Event()
@@ -51,7 +51,7 @@ class Remedies:
         """Why there is nothing new; empty while there is."""
         return self._problem
 
-    def ask_soon(self) -> None:
+    def poll_soon(self) -> None:
         """Something was done: ask now, and not only when it is time."""
         self._soon.set()
 
@@ -61,15 +61,15 @@ class Remedies:
             before = self._page, self._problem
             wait_s = EVERY_S
             self._soon.clear()
-            if self._wanted():
-                wait_s = await self._ask()
+            if self._is_enabled():
+                wait_s = await self._poll()
             if (self._page, self._problem) != before:
                 changed()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._soon.wait()
 
-    async def _ask(self) -> float:
+    async def _poll(self) -> float:
         """Ask once; after how many seconds again."""
         from accelwatch.fleet.remedies.documents import RemediesPage
 
@@ -98,14 +98,17 @@ class Remedies:
             raise AccelwatchError(f"the hub shows no plan: {_line(fault)}") from fault
         return _decoded(body, PlanPage).plan
 
-    async def say(self, word: Word) -> "Commanded":
+    async def send_command(self, command: Command) -> "Commanded":
         """Say it; it counts when this returns. Raises AccelwatchError, UncertainError."""
         from accelwatch.fleet.remedies.documents import Commanded
 
-        document = {"reason": word.reason, "by": user_name()}
-        document |= {"for": word.lasts} if word.lasts else {}
-        document |= {"plan": word.plan} if word.plan else {}
-        path = _OF_ALL.get(word.verb) or f"/v1/remedies/{quote(word.node, safe='')}/{word.verb}"
+        document = {"reason": command.reason, "by": user_name()}
+        document |= {"for": command.lasts} if command.lasts else {}
+        document |= {"plan": command.plan} if command.plan else {}
+        path = (
+            _OF_ALL.get(command.verb)
+            or f"/v1/remedies/{quote(command.node, safe='')}/{command.verb}"
+        )
         try:
             answer = await self.session.change("POST", path, None, msgspec.json.encode(document))
         except TargetFault as fault:
@@ -116,7 +119,7 @@ class Remedies:
             text = _line(fault).removeprefix(_COUNTS_NOT)
             raise AccelwatchError(f"{_COUNTS_NOT}{text}") from fault
         finally:
-            self.ask_soon()
+            self.poll_soon()
         return _decoded(answer, Commanded)
 
 

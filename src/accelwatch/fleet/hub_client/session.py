@@ -7,10 +7,10 @@ from urllib.parse import quote, urlencode
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access, Ticket
-from accelwatch.fleet.follow.body import Body, TakesBody
+from accelwatch.fleet.follow.body import Body, BodyReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.place import HubPlace
-from accelwatch.fleet.hub_client.way import Asked, HubLink, PlainWay, Way
+from accelwatch.fleet.hub_client.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.transport import HubLink, HubRequest, HubTransport, PlainTransport
 
 TIMEOUT_S = 5.0
 _MAX_BODY = 256 << 20
@@ -18,20 +18,20 @@ _MOST_IDLE = 4
 """Connections that are kept for the next document."""
 Prolong = Callable[[float], None]
 """Gives the answer that is coming so many seconds from now on."""
-OpenStream = Callable[[Mapping[str, str], Prolong], TakesBody]
+OpenStream = Callable[[Mapping[str, str], Prolong], BodyReader]
 """What takes a stream, by its headers in lower case. Raises TargetFault for one that is none."""
 
 
 class HubSession:
     """One HTTP session with a hub; made and used on the loop."""
 
-    def __init__(self, place: HubPlace, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, endpoint: HubEndpoint, timeout_s: float = TIMEOUT_S) -> None:
         """`timeout_s` is for connecting and for a whole document. Raises ConfigError."""
-        self.place = place
+        self.endpoint = endpoint
         self.timeout_s = timeout_s
-        self._access = Access(place.access)
-        self._secure = place.base.startswith("https:")
-        self._way: Way | None = None
+        self._access = Access(endpoint.access)
+        self._secure = endpoint.base.startswith("https:")
+        self._transport: HubTransport | None = None
         self._idle: list[HubLink] = []
         self._busy: set[HubLink] = set()
         self._closed = False
@@ -42,90 +42,96 @@ class HubSession:
         for link in (*self._idle, *self._busy):
             link.close()
         self._idle.clear()
-        if self._way is not None:
-            await self._way.close()
-            self._way = None
+        if self._transport is not None:
+            await self._transport.close()
+            self._transport = None
 
     async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of a page. Raises TargetFault."""
-        return await self._whole("GET", path, query)
+        return await self._read_document("GET", path, query)
 
     async def post(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of the answer to a POST without a body. Raises TargetFault."""
-        return await self._whole("POST", path, query)
+        return await self._read_document("POST", path, query)
 
     async def change(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
         """The body of the answer to a POST or DELETE; `body` is JSON. Raises TargetFault."""
-        return await self._whole(method, path, query, body)
+        return await self._read_document(method, path, query, body)
 
     async def stream(
-        self, path: str, query: Mapping[str, str], headers: Mapping[str, str], take: OpenStream
+        self,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        open_stream: OpenStream,
     ) -> None:
         """Have a stream taken until it ends. Raises TargetFault, and what takes it raises.
 
         It begins within the session's timeout, and gets more time from who takes it only.
         """
-        asked = self._asked("GET", path, query, headers)
+        hub_request = self._build_request("GET", path, query, headers)
         with self._link(again=False) as link:
-            await link.ask(
-                *(asked, await self._ticket()),
-                lambda answered: take(answered, link.prolong),
+            await link.request(
+                *(hub_request, await self._ticket()),
+                lambda answered: open_stream(answered, link.prolong),
                 self.timeout_s,
             )
 
-    async def _whole(
+    async def _read_document(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None = None
     ) -> bytes:
         headers = {"Accept-Encoding": "gzip"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        asked = self._asked(method, path, query, headers, body)
+        hub_request = self._build_request(method, path, query, headers, body)
         try:
             async with asyncio.timeout(self.timeout_s):
                 # Of a connection that has just been closed it is unknown whether a change was read.
                 with self._link(again=method == "GET") as link:
-                    return await link.ask(asked, await self._ticket(), _open_body, self.timeout_s)
+                    return await link.request(
+                        hub_request, await self._ticket(), _open_body, self.timeout_s
+                    )
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
 
-    def _asked(
+    def _build_request(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None,
         headers: Mapping[str, str],
         body: bytes | None = None,
-    ) -> Asked:
-        url = f"{self.place.base}{path}" + (f"?{urlencode(query)}" if query else "")
-        return Asked(method=method, url=url, headers={"Accept": "*/*", **headers}, body=body)
+    ) -> HubRequest:
+        url = f"{self.endpoint.base}{path}" + (f"?{urlencode(query)}" if query else "")
+        return HubRequest(method=method, url=url, headers={"Accept": "*/*", **headers}, body=body)
 
     @contextlib.contextmanager
     def _link(self, *, again: bool) -> Iterator[HubLink]:
         """A link of one's own; `again` for one that others have used, and will."""
         if self._closed:
             raise TargetFault(Reason.CLOSED, "the session is closed")
-        link = self._idle.pop() if again and self._idle else self._ways().link()
+        link = self._idle.pop() if again and self._idle else self._open_transport().link()
         self._busy.add(link)
         try:
             yield link
         finally:
             self._busy.discard(link)
-            if again and self._way is not None and len(self._idle) < _MOST_IDLE:
+            if again and self._transport is not None and len(self._idle) < _MOST_IDLE:
                 self._idle.append(link)
             else:
                 link.close()
 
-    def _ways(self) -> Way:
-        if self._way is None:
+    def _open_transport(self) -> HubTransport:
+        if self._transport is None:
             if self._secure:
-                from accelwatch.fleet.hub_client.secure_way import SecureWay
+                from accelwatch.fleet.hub_client.secure_transport import SecureTransport
 
-                self._way = SecureWay()
+                self._transport = SecureTransport()
             else:
-                self._way = PlainWay(self.place)
-        return self._way
+                self._transport = PlainTransport(self.endpoint)
+        return self._transport
 
     async def _ticket(self) -> Ticket:
         try:

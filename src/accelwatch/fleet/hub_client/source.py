@@ -13,21 +13,21 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError, WireError
 from accelwatch.fleet.api.documents import FLEET_HISTORY, FleetHistory, HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.labels import Labels
 from accelwatch.fleet.hub_client.messages import Received, tag
 from accelwatch.fleet.hub_client.node import NodeSource
 from accelwatch.fleet.hub_client.picture import Picture
-from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
-from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
+from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetHello, FleetTick
 from accelwatch.node.usage.report import UsageReport
-from accelwatch.schema.moments import unix_seconds
+from accelwatch.schema.timestamps import unix_seconds
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
 _decode_fleet = msgspec.json.Decoder(FleetHistory).decode
@@ -60,41 +60,41 @@ class HubSource:
 
     def __init__(
         self,
-        place: HubPlace,
+        endpoint: HubEndpoint,
         *,
         condition: str = "",
         clock: Clock | None = None,
-        ended: Callable[[], str | None] = lambda: None,
+        exit_reason: Callable[[], str | None] = lambda: None,
     ) -> None:
         """`ended` says how the hub's process has ended, if it is ours and has. Raises ConfigError."""
-        self.name = place.name
+        self.name = endpoint.name
         self.missed_ticks = 0
         """Ticks that the hub left out because we read too slowly."""
-        self._session = HubSession(place)
+        self._session = HubSession(endpoint)
         self.changes = IncidentChanges(self._session)
         """By whom incidents are silenced and closed."""
-        self.remedies = Remedies(self._session, self._is_judged)
+        self.remedies = Remedies(self._session, self._is_evaluated)
         """What is done about incidents."""
         self._clock = clock or SystemClock()
-        self._ended = ended
+        self._exit_reason = exit_reason
         self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
         self._picture = Picture()
         self._labels = Labels(self._session, self._picture, self._clock)
         self._view: FleetView | None = None
         self._problem: Problem | None = None
         self._refusal: Problem | None = None
-        self._wanted = condition
-        self._asked = condition
+        self._desired = condition
+        self._requested = condition
         """The filter of the connection that is open."""
         self._good = ""
         """The last filter that the hub took."""
-        self._anew = asyncio.Event()
+        self._reconnect = asyncio.Event()
         self._changed: Callable[[], None] = lambda: None
         self._interval_s = 0.0
-        self._told_interval_s = 1.0
+        self._reported_interval_s = 1.0
         self._sequence = 0
         self._left_out = 0
-        self._taken_at = float("-inf")
+        self._accepted_at = float("-inf")
 
     def fleet(self) -> FleetView | None:
         """The newest tick; None until the first."""
@@ -106,9 +106,9 @@ class HubSource:
 
     def set_filter(self, text: str) -> None:
         """Want only devices for which this condition holds; empty: all."""
-        if text != self._wanted or self._refusal is not None:
-            self._wanted, self._refusal = text, None
-            self._anew.set()
+        if text != self._desired or self._refusal is not None:
+            self._desired, self._refusal = text, None
+            self._reconnect.set()
 
     def set_interval(self, interval_s: float) -> None:
         """Take a tick this often; never more often than the hub makes one."""
@@ -116,7 +116,7 @@ class HubSource:
 
     def open_node(self, node: str) -> NodeSource:
         """The node's snapshots as the hub has them."""
-        return NodeSource(HubSession(self._session.place), node, clock=self._clock)
+        return NodeSource(HubSession(self._session.endpoint), node, clock=self._clock)
 
     def close(self) -> None:
         """Nothing is held outside `run`."""
@@ -157,7 +157,7 @@ class HubSource:
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the hub until cancelled."""
         self._changed = changed
-        asking = asyncio.create_task(self.remedies.run(changed), name="remedies")
+        polling = asyncio.create_task(self.remedies.run(changed), name="remedies")
         try:
             while True:
                 try:
@@ -167,26 +167,28 @@ class HubSource:
                 except TargetFault as fault:
                     await self._failed(fault)
         finally:
-            asking.cancel()
+            polling.cancel()
             self._labels.stop()
-            await asyncio.gather(asking, return_exceptions=True)
+            await asyncio.gather(polling, return_exceptions=True)
             await self._session.close()
 
-    def _is_judged(self) -> bool:
+    def _is_evaluated(self) -> bool:
         rules = None if self._view is None else self._view.rules
         return rules is not None and rules.judged
 
     async def _follow(self) -> None:
         """One connection, until it fails or another filter is wanted."""
-        self._anew.clear()
-        self._asked = self._good if self._refusal is not None else self._wanted
+        self._reconnect.clear()
+        self._requested = self._good if self._refusal is not None else self._desired
         self._sequence = self._left_out = 0
-        self._taken_at = float("-inf")
-        self._picture.begin()
+        self._accepted_at = float("-inf")
+        self._picture.reset()
         following = asyncio.ensure_future(
-            follow(self._session, self._asked, self._receive, self._wants, incidents=True)
+            follow(
+                self._session, self._requested, self._receive, self._needs_decoding, incidents=True
+            )
         )
-        waiting = asyncio.ensure_future(self._anew.wait())
+        waiting = asyncio.ensure_future(self._reconnect.wait())
         try:
             await asyncio.wait((following, waiting), return_when=asyncio.FIRST_COMPLETED)
             if following.done():
@@ -201,52 +203,52 @@ class HubSource:
         """Say so, and wait; a filter that the hub refuses gives way to the one before it."""
         now = self._clock.wall()
         refused = fault.code == _REFUSED or fault.reason is Reason.BUSY
-        if refused and self._asked and self._asked != self._good:
+        if refused and self._requested and self._requested != self._good:
             self._refusal = Problem(text=_line(fault), since=now)
             self._changed()
             return
-        text = self._ended() or f"{self.name}: {_line(fault)}"
+        text = self._exit_reason() or f"{self.name}: {_line(fault)}"
         since = now if self._problem is None else self._problem.since
         self._problem = Problem(text=text, since=since)
         self._changed()
         with contextlib.suppress(TimeoutError):
             wait = self._backoff.next(fault.retry_after_s)
             async with asyncio.timeout(wait):
-                await self._anew.wait()
+                await self._reconnect.wait()
 
-    def _wants(self, body: bytes) -> bool:
+    def _needs_decoding(self, body: bytes) -> bool:
         """Whether a frame is worth decoding: ticks that come too early are not."""
         if tag(body) != "tick":
             return True
         now = self._clock.monotonic()
-        wanted = max(self._interval_s, self._told_interval_s) * _EARLY
-        if self._interval_s > self._told_interval_s and now - self._taken_at < wanted:
+        least_s = max(self._interval_s, self._reported_interval_s) * _EARLY
+        if self._interval_s > self._reported_interval_s and now - self._accepted_at < least_s:
             self._left_out += 1
             return False
         return True
 
     def _receive(self, message: Received) -> None:
-        if isinstance(message, DevicePlace):
-            self._picture.place(message)
+        if isinstance(message, DeviceSlot):
+            self._picture.assign_slot(message)
         elif isinstance(message, FleetEvent):
             self._picture.event(message)
         elif isinstance(message, FleetHello):
-            self._told_interval_s = message.interval_s
+            self._reported_interval_s = message.interval_s
         elif isinstance(message, FleetTick):
             self._tick(message)
         else:
-            self._picture.judged(message)
+            self._picture.apply_incident(message)
 
     def _tick(self, tick: FleetTick) -> None:
         now = self._clock.monotonic()
-        self._view = self._picture.view(tick, now, self._told_interval_s, self._asked)
+        self._view = self._picture.view(tick, now, self._reported_interval_s, self._requested)
         if self._sequence:
             self.missed_ticks += max(0, tick.sequence - self._sequence - 1 - self._left_out)
-        self._sequence, self._left_out, self._taken_at = tick.sequence, 0, now
+        self._sequence, self._left_out, self._accepted_at = tick.sequence, 0, now
         self._problem = None
-        self._good = self._asked
+        self._good = self._requested
         self._backoff.succeeded()
-        self._labels.look(node.node for node in tick.nodes)
+        self._labels.refresh(node.node for node in tick.nodes)
         self._changed()
 
 

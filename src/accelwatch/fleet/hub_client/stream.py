@@ -22,7 +22,7 @@ async def follow(
     session: HubSession,
     condition: str,
     receive: Callable[[Received], None],
-    wants: Callable[[bytes], bool],
+    needs_decoding: Callable[[bytes], bool],
     *,
     incidents: bool = False,
 ) -> None:
@@ -36,14 +36,14 @@ async def follow(
     accept = _WITH_INCIDENTS if incidents else MSGPACK
     headers = {"Accept": accept, "Accept-Encoding": "identity"}
 
-    def take(answered: Mapping[str, str], prolong: Prolong) -> _Messages:
+    def open_messages(answered: Mapping[str, str], prolong: Prolong) -> _Messages:
         kind = answered.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (MSGPACK, INCIDENTS):
             raise TargetFault(Reason.GARBAGE, NO_HUB)
-        return _Messages(receive, wants, session.timeout_s, prolong)
+        return _Messages(receive, needs_decoding, session.timeout_s, prolong)
 
     try:
-        await session.stream(STREAM, query, headers, take)
+        await session.stream(STREAM, query, headers, open_messages)
     except TargetFault as fault:
         if fault.reason is Reason.TIMEOUT:
             raise TargetFault(Reason.TIMEOUT, "not responding") from fault
@@ -59,13 +59,13 @@ class _Messages:
     def __init__(
         self,
         receive: Callable[[Received], None],
-        wants: Callable[[bytes], bool],
+        needs_decoding: Callable[[bytes], bool],
         least_s: float,
         prolong: Prolong,
     ) -> None:
         self._splitter = Splitter(_MAX_FRAME)
         self._receive = receive
-        self._wants = wants
+        self._needs_decoding = needs_decoding
         self._least_s = self._silence_s = least_s
         self._prolong = prolong
 
@@ -74,16 +74,16 @@ class _Messages:
         try:
             for body in self._splitter.feed(chunk):
                 self._prolong(self._silence_s)
-                if self._wants(body):
-                    self._take(body)
+                if self._needs_decoding(body):
+                    self._dispatch(body)
         except FrameSizeError as error:
             raise TargetFault(Reason.TOO_LARGE, str(error)) from error
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """Nothing."""
         return b""
 
-    def _take(self, body: bytes) -> None:
+    def _dispatch(self, body: bytes) -> None:
         received = message(body)
         if isinstance(received, FleetHello):
             self._silence_s = max(self._least_s, 3 * min(received.interval_s, 600.0))

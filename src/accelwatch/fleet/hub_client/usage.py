@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.node.usage.asking import NOT_COUNTED, PATH
+from accelwatch.node.usage.queries import NOT_COUNTED, PATH
 from accelwatch.node.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(UsageReport).decode
@@ -22,13 +22,13 @@ async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
         raise AccelwatchError(f"no usage data: {text}") from fault
 
 
-async def read_usage(session: HubSession, asked: Mapping[str, str]) -> UsageReport:
+async def read_usage(session: HubSession, parameters: Mapping[str, str]) -> UsageReport:
     """The report; `asked` has `by` and `since`. Raises TargetFault, UnmetError where none is kept."""
     try:
-        return _decode(await session.document(PATH, asked))
+        return _decode(await session.document(PATH, parameters))
     except TargetFault as fault:
         if str(fault) == NOT_COUNTED:
-            raise UnmetError(f"{session.place.name}: {fault}") from fault
+            raise UnmetError(f"{session.endpoint.name}: {fault}") from fault
         raise
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, f"no report of usage: {error}") from error

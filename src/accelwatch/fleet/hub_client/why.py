@@ -15,8 +15,8 @@ from accelwatch.fleet.hub_client.source import past_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import Answer, about, answer, idle_since, waiting
 from accelwatch.fleet.picture.why.scene import (
+    ObservedDevice,
     Scene,
-    SeenDevice,
     scene_of_fleet,
     scene_of_machine,
     with_node,
@@ -33,7 +33,7 @@ _MOST_PASTS = 3
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
 
-async def ask_why(session: HubSession, what: str) -> Answer:
+async def fetch_explanation(session: HubSession, what: str) -> Answer:
     """Why it is as it is, of a hub, or of the agent that listens there instead.
 
     Raises TargetFault; UnmetError for a name that means nothing there.
@@ -47,18 +47,18 @@ async def ask_why(session: HubSession, what: str) -> Answer:
     return answer(msgspec.structs.replace(scene, idle_since=since), subject)
 
 
-async def _idle_since(session: HubSession, devices: Sequence[SeenDevice]) -> float:
+async def _idle_since(session: HubSession, devices: Sequence[ObservedDevice]) -> float:
     """When the last of a few of them stopped working, as their histories tell; 0 where none does."""
-    pasts = [past_of(session, one.node, one.id) for one in devices[:_MOST_PASTS]]
+    pasts = [past_of(session, device.node, device.id) for device in devices[:_MOST_PASTS]]
     return max((idle_since(past) for past in await asyncio.gather(*pasts) if past), default=0.0)
 
 
 def nodes_to_read(scene: Scene, subject: Subject) -> list[str]:
     """The nodes whose own documents tell more of what is wrong with it."""
     wrong = about(troubles(scene), subject)
-    nodes = [node for one in wrong for node in one.nodes[:1]]
+    nodes = [node for trouble in wrong for node in trouble.nodes[:1]]
     if subject.kind in (Kind.DEVICE, Kind.NODE):
-        nodes = [*(one.node for one in subject.devices[:1]), *nodes]
+        nodes = [*(device.node for device in subject.devices[:1]), *nodes]
     return list(dict.fromkeys(nodes))[:_MOST_NODES]
 
 
@@ -111,7 +111,7 @@ async def _steps(session: HubSession) -> dict[str, str]:
         return {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, f"no page of remedies: {error}") from error
-    steps = {one.node: next_step(one) for one in page.remedies}
+    steps = {remedy.node: next_step(remedy) for remedy in page.remedies}
     return {
         node: f"{step.stage}: {step.text}" if step.text else step.stage
         for node, step in steps.items()
@@ -121,9 +121,9 @@ async def _steps(session: HubSession) -> dict[str, str]:
 async def _read(session: HubSession, scene: Scene, node: str) -> Scene:
     """The scene with the node's own document; as it was where the hub has none of it."""
     try:
-        told = read_node(node, await session.document(node_path(node)), 0.0)
+        reply = read_node(node, await session.document(node_path(node)), 0.0)
     except TargetFault as fault:
         if fault.code == _NO_PAGE:
             return scene
         raise
-    return with_node(scene, node, told.snapshot, silent=told.silent, remedy=told.remedy)
+    return with_node(scene, node, reply.snapshot, silent=reply.silent, remedy=reply.remedy)

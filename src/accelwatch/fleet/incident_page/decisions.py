@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.alerting.delivery.text import lasting, moment
+from accelwatch.alerting.delivery.text import lasting, time_text
 from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.remediation.policy.guards.budget import bound
@@ -22,11 +22,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     waits: bool = False
     """Whether a person's yes or no is what it waits for."""
-    says: str
+    summary: str
     """How it stands, in a sentence; of one that waits for nobody: why."""
     budget: tuple[str, ...] = ()
     """What is left, a line each."""
-    held_by: str = ""
+    vetoed_by: str = ""
     """Who wants nothing done to the node."""
 
 
@@ -65,47 +65,47 @@ def _decision(runner: RemedyRunner, node: str, now: float) -> Decision:
         node=node,
         plan=plan,
         waits=waits,
-        says=_says(state, remedy, plan, doing, now),
+        summary=_summary(state, remedy, plan, doing, now),
         budget=_budget_left(runner, node, now),
-        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
     )
 
 
-def _says(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now: float) -> str:
+def _summary(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now: float) -> str:
     if remedy is None:
         return f"Nothing waits for you: {plan.text or 'nothing is being done about it'}."
     stage = remedy.stage.value.replace("_", " ")
     if remedy.stage is Stage.AWAITING_APPROVAL:
         until = ""
         if remedy.due is not None:
-            clock = moment(remedy.due).split(" ")[1]
+            clock = time_text(remedy.due).split(" ")[1]
             until = f" until {clock} UTC ({lasting(remedy.due - now)} left)"
         return f"It waits for a yes{until}. Without one nothing is done."
     no = state.denied.get(remedy.node)
     if no is not None and no.bears(plan.rule, now):
-        return f"{no.by} denied it; no new request until {moment(no.until)}."
+        return f"{no.by} denied it; no new request until {time_text(no.until)}."
     if remedy.approved:
-        known = f"{remedy.approved} approved it. It is {stage}"
+        status = f"{remedy.approved} approved it. It is {stage}"
     elif remedy.manual:
-        known = f"A person has taken it out, and only a person gives it back. It is {stage}"
+        status = f"A person has taken it out, and only a person gives it back. It is {stage}"
     elif remedy.expired is not None and remedy.stage is Stage.SUSPECT:
-        known = "Not approved in time: it is only observed until new evidence arrives"
+        status = "Not approved in time: it is only observed until new evidence arrives"
     else:
-        known = f"Nothing waits for you. It is {stage}"
+        status = f"Nothing waits for you. It is {stage}"
     why = doing or ("" if remedy.denial is None else remedy.denial.text)
-    return f"{known}: {why}" if why else f"{known}."
+    return f"{status}: {why}" if why else f"{status}."
 
 
 def _budget_left(runner: RemedyRunner, node: str, now: float) -> tuple[str, ...]:
     ctx = StepContext(runner.engine.state, runner.settings, now)
-    census, budget = ctx.census, runner.settings.budget
+    counts, budget = ctx.group_counts, runner.settings.budget
     lines = []
-    for group in ctx.place(ctx.remedy(node)).groups:
-        size = census.sizes.get(group, 0)
-        limit, held = bound(max(size, 1), budget), len(ctx.state.budget.held(group))
+    for group in ctx.failure_domain(ctx.remedy(node)).groups:
+        size = counts.sizes.get(group, 0)
+        limit, used = bound(max(size, 1), budget), len(ctx.state.budget.quarantined(group))
         kind, _, name = group.partition("=")
         of = f"{kind} {name}" if name else "the fleet"
-        lines.append(f"{max(limit - held, 0)} of {limit} left in {of} ({size} nodes)")
+        lines.append(f"{max(limit - used, 0)} of {limit} left in {of} ({size} nodes)")
     return tuple(lines)
 
 

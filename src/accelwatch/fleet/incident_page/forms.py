@@ -53,19 +53,19 @@ def pressed(headers: Headers, body: bytes) -> Pressed:
         fields = parse_qs(body.decode("utf-8"), max_num_fields=_MOST_FIELDS)
     except (UnicodeDecodeError, ValueError) as error:
         raise UsageError("the form cannot be read") from error
-    said = {name: values[0] for name, values in fields.items() if len(values) == 1}
-    if len(said) < len(fields):
+    submitted = {name: values[0] for name, values in fields.items() if len(values) == 1}
+    if len(submitted) < len(fields):
         raise UsageError("the form says something twice")
-    verb = said.get("verb", "")
+    verb = submitted.get("verb", "")
     if verb not in NEEDED:
         raise UsageError(f"verb: {verb[:40]!r} is not one of {', '.join(NEEDED)}")
     return Pressed(
         verb=Verb(verb),
-        node=said.get("node", ""),
-        form=said.get("form", ""),
-        plan=said.get("plan", ""),
-        reason=said.get("reason", ""),
-        lasts=said.get("for", ""),
+        node=submitted.get("node", ""),
+        form=submitted.get("form", ""),
+        plan=submitted.get("plan", ""),
+        reason=submitted.get("reason", ""),
+        lasts=submitted.get("for", ""),
     )
 
 
@@ -95,7 +95,7 @@ def buttons(decision: Decision, verbs: set[Verb], action: str, token: str) -> li
                 _button(Verb.DENY, "Deny", "no"),
             )
         )
-    if Verb.HOLD in verbs and not decision.held_by:
+    if Verb.HOLD in verbs and not decision.vetoed_by:
         hold = _form(
             action,
             *hidden,
@@ -115,15 +115,15 @@ def _hidden(name: str, value: str) -> Markup:
     return element("input", type="hidden", name=name, value=value)
 
 
-def _button(verb: Verb, words: str, class_: str) -> Markup:
-    return element("button", words, name="verb", value=verb.value, class_=class_ or None)
+def _button(verb: Verb, text: str, class_: str) -> Markup:
+    return element("button", text, name="verb", value=verb.value, class_=class_ or None)
 
 
-def _lasting(id_: str, words: str) -> Markup:
-    options = (element("option", said, value=value) for value, said in _LASTS)
+def _lasting(id_: str, text: str) -> Markup:
+    options = (element("option", label, value=value) for value, label in _LASTS)
     return element(
         "div",
-        element("label", words, for_=id_),
+        element("label", text, for_=id_),
         element("select", *options, name="for", id=id_),
     )
 

@@ -29,7 +29,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no value now."""
 
     @property
-    def begin(self) -> float:
+    def start(self) -> float:
         """Unix seconds at which the first step begins."""
         return self.end - self.step_s * len(self.values)
 
@@ -41,29 +41,29 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def gaps(self) -> Iterator[tuple[int, int]]:
         """First step without a value, and the one after the last, of each gap."""
-        began = None
+        first = None
         for at, value in enumerate((*self.values, 0.0)):
-            if value is None and began is None:
-                began = at
-            elif value is not None and began is not None:
-                yield began, at
-                began = None
+            if value is None and first is None:
+                first = at
+            elif value is not None and first is not None:
+                yield first, at
+                first = None
 
 
 def graph(trace: Trace, onset: float) -> Markup:
     """The picture; `onset` in Unix seconds is marked where it is within."""
-    known = [value for value in trace.values if value is not None]
-    low, high = _bounds(known)
-    children: list[Markup | None] = [_axis(trace, low, high, bool(known))]
+    present = [value for value in trace.values if value is not None]
+    low, high = _bounds(present)
+    children: list[Markup | None] = [_axis(trace, low, high, bool(present))]
     children += [_gap(trace, *gap) for gap in trace.gaps]
     children += [
         element("path", d=run, class_="line") for run in _runs(trace.values, low, high, trace)
     ]
     children.append(_onset(trace, onset))
-    said = f"{trace.title} from {_clock(trace.begin)} to {_clock(trace.end)}"
+    title = f"{trace.title} from {_clock(trace.start)} to {_clock(trace.end)}"
     return element(
         "svg",
-        element("title", said),
+        element("title", title),
         *children,
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
@@ -71,10 +71,10 @@ def graph(trace: Trace, onset: float) -> Markup:
     )
 
 
-def _bounds(known: Sequence[float]) -> tuple[float, float]:
-    if not known:
+def _bounds(values: Sequence[float]) -> tuple[float, float]:
+    if not values:
         return 0.0, 1.0
-    low, high = min(known), max(known)
+    low, high = min(values), max(values)
     if low >= 0.0 and low < 0.5 * high:
         low = 0.0
     if high == low:
@@ -83,33 +83,33 @@ def _bounds(known: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _axis(trace: Trace, low: float, high: float, known: bool) -> Markup:
+def _axis(trace: Trace, low: float, high: float, has_values: bool) -> Markup:
     lines = [
         element("line", x1=_LEFT, x2=_RIGHT, y1=_y(value), y2=_y(value), class_="grid")
         for value in (0.0, 0.5, 1.0)
     ]
-    words = [_word(_LEFT - 4, _y(1.0) + 4, _said(trace, high), "end")] if known else []
-    words += [_word(_LEFT - 4, _y(0.0) + 4, _said(trace, low), "end")] if known else []
-    words += [
-        _word(_LEFT, _BOTTOM + 15, _clock(trace.begin), "start"),
-        _word(_RIGHT, _BOTTOM + 15, _clock(trace.end), "end"),
-        _word((_LEFT + _RIGHT) / 2, _BOTTOM + 15, "UTC", "middle"),
+    labels = [_label(_LEFT - 4, _y(1.0) + 4, _value_text(trace, high), "end")] if has_values else []
+    labels += [_label(_LEFT - 4, _y(0.0) + 4, _value_text(trace, low), "end")] if has_values else []
+    labels += [
+        _label(_LEFT, _BOTTOM + 15, _clock(trace.start), "start"),
+        _label(_RIGHT, _BOTTOM + 15, _clock(trace.end), "end"),
+        _label((_LEFT + _RIGHT) / 2, _BOTTOM + 15, "UTC", "middle"),
     ]
-    return element("g", *lines, *words)
+    return element("g", *lines, *labels)
 
 
-def _said(trace: Trace, value: float) -> str:
+def _value_text(trace: Trace, value: float) -> str:
     unit = "/s" if trace.rate else ""
     return f"{quantity(trace.name, value)}{unit}"
 
 
-def _gap(trace: Trace, begin: int, end: int) -> Markup:
-    left, right = _x(trace, begin), _x(trace, end)
-    words = None
+def _gap(trace: Trace, start: int, end: int) -> Markup:
+    left, right = _x(trace, start), _x(trace, end)
+    label = None
     if right - left > 60:
         last = end == len(trace.values)
-        said = f"no data: {trace.absent}" if last and trace.absent else "no data"
-        words = _word((left + right) / 2, (_TOP + _BOTTOM) / 2, said, "middle")
+        text = f"no data: {trace.absent}" if last and trace.absent else "no data"
+        label = _label((left + right) / 2, (_TOP + _BOTTOM) / 2, text, "middle")
     area = element(
         "rect",
         x=_short(left),
@@ -118,7 +118,7 @@ def _gap(trace: Trace, begin: int, end: int) -> Markup:
         height=_BOTTOM - _TOP,
         class_="gap",
     )
-    return element("g", area, words)
+    return element("g", area, label)
 
 
 def _runs(values: Sequence[float | None], low: float, high: float, trace: Trace) -> Iterator[str]:
@@ -135,13 +135,13 @@ def _runs(values: Sequence[float | None], low: float, high: float, trace: Trace)
 
 
 def _onset(trace: Trace, onset: float) -> Markup | None:
-    if not trace.begin <= onset <= trace.end:
+    if not trace.start <= onset <= trace.end:
         return None
-    x = _x(trace, (onset - trace.begin) / trace.step_s)
+    x = _x(trace, (onset - trace.start) / trace.step_s)
     beside = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
     line = element("line", x1=_short(x), x2=_short(x), y1=_TOP - 4, y2=_BOTTOM, class_="onset")
-    said = f"began {_clock(onset, seconds=True)}"
-    return element("g", line, _word(x, _TOP - 7, said, beside, "onset-word"))
+    text = f"began {_clock(onset, seconds=True)}"
+    return element("g", line, _label(x, _TOP - 7, text, beside, "onset-word"))
 
 
 def _x(trace: Trace, step: float) -> float:
@@ -156,11 +156,11 @@ def _short(number: float) -> str:
     return f"{number:.1f}"
 
 
-def _word(x: float, y: float, words: str, anchor: str, class_: str = "") -> Markup:
+def _label(x: float, y: float, text: str, anchor: str, class_: str = "") -> Markup:
     return element(
-        "text", words, x=_short(x), y=_short(y), text_anchor=anchor, class_=class_ or None
+        "text", text, x=_short(x), y=_short(y), text_anchor=anchor, class_=class_ or None
     )
 
 
-def _clock(moment: float, *, seconds: bool = False) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%H:%M:%S" if seconds else "%H:%M")
+def _clock(time: float, *, seconds: bool = False) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S" if seconds else "%H:%M")

@@ -18,15 +18,15 @@ from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.approvals import Approvals, Presented
-from accelwatch.fleet.approval.links import PARAMETER, Standing
+from accelwatch.fleet.approval.links import PARAMETER, LinkStatus
 from accelwatch.fleet.approval.used import UsedError
 from accelwatch.fleet.incident_page.door import PAGE, id_in
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
-from accelwatch.fleet.incident_page.render import Shown, Told, incident_page, plain_page
+from accelwatch.fleet.incident_page.render import Notice, Shown, incident_page, plain_page
 from accelwatch.fleet.incident_page.traces import traces_of
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from accelwatch.web.pages.page import Change, Headers, Page, Query, Visit, ask_again, only
+from accelwatch.web.pages.page import Change, Headers, Page, Query, Visit, check_parameters, only
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ _FORM_S = 8 * 3600.0
 _BY_LINK = (Verb.APPROVE, Verb.DENY)
 _LOG_IN = "Log in to the hub, or use accelwatch remedy plan and accelwatch remedy approve."
 _DEAD = {
-    Standing.EXPIRED: "This link has expired.",
-    Standing.USED: "This link was used already; it counts once.",
-    Standing.CHANGED: "The plan is another one than when this link was sent: it approves nothing.",
-    Standing.DECIDED: "Nothing waits for this link any more.",
-    Standing.OTHER_INCIDENT: "This link is for another incident.",
+    LinkStatus.EXPIRED: "This link has expired.",
+    LinkStatus.USED: "This link was used already; it counts once.",
+    LinkStatus.CHANGED: "The plan is another one than when this link was sent: it approves nothing.",
+    LinkStatus.DECIDED: "Nothing waits for this link any more.",
+    LinkStatus.OTHER_INCIDENT: "This link is for another incident.",
 }
 
 
@@ -76,13 +76,13 @@ class IncidentVisits:
     def guest(self, path: str, query: Query) -> str:
         """Under which name somebody without credentials is let in, by a link of ours for this page."""
         presented = self._presented(id_in(path), query)
-        if presented is None or presented.standing is Standing.OTHER_INCIDENT:
+        if presented is None or presented.status is LinkStatus.OTHER_INCIDENT:
             return ""
         return presented.link.actor
 
     def show(self, visit: Visit) -> Page:
         """The page. Raises UsageError, UnmetError."""
-        ask_again(visit.query, (PARAMETER,))
+        check_parameters(visit.query, (PARAMETER,))
         presented = self._presented(id_in(visit.path), visit.query)
         return self._expired(visit, presented) or self._page(visit, presented, ())
 
@@ -94,9 +94,9 @@ class IncidentVisits:
 
     async def act(self, change: Change) -> Page:
         """Do what a form asks for, once all is as it should be. Raises UsageError, UnmetError."""
-        ask_again(change.query, (PARAMETER,))
+        check_parameters(change.query, (PARAMETER,))
         incident = self._incident(change.path)
-        asked = pressed(change.headers, change.body)
+        submitted = pressed(change.headers, change.body)
         presented = self._presented(incident.id, change.query)
         expired = self._expired(change, presented)
         if expired is not None:
@@ -107,81 +107,84 @@ class IncidentVisits:
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         if not _from_here(change.headers, self._external_url()):
             return plain_page("Refused", "The form came from a page that is not ours.", 403)
-        if not approvals.signer.is_form(asked.form, incident.id, _who(change), now):
-            words = "This page has expired, or was made for somebody else. Open it again."
-            return plain_page("Refused", words, 403)
-        if asked.verb is Verb.APPROVE:
+        if not approvals.signer.is_form(submitted.form, incident.id, _who(change), now):
+            text = "This page has expired, or was made for somebody else. Open it again."
+            return plain_page("Refused", text, 403)
+        if submitted.verb is Verb.APPROVE:
             # A yes is to what is there now; a link is not used up by one that cannot be looked at.
-            problem = await runner.engine.look_again(asked.node)
+            problem = await runner.engine.resurvey(submitted.node)
             if problem:
-                told = Told(text=f"Not now: {problem}.", tone="bad")
-                return self._page(change, presented, (told,), 503)
-        return await self._decide(change, incident, asked, runner, approvals)
+                notice = Notice(text=f"Not now: {problem}.", tone="bad")
+                return self._page(change, presented, (notice,), 503)
+        return await self._decide(change, incident, submitted, runner, approvals)
 
     async def _decide(
         self,
         change: Change,
         incident: Incident,
-        asked: Pressed,
+        submitted: Pressed,
         runner: "RemedyRunner",
         approvals: Approvals,
     ) -> Page:
         """What was pressed counts, where whoever did so may. Raises UsageError, UnmetError."""
         presented = self._presented(incident.id, change.query)
-        by_link = _by_link(presented, asked, change)
+        by_link = _by_link(presented, submitted, change)
         if by_link is None:
-            refusal = self._refusal(change, asked, presented)
+            refusal = self._refusal(change, submitted, presented)
             if refusal:
-                refused = (Told(text=refusal, tone="bad"), *self._news(presented))
+                refused = (Notice(text=refusal, tone="bad"), *self._plan_changes(presented))
                 return self._page(change, presented, refused, 403)
-        command = self._command(asked, change, by_link, runner, self._clock.wall())
+        command = self._command(submitted, change, by_link, runner, self._clock.wall())
         if by_link is not None:
             try:
                 await approvals.used.spend(by_link.key, by_link.link, change.address)
             except UsedError:
                 return self._page(change, self._presented(incident.id, change.query), (), 409)
             except JournalError as error:
-                told = Told(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
-                return self._page(change, presented, (told,), 503)
-        reply = await runner.ask(command, change.address, looked=True)
-        told, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
-        return self._page(change, self._presented(incident.id, change.query), (told,), code)
+                notice = Notice(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
+                return self._page(change, presented, (notice,), 503)
+        reply = await runner.submit_command(command, change.address, already_checked=True)
+        notice, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
+        return self._page(change, self._presented(incident.id, change.query), (notice,), code)
 
     def _command(
         self,
-        asked: Pressed,
+        submitted: Pressed,
         change: Change,
         by_link: Presented | None,
         runner: "RemedyRunner",
         now: float,
     ) -> Command:
         """Raises UsageError, UnmetError."""
-        if asked.node not in runner.engine.state.remedies and asked.node not in self._fleet.nodes:
-            raise UnmetError(f"no node {asked.node[:100]!r}")
-        if asked.verb is Verb.APPROVE and not asked.plan:
+        if (
+            submitted.node not in runner.engine.state.remedies
+            and submitted.node not in self._fleet.nodes
+        ):
+            raise UnmetError(f"no node {submitted.node[:100]!r}")
+        if submitted.verb is Verb.APPROVE and not submitted.plan:
             raise UsageError("plan: the form does not say which plan is approved")
         by = named(change.user, bool(change.user)) if by_link is None else by_link.link.actor
         until = None
-        if asked.verb is not Verb.APPROVE and asked.lasts:
-            until = now + durations.seconds_with_unit(asked.lasts)
+        if submitted.verb is not Verb.APPROVE and submitted.lasts:
+            until = now + durations.seconds_with_unit(submitted.lasts)
         return Command(
-            verb=asked.verb,
+            verb=submitted.verb,
             by=by,
             at=now,
-            node=asked.node,
-            reason=" ".join(asked.reason.split())[:500] or "on the page of the incident",
+            node=submitted.node,
+            reason=" ".join(submitted.reason.split())[:500] or "on the page of the incident",
             until=until,
-            digest=asked.plan if asked.verb is Verb.APPROVE else "",
+            digest=submitted.plan if submitted.verb is Verb.APPROVE else "",
         )
 
-    def _refusal(self, change: Change, asked: Pressed, presented: Presented | None) -> str:
+    def _refusal(self, change: Change, submitted: Pressed, presented: Presented | None) -> str:
         """Why somebody may not do what he asks for by what he is."""
         if change.guest or (presented is not None and not self._may_act()):
-            dead = _DEAD.get(presented.standing, "") if presented is not None else ""
-            return dead or f"By this link {asked.verb.value} is not possible here. {_LOG_IN}"
+            dead = _DEAD.get(presented.status, "") if presented is not None else ""
+            return dead or f"By this link {submitted.verb.value} is not possible here. {_LOG_IN}"
         if not self._may_act():
             return "This hub is open to all; changing anything needs credentials."
-        needed = NEEDED[asked.verb]
+        needed = NEEDED[submitted.verb]
         if not change.role.may(needed):
             who = change.user or "The holder of this token"
             return f"{who} may {change.role}, and this needs {needed}."
@@ -191,7 +194,7 @@ class IncidentVisits:
         self,
         visit: Visit | Change,
         presented: Presented | None,
-        told: tuple[Told, ...],
+        notices: tuple[Notice, ...],
         code: int = 200,
     ) -> Page:
         incident, rules = self._incident(visit.path), self._rules()
@@ -199,7 +202,7 @@ class IncidentVisits:
         shown = Shown(
             incident=incident,
             now=now,
-            told=told or self._of_link(presented),
+            notices=notices or self._of_link(presented),
             mute=None if rules is None else rules.mute_of(incident),
             traces=traces_of(self._fleet, incident),
             who=visit.user,
@@ -225,28 +228,33 @@ class IncidentVisits:
                 nothing=nothing,
                 prevailing=prevailing(runner),
                 decisions=tuple(
-                    (one, buttons(one, of_role | _verbs_by(presented, one.node), action, token))
-                    for one in decisions
+                    (
+                        decision,
+                        buttons(
+                            decision, of_role | _verbs_by(presented, decision.node), action, token
+                        ),
+                    )
+                    for decision in decisions
                 ),
             ),
             code,
         )
 
-    def _of_link(self, presented: Presented | None) -> tuple[Told, ...]:
+    def _of_link(self, presented: Presented | None) -> tuple[Notice, ...]:
         """Why a link counts no more, and what is new in the plan since it was sent."""
-        if presented is None or presented.standing is Standing.GOOD:
+        if presented is None or presented.status is LinkStatus.GOOD:
             return ()
-        return (Told(text=_DEAD[presented.standing], tone="bad"), *self._news(presented))
+        return (Notice(text=_DEAD[presented.status], tone="bad"), *self._plan_changes(presented))
 
-    def _news(self, presented: Presented | None) -> tuple[Told, ...]:
+    def _plan_changes(self, presented: Presented | None) -> tuple[Notice, ...]:
         approvals, runner = self._approvals(), self._remedies()
         if presented is None or approvals is None or runner is None:
             return ()
-        if presented.standing is not Standing.CHANGED:
+        if presented.status is not LinkStatus.CHANGED:
             return ()
         steps = [step.text for step in runner.plan(presented.link.node).steps]
-        news = approvals.shown.news(presented.link.plan, steps)
-        return tuple(Told(text=f"{text}.") for text in news)
+        changes = approvals.shown.changes(presented.link.plan, steps)
+        return tuple(Notice(text=f"{text}.") for text in changes)
 
     def _verbs(self, visit: Visit | Change) -> set[Verb]:
         """What somebody may do by what he is."""
@@ -280,20 +288,20 @@ def _who(visit: Visit | Change) -> str:
     return f"{user}\n{hashlib.sha256(token.encode()).hexdigest() if token else ''}"
 
 
-def _by_link(presented: Presented | None, asked: Pressed, change: Change) -> Presented | None:
+def _by_link(presented: Presented | None, submitted: Pressed, change: Change) -> Presented | None:
     """The link, where it is what gives the right: for its own plan, while nobody with a name may."""
-    if presented is None or presented.standing is not Standing.GOOD:
+    if presented is None or presented.status is not LinkStatus.GOOD:
         return None
-    if asked.verb not in _BY_LINK or asked.node != presented.link.node:
+    if submitted.verb not in _BY_LINK or submitted.node != presented.link.node:
         return None
-    if asked.verb is Verb.APPROVE and asked.plan != presented.link.plan:
+    if submitted.verb is Verb.APPROVE and submitted.plan != presented.link.plan:
         return None
     by_role = bool(change.user) and not change.guest and change.role.may(Role.APPROVE)
     return None if by_role else presented
 
 
 def _verbs_by(presented: Presented | None, node: str) -> set[Verb]:
-    good = presented is not None and presented.standing is Standing.GOOD
+    good = presented is not None and presented.status is LinkStatus.GOOD
     return set(_BY_LINK) if good and presented.link.node == node else set()  # type: ignore[union-attr]
 
 
@@ -310,15 +318,15 @@ def _from_here(headers: Headers, external_url: str) -> bool:
     return origin == "null" or urlsplit(origin).netloc in ours
 
 
-def _outcome(problem: str, notes: list[str], command: Command) -> tuple[Told, int]:
+def _outcome(problem: str, notes: list[str], command: Command) -> tuple[Notice, int]:
     if problem:
-        return Told(text=f"It does not count: {problem}. {_LOG_IN}", tone="bad"), 503
+        return Notice(text=f"It does not count: {problem}. {_LOG_IN}", tone="bad"), 503
     vain = [note for note in notes if "changes nothing" in note]
     if vain:
-        return Told(text=f"Nothing was done: {vain[0]}.", tone="bad"), 409
+        return Notice(text=f"Nothing was done: {vain[0]}.", tone="bad"), 409
     done = {
         Verb.APPROVE: f"Approved. {command.node} is taken out as soon as nothing is in the way.",
         Verb.DENY: f"Denied. Nothing is done to {command.node} for it.",
         Verb.HOLD: f"Held. Nothing is done to {command.node}.",
     }
-    return Told(text=done[command.verb], tone="good"), 200
+    return Notice(text=done[command.verb], tone="good"), 200

@@ -6,8 +6,8 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.delivery.notice import where
-from accelwatch.alerting.delivery.text import lasting, moment
-from accelwatch.alerting.incidents.incident import Incident, Moment
+from accelwatch.alerting.delivery.text import lasting, time_text
+from accelwatch.alerting.incidents.incident import Incident, TimelineEntry
 from accelwatch.alerting.incidents.muting import Mute
 from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
 from accelwatch.fleet.incident_page.graph import Trace, graph
@@ -18,11 +18,11 @@ from accelwatch.web.pages.markup import Markup, document, element, joined
 from accelwatch.web.pages.page import Page
 
 _GLYPHS = {"critical": "▲", "warning": "◆", "info": "●", "over": "✓"}
-_MOMENTS = 12
+_MOST_ENTRIES = 12
 """Of the timeline that are shown at once; the others are folded."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something to say above everything else."""
 
     text: str
@@ -35,7 +35,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     incident: Incident
     now: float
-    told: tuple[Told, ...] = ()
+    notices: tuple[Notice, ...] = ()
     mute: Mute | None = None
     traces: tuple[Trace, ...] = ()
     nothing: str = ""
@@ -49,52 +49,55 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 def incident_page(shown: Shown, code: int = 200) -> Page:
     """The page of an incident."""
-    one = shown.incident
+    incident = shown.incident
     body = document(
-        f"{one.severity.value}: {one.title}",
+        f"{incident.severity.value}: {incident.title}",
         STYLE,
-        _head(one, shown.now),
-        *(_told(said) for said in shown.told),
+        _head(incident, shown.now),
+        *(_notice(notice) for notice in shown.notices),
         _evidence(shown),
         *_deciding(shown),
-        _what_to_do(one),
-        _timeline(one),
+        _what_to_do(incident),
+        _timeline(incident),
         _foot(shown),
     )
     return Page(body=body, headers=dict(HEADERS), code=code)
 
 
-def plain_page(title: str, words: str, code: int) -> Page:
+def plain_page(title: str, text: str, code: int) -> Page:
     """A page that says one thing, to somebody who may see nothing else."""
     body = document(
         title,
         STYLE,
         element("header", element("h1", title)),
-        element("section", element("p", words)),
+        element("section", element("p", text)),
     )
     return Page(body=body, headers=dict(HEADERS), code=code)
 
 
-def _head(one: Incident, now: float) -> Markup:
-    state = one.severity.value if one.is_open else "over"
-    word = one.severity.value.upper() if one.is_open else f"OVER ({one.severity.value})"
-    if one.closed is None:
-        since = f"since {moment(one.since)}, for {lasting(now - one.since)}"
+def _head(incident: Incident, now: float) -> Markup:
+    state = incident.severity.value if incident.is_open else "over"
+    level = (
+        incident.severity.value.upper() if incident.is_open else f"OVER ({incident.severity.value})"
+    )
+    if incident.closed is None:
+        since = f"since {time_text(incident.since)}, for {lasting(now - incident.since)}"
     else:
-        since = f"from {moment(one.since)}, over after {lasting(one.closed - one.since)}"
+        duration = lasting(incident.closed - incident.since)
+        since = f"from {time_text(incident.since)}, over after {duration}"
     return element(
         "header",
-        element("div", f"{_GLYPHS[state]} {word}", class_="level"),
-        element("h1", one.title),
-        element("p", where(one)),
+        element("div", f"{_GLYPHS[state]} {level}", class_="level"),
+        element("h1", incident.title),
+        element("p", where(incident)),
         element("p", since, class_="soft"),
-        _whose(one),
+        _whose(incident),
         class_=state,
     )
 
 
-def _told(said: Told) -> Markup:
-    return element("section", element("p", said.text), class_=f"told {said.tone}".strip())
+def _notice(notice: Notice) -> Markup:
+    return element("section", element("p", notice.text), class_=f"told {notice.tone}".strip())
 
 
 def _deciding(shown: Shown) -> Iterable[Markup]:
@@ -112,10 +115,10 @@ def _decision(decision: Decision, forms: Sequence[Markup], prevailing: Prevailin
     return element(
         "section",
         element("h2", f"What would be done with {decision.node}"),
-        element("p", element("strong", decision.says)),
+        element("p", element("strong", decision.summary)),
         _facts(
-            *((("Left alone for", decision.held_by),) if decision.held_by else ()),
-            *(_standing(prevailing) if prevailing is not None else ()),
+            *((("Left alone for", decision.vetoed_by),) if decision.vetoed_by else ()),
+            *(_status(prevailing) if prevailing is not None else ()),
         ),
         steps,
         _facts(*_as_of(plan), *_price(plan), *(("Budget", line) for line in decision.budget)),
@@ -125,26 +128,26 @@ def _decision(decision: Decision, forms: Sequence[Markup], prevailing: Prevailin
 
 
 def _step(step: PlanStep, waits: bool) -> Markup:
-    held = (
-        element("div", f"held back: {one.text}", class_="held small")
-        for one in step.in_the_way
+    blockers = (
+        element("div", f"held back: {blocker.text}", class_="held small")
+        for blocker in step.in_the_way
         # That it waits for a yes is said above; that it is not well yet goes without saying.
-        if not (waits and one.why.lifted_by_approval) and step.kind is not IntentKind.RELEASE
+        if not (waits and blocker.why.lifted_by_approval) and step.kind is not IntentKind.RELEASE
     )
-    return element("li", step.text, *held)
+    return element("li", step.text, *blockers)
 
 
-def _standing(prevailing: Prevailing) -> list[tuple[str, str]]:
-    said = [
+def _status(prevailing: Prevailing) -> list[tuple[str, str]]:
+    rows = [
         ("Everything is stopped", prevailing.stopped),
         ("Breaker", prevailing.breaker),
         ("Nothing new is begun", prevailing.frozen),
     ]
-    return [(name, words) for name, words in said if words]
+    return [(name, text) for name, text in rows if text]
 
 
 def _as_of(plan: Plan) -> list[tuple[str, str]]:
-    return [] if plan.as_of is None else [("As of", moment(plan.as_of))]
+    return [] if plan.as_of is None else [("As of", time_text(plan.as_of))]
 
 
 def _price(plan: Plan) -> list[tuple[str, str]]:
@@ -154,76 +157,78 @@ def _price(plan: Plan) -> list[tuple[str, str]]:
     return [("Expected", f"saves {saved:.1f} GPU-hours, costs {lost:.1f}")]
 
 
-def _whose(one: Incident) -> Markup | None:
-    facts = one.facts
+def _whose(incident: Incident) -> Markup | None:
+    facts = incident.facts
     if not (facts.jobs or facts.users):
         return None
-    said = [("Jobs", ", ".join(facts.jobs)), ("Users", ", ".join(facts.users))]
-    return _facts(*((name, words) for name, words in said if words))
+    rows = [("Jobs", ", ".join(facts.jobs)), ("Users", ", ".join(facts.users))]
+    return _facts(*((name, text) for name, text in rows if text))
 
 
 def _evidence(shown: Shown) -> Markup:
-    one = shown.incident
-    lines = element("ul", *(element("li", said.text) for said in one.evidence))
+    incident = shown.incident
+    lines = element("ul", *(element("li", evidence.text) for evidence in incident.evidence))
     untrusted = None
-    if not one.trusted:
-        words = "Untrusted: any user of that node who may write to the kernel log can forge this."
-        untrusted = element("p", words, class_="held")
+    if not incident.trusted:
+        text = "Untrusted: any user of that node who may write to the kernel log can forge this."
+        untrusted = element("p", text, class_="held")
     pictures: list[Markup] = []
     for trace in shown.traces:
-        pictures += [element("p", trace.title, class_="soft small"), graph(trace, one.since)]
+        pictures += [element("p", trace.title, class_="soft small"), graph(trace, incident.since)]
     if not pictures:
-        words = "There is no picture: nothing is kept of a single device for it."
-        pictures = [element("p", words, class_="soft small")]
-    elif one.since < shown.traces[0].begin:
-        words = f"It began {lasting(shown.now - one.since)} ago, before these pictures."
-        pictures.append(element("p", words, class_="soft small"))
+        text = "There is no picture: nothing is kept of a single device for it."
+        pictures = [element("p", text, class_="soft small")]
+    elif incident.since < shown.traces[0].start:
+        text = f"It began {lasting(shown.now - incident.since)} ago, before these pictures."
+        pictures.append(element("p", text, class_="soft small"))
     return element("section", element("h2", "Evidence"), lines, untrusted, *pictures)
 
 
-def _what_to_do(one: Incident) -> Markup | None:
+def _what_to_do(incident: Incident) -> Markup | None:
     runbook = None
-    if one.runbook.startswith(("https://", "http://")):
-        runbook = element("p", element("a", "Runbook", href=one.runbook, rel="noreferrer noopener"))
-    if not one.what_to_do and runbook is None:
+    if incident.runbook.startswith(("https://", "http://")):
+        runbook = element(
+            "p", element("a", "Runbook", href=incident.runbook, rel="noreferrer noopener")
+        )
+    if not incident.what_to_do and runbook is None:
         return None
-    words = element("p", one.what_to_do) if one.what_to_do else None
-    return element("section", element("h2", "What to do by hand"), words, runbook)
+    text = element("p", incident.what_to_do) if incident.what_to_do else None
+    return element("section", element("h2", "What to do by hand"), text, runbook)
 
 
-def _timeline(one: Incident) -> Markup:
-    lines = [_moment(said) for said in reversed(one.timeline)]
+def _timeline(incident: Incident) -> Markup:
+    lines = [_entry(entry) for entry in reversed(incident.timeline)]
     rest = None
-    if len(lines) > _MOMENTS:
-        older = element("ul", *lines[_MOMENTS:], class_="lines")
-        said = element("summary", f"{len(lines) - _MOMENTS} earlier")
-        rest = element("details", said, older)
+    if len(lines) > _MOST_ENTRIES:
+        older = element("ul", *lines[_MOST_ENTRIES:], class_="lines")
+        summary = element("summary", f"{len(lines) - _MOST_ENTRIES} earlier")
+        rest = element("details", summary, older)
     return element(
         "section",
         element("h2", "What has happened, the latest first"),
-        element("ul", *lines[:_MOMENTS], class_="lines"),
+        element("ul", *lines[:_MOST_ENTRIES], class_="lines"),
         rest,
     )
 
 
-def _moment(said: Moment) -> Markup:
-    clock = moment(said.time).split(" ")[1]
-    by = f" ({said.actor})" if said.actor and said.actor not in said.text else ""
-    words = said.text or said.kind.value
-    return element("li", element("span", clock, class_="time"), joined(words, by))
+def _entry(entry: TimelineEntry) -> Markup:
+    clock = time_text(entry.time).split(" ")[1]
+    by = f" ({entry.actor})" if entry.actor and entry.actor not in entry.text else ""
+    text = entry.text or entry.kind.value
+    return element("li", element("span", clock, class_="time"), joined(text, by))
 
 
 def _foot(shown: Shown) -> Markup:
-    one = shown.incident
+    incident = shown.incident
     mute = shown.mute
     muted = None
     if mute is not None:
-        said = f"Notifications are muted by {mute.kind} {mute.id} by {mute.by}: {mute.reason}"
-        muted = element("p", said)
+        text = f"Notifications are muted by {mute.kind} {mute.id} by {mute.by}: {mute.reason}"
+        muted = element("p", text)
     facts = [
-        ("Incident", one.id),
-        ("Rule", one.rule),
-        ("Evidence", provenance.said(one.provenance)),
+        ("Incident", incident.id),
+        ("Rule", incident.rule),
+        ("Evidence", provenance.provenance_text(incident.provenance)),
     ]
     if shown.who:
         facts.append(("You are", shown.who))
@@ -231,12 +236,12 @@ def _foot(shown: Shown) -> Markup:
         "footer",
         muted,
         _facts(*facts),
-        element("p", f"As of {moment(shown.now)}. Looking at this page changes nothing."),
+        element("p", f"As of {time_text(shown.now)}. Looking at this page changes nothing."),
     )
 
 
 def _facts(*pairs: tuple[str, str]) -> Markup | None:
     if not pairs:
         return None
-    cells = [part for name, words in pairs for part in (element("dt", name), element("dd", words))]
+    cells = [cell for name, text in pairs for cell in (element("dt", name), element("dd", text))]
     return element("dl", *cells)

@@ -26,9 +26,9 @@ def traces_of(fleet: Fleet, incident: Incident) -> tuple[Trace, ...]:
     device = incident.entity.device
     if node is None or not device:
         return ()
-    wanted, growth = fleet.wanted_past(node, device)
-    values = _by_path({**wanted, **fleet.history(node, device)})
-    signals = [one.signal for one in incident.evidence]
+    windowed, growth = fleet.windowed_history(node, device)
+    values = _by_path({**windowed, **fleet.history(node, device)})
+    signals = [evidence.signal for evidence in incident.evidence]
     chosen = [
         *_matching(values, signals, rate=False),
         *_matching(_by_path(growth), signals, rate=True),
@@ -73,9 +73,9 @@ def _absent(node: Node, device_id: str) -> Mapping[str, str]:
     device = node.devices.get(device_id)
     if device is None:
         return {"*": "the device has gone"}
-    said = {} if device.state in UP else {"*": device.state}
+    by_state = {} if device.state in UP else {"*": device.state}
     try:
         reasons = device.reading().absent
     except AccelwatchError:
-        return said
-    return {**{path_of(series): reason.value for series, reason in reasons.items()}, **said}
+        return by_state
+    return {**{path_of(series): reason.value for series, reason in reasons.items()}, **by_state}

@@ -6,27 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.odd.comparing import USUAL_LABEL, Kind, Seen, differences, seen_on
-from accelwatch.fleet.odd.documents import OddMark
+from accelwatch.fleet.odd.comparing import (
+    USUAL_LABEL,
+    Kind,
+    Observation,
+    differences,
+    observations_of,
+)
+from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.state.devices import ReadDevice
 from accelwatch.fleet.state.node import Node
 
 FEW = 0.25
 """Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While
 an update is rolled out, the nodes that have it are no oddity, nor are those that still wait for it."""
-MOST_MARKS = 16
+MOST_DEVIATIONS = 16
 """Of one node: it may tell of itself what it likes."""
 CHOSEN = frozenset({"partition_mode"})
 """Fields that people set differently on purpose."""
 
 
-class _Look(NamedTuple):
+class _Snapshot(NamedTuple):
     """A node as it was when it was looked at."""
 
     shape: int
-    told: tuple[object, ...]
+    reported: tuple[object, ...]
     """What its sources said of it besides its devices; the same objects while that is the same."""
-    seen: list[Seen]
+    observations: list[Observation]
 
 
 class OddBoard:
@@ -34,40 +40,41 @@ class OddBoard:
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self._nodes = nodes
-        self._looks: dict[str, _Look] = {}
-        self._marks: dict[str, tuple[OddMark, ...]] = {}
+        self._snapshots: dict[str, _Snapshot] = {}
+        self._deviations: dict[str, tuple[Deviation, ...]] = {}
         self.version = 0
         """Grows when a node differs in other things than before."""
 
-    def of(self, node: str) -> tuple[OddMark, ...]:
+    def of(self, node: str) -> tuple[Deviation, ...]:
         """In what a node differed when it was looked at last."""
-        return self._marks.get(node, ())
+        return self._deviations.get(node, ())
 
-    async def bring(self, work: LongWork) -> None:
+    async def refresh(self, work: LongWork) -> None:
         """Look at the nodes that have changed since, and compare all again if one says another thing."""
-        before, looks = self._looks, {}
+        before, snapshots = self._snapshots, {}
         for node in list(self._nodes.values()):
-            looks[node.name] = _look(node, before.get(node.name))
+            snapshots[node.name] = _snapshot(node, before.get(node.name))
             await work.rest()
         # Nobody else may come between from here on: several may be looking at the same time.
-        before, self._looks = self._looks, looks
-        if before.keys() == looks.keys() and all(
-            before[name].seen == look.seen for name, look in looks.items()
+        before, self._snapshots = self._snapshots, snapshots
+        if before.keys() == snapshots.keys() and all(
+            before[name].observations == snapshot.observations
+            for name, snapshot in snapshots.items()
         ):
             return
-        marks = marks_of(look.seen for look in looks.values())
-        self.version += marks != self._marks
-        self._marks = marks
+        deviations = deviations_of(snapshot.observations for snapshot in snapshots.values())
+        self.version += deviations != self._deviations
+        self._deviations = deviations
 
 
-def _look(node: Node, before: _Look | None) -> _Look:
-    told = tuple(_told(node))
-    if before is not None and before.shape == node.shape and _same(before.told, told):
+def _snapshot(node: Node, before: _Snapshot | None) -> _Snapshot:
+    reported = tuple(_reported(node))
+    if before is not None and before.shape == node.shape and _same(before.reported, reported):
         return before
-    return _Look(node.shape, told, seen_on(node, USUAL_LABEL))
+    return _Snapshot(node.shape, reported, observations_of(node, USUAL_LABEL))
 
 
-def _told(node: Node) -> Iterator[object]:
+def _reported(node: Node) -> Iterator[object]:
     """A stream makes another host when it tells other series, a poll tells all of it each time."""
     for source in node.sources.values():
         yield source.host.view if isinstance(source.host, ReadDevice) else source.host
@@ -79,25 +86,25 @@ def _same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
     return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
 
 
-def marks_of(looked: Iterable[Iterable[Seen]]) -> dict[str, tuple[OddMark, ...]]:
+def deviations_of(observed: Iterable[Iterable[Observation]]) -> dict[str, tuple[Deviation, ...]]:
     """By node, in what it differs from the many where few do."""
-    seen = list(itertools.chain.from_iterable(looked))
-    marks: dict[str, list[OddMark]] = defaultdict(list)
+    observations = list(itertools.chain.from_iterable(observed))
+    deviations: dict[str, list[Deviation]] = defaultdict(list)
     few = [
         (difference, odd)
-        for difference in differences(seen)
+        for difference in differences(observations)
         if difference.usual is not None and difference.field not in CHOSEN
         for odd in difference.odd
         if len(odd.nodes) <= max(1, FEW * difference.nodes)
     ]
-    devices = _devices_that_differ(seen) if few else {}
+    devices = _devices_that_differ(observations) if few else {}
     for difference, odd in few:
         kind = Kind(difference.group, difference.label, difference.field)
         for node in odd.nodes:
-            if len(marks[node]) >= MOST_MARKS:
+            if len(deviations[node]) >= MOST_DEVIATIONS:
                 continue
-            marks[node].append(
-                OddMark(
+            deviations[node].append(
+                Deviation(
                     field=difference.field,
                     value=odd.value,
                     devices=devices.get((kind, node), {}).get(odd.value, ()),
@@ -106,14 +113,14 @@ def marks_of(looked: Iterable[Iterable[Seen]]) -> dict[str, tuple[OddMark, ...]]
                     nodes=difference.nodes,
                 )
             )
-    return {node: tuple(of_node) for node, of_node in marks.items()}
+    return {node: tuple(of_node) for node, of_node in deviations.items()}
 
 
 def _devices_that_differ(
-    seen: Iterable[Seen],
+    observations: Iterable[Observation],
 ) -> dict[tuple[Kind, str], dict[str, tuple[str, ...]]]:
     """The devices of each value, on the nodes whose devices do not have the same one."""
     values: dict[tuple[Kind, str], dict[str, tuple[str, ...]]] = defaultdict(dict)
-    for kind, value, node, devices in seen:
+    for kind, value, node, devices in observations:
         values[kind, node][value] = devices
-    return {place: of_value for place, of_value in values.items() if len(of_value) > 1}
+    return {key: of_value for key, of_value in values.items() if len(of_value) > 1}

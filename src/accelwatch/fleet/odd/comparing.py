@@ -38,7 +38,7 @@ class Kind(NamedTuple):
     field: str
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """A value, the node that has it, and the names of the devices of it that do."""
 
     kind: Kind
@@ -48,29 +48,32 @@ class Seen(NamedTuple):
     """Empty for what a node has once."""
 
 
-def seen_on(node: Node, label: str) -> list[Seen]:
+def observations_of(node: Node, label: str) -> list[Observation]:
     """Everything of a node that is compared; a value that is not known is left out."""
     group_label = node.labels.get(label, "") if label else ""
     devices: dict[tuple[Kind, str], list[str]] = defaultdict(list)
     for kind, value, name in _of_devices(node, group_label):
         devices[kind, value].append(name)
-    seen = [Seen(kind, value, node.name, tuple(names)) for (kind, value), names in devices.items()]
+    observations = [
+        Observation(kind, value, node.name, tuple(names))
+        for (kind, value), names in devices.items()
+    ]
     for source in node.sources.values():
         if source.host is not None:
-            seen += _of_host(source.host, group_label, node.name)
+            observations += _of_host(source.host, group_label, node.name)
         if source.host_name and source.version:
-            seen.append(Seen(Kind("agents", "", "agent"), source.version, node.name))
-    return list(dict.fromkeys(seen))
+            observations.append(Observation(Kind("agents", "", "agent"), source.version, node.name))
+    return list(dict.fromkeys(observations))
 
 
-def _of_host(host: FleetDevice, label: str, node: str) -> Iterator[Seen]:
+def _of_host(host: FleetDevice, label: str, node: str) -> Iterator[Observation]:
     group = host.device.model or "unknown machine"
     if host.device.driver_version:
-        yield Seen(Kind(group, label, "kernel"), host.device.driver_version, node)
+        yield Observation(Kind(group, label, "kernel"), host.device.driver_version, node)
     for series, value in host.reading().values.items():
         if series[0] in OF_HOST and len(series) == 3 and value:
             _, field, text = series
-            yield Seen(Kind(group, label, field), text[:MOST_CHARACTERS], node)
+            yield Observation(Kind(group, label, field), text[:MOST_CHARACTERS], node)
 
 
 def _of_devices(node: Node, label: str) -> Iterator[tuple[Kind, str, str]]:
@@ -85,13 +88,13 @@ def _of_devices(node: Node, label: str) -> Iterator[tuple[Kind, str, str]]:
                 yield Kind(group, label, field), value, device.name
 
 
-def differences(seen: Iterable[Seen]) -> list[Difference]:
+def differences(observations: Iterable[Observation]) -> list[Difference]:
     """What differs, by group and field; the usual value is that of more than half of the nodes."""
-    places: dict[Kind, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for kind, value, node, devices in seen:
-        places[kind][value][node] = len(devices)
-    found = (_difference(kind, values) for kind, values in sorted(places.items()))
-    return [difference for difference in found if difference is not None]
+    by_kind: dict[Kind, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for kind, value, node, devices in observations:
+        by_kind[kind][value][node] = len(devices)
+    results = (_difference(kind, values) for kind, values in sorted(by_kind.items()))
+    return [difference for difference in results if difference is not None]
 
 
 def _difference(kind: Kind, values: Mapping[str, Mapping[str, int]]) -> Difference | None:

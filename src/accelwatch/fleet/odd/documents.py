@@ -41,7 +41,7 @@ class OddPage(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
 
 
-class OddMark(msgspec.Struct, frozen=True, kw_only=True):
+class Deviation(msgspec.Struct, frozen=True, kw_only=True):
     """In what one node differs from the many alike."""
 
     field: str
@@ -62,11 +62,11 @@ class OddMark(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.field} {self.value}{where} ({many})"
 
 
-def fields_of(marks: Iterable[OddMark]) -> tuple[str, ...]:
+def fields_of(deviations: Iterable[Deviation]) -> tuple[str, ...]:
     """In which fields a node differs."""
-    return tuple(dict.fromkeys(mark.field for mark in marks))
+    return tuple(dict.fromkeys(deviation.field for deviation in deviations))
 
 
-def text_of(marks: Iterable[OddMark]) -> str:
+def text_of(deviations: Iterable[Deviation]) -> str:
     """All of it in words."""
-    return "; ".join(mark.text for mark in marks)
+    return "; ".join(deviation.text for deviation in deviations)

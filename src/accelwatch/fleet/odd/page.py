@@ -4,12 +4,12 @@ import asyncio
 import itertools
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.odd.comparing import USUAL_LABEL, differences, seen_on
+from accelwatch.fleet.odd.comparing import USUAL_LABEL, differences, observations_of
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, only
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, only
 
 PATH = "/v1/odd"
 
@@ -23,19 +23,19 @@ class OddPages:
 
     async def page(self, query: Query, headers: Headers) -> Page:
         """`OddPage`. Raises UsageError."""
-        ask_again(query, ("by",))
+        check_parameters(query, ("by",))
         by = only(query, "by")
         label = USUAL_LABEL if by is None else by
         async with self._counting:
-            work, seen, nodes = LongWork(), [], 0
+            work, observations, nodes = LongWork(), [], 0
             for node in list(self._fleet.nodes.values()):
                 await work.rest()
-                of_node = seen_on(node, label)
+                of_node = observations_of(node, label)
                 nodes += bool(of_node)
-                seen.append(of_node)
+                observations.append(of_node)
         page = OddPage(
             time=timestamp(self._fleet.clock.wall()),
             nodes=nodes,
-            differences=tuple(differences(itertools.chain.from_iterable(seen))),
+            differences=tuple(differences(itertools.chain.from_iterable(observations))),
         )
         return json_page(page, headers)

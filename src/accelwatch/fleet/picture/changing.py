@@ -13,7 +13,7 @@ class IncidentChanges(Protocol):
         """Have nobody told of the incidents that all matchers (`id=i7`) fit, for a while (`2h`)."""
         ...
 
-    def end_silence(self, id_: str) -> Coroutine[None, None, str]:
+    def expire_silence(self, id_: str) -> Coroutine[None, None, str]:
         """End a silence."""
         ...
 

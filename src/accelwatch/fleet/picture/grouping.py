@@ -29,10 +29,10 @@ def group_of(name: str, labels: Iterable[str]) -> GroupOf | None:
     if name == NONE:
         return None
     if name == _QUEUE and _QUEUE not in labels:
-        return lambda place: place.queue or ""
+        return lambda device: device.queue or ""
     if name in OF_DEVICES:
-        return lambda place: getattr(place, name) or ""
-    return lambda place: place.labels.get(name, "")
+        return lambda device: getattr(device, name) or ""
+    return lambda device: device.labels.get(name, "")
 
 
 def group_of_node(name: str, view: FleetView) -> Callable[[str], str]:
@@ -59,5 +59,5 @@ def choices(labels: Iterable[str]) -> list[str]:
 
 def following(name: str) -> str:
     """The next of the cycle; after a name that is not in it, none."""
-    place = CYCLE.index(name) if name in CYCLE else -1
-    return CYCLE[(place + 1) % len(CYCLE)]
+    position = CYCLE.index(name) if name in CYCLE else -1
+    return CYCLE[(position + 1) % len(CYCLE)]

@@ -9,8 +9,8 @@ from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.base.errors import WireError
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.schema.moments import unix_seconds
 from accelwatch.schema.natural_order import natural
+from accelwatch.schema.timestamps import unix_seconds
 
 SORTS = ("worst", "newest", "where", "title", "rule", "job")
 TITLES = {
@@ -24,7 +24,7 @@ TITLES = {
 OPEN, MUTED, OVER = "open", "muted", "over"
 """How an incident stands, in a word."""
 _WEIGHTS: Mapping[str, int] = {severity.value: severity.weight for severity in Severity}
-_STANDINGS = (OPEN, MUTED, OVER)
+_STATES = (OPEN, MUTED, OVER)
 
 Keeps = Callable[[IncidentDocument], bool]
 
@@ -32,7 +32,7 @@ Keeps = Callable[[IncidentDocument], bool]
 class IncidentRow(msgspec.Struct, frozen=True, gc=False):
     """An incident on the list."""
 
-    told: IncidentNow
+    entry: IncidentNow
     members: int = 0
     """How many of its members are known here; 0 of one that is no group."""
     member: bool = False
@@ -41,17 +41,17 @@ class IncidentRow(msgspec.Struct, frozen=True, gc=False):
     @property
     def incident(self) -> IncidentDocument:
         """What is known of it."""
-        return self.told.incident
+        return self.entry.incident
 
 
-def standing(incident: IncidentDocument) -> str:
+def status_of(incident: IncidentDocument) -> str:
     """`open`, `muted` (nobody is told of it) or `over`."""
     if incident.state == IncidentState.CLOSED:
         return OVER
     return OPEN if incident.muted_by is None else MUTED
 
 
-def moment(text: str | None) -> float:
+def seconds_of(text: str | None) -> float:
     """A moment of a document as Unix seconds; 0 for one that is not there or makes no sense."""
     try:
         return unix_seconds(text) if text else 0.0
@@ -68,7 +68,7 @@ def about(incident: IncidentDocument) -> str:
     return f"rack {incident.rack}" if incident.scope == Scope.RACK else f"job {incident.job}"
 
 
-def place_of(incident: IncidentDocument) -> str:
+def location_of(incident: IncidentDocument) -> str:
     """Where it is, in few words."""
     named = ", ".join(incident.nodes[:4])
     what = about(incident)
@@ -110,28 +110,28 @@ def listed(
     With a filter a member that it keeps stands by itself where its group is not kept.
     """
     shown = [
-        told
-        for told in incidents
-        if (over or told.incident.state == IncidentState.OPEN)
-        and (keeps is None or keeps(told.incident))
+        entry
+        for entry in incidents
+        if (over or entry.incident.state == IncidentState.OPEN)
+        and (keeps is None or keeps(entry.incident))
     ]
     members: dict[str, list[IncidentNow]] = {}
-    by_id = {told.incident.id: told.incident for told in shown}
+    by_id = {entry.incident.id: entry.incident for entry in shown}
     single: list[IncidentNow] = []
-    for told in shown:
-        top = by_id.get(above(told.incident))
+    for entry in shown:
+        top = by_id.get(above(entry.incident))
         # What leads its cause may be a member of a group itself.
         top = top and by_id.get(above(top), top)
         if top is None:
-            single.append(told)
+            single.append(entry)
         else:
-            members.setdefault(top.id, []).append(told)
+            members.setdefault(top.id, []).append(entry)
     rows: list[IncidentRow] = []
-    for told in ordered(single, sort, descending=descending):
-        own = members.get(told.incident.id, [])
-        rows.append(IncidentRow(told, members=len(own)))
-        if told.incident.id in unfolded:
-            rows += [IncidentRow(one, member=True) for one in ordered(own, "worst")]
+    for entry in ordered(single, sort, descending=descending):
+        own = members.get(entry.incident.id, [])
+        rows.append(IncidentRow(entry, members=len(own)))
+        if entry.incident.id in unfolded:
+            rows += [IncidentRow(member, member=True) for member in ordered(own, "worst")]
     return rows
 
 
@@ -139,25 +139,25 @@ def ordered(
     incidents: Sequence[IncidentNow], sort: str, *, descending: bool = True
 ) -> list[IncidentNow]:
     """By a column, the newest first among equals; a name that is empty comes last either way."""
-    newest = sorted(incidents, key=lambda told: moment(told.incident.since), reverse=True)
+    newest = sorted(incidents, key=lambda entry: seconds_of(entry.incident.since), reverse=True)
     if sort == "newest":
         return newest if descending else newest[::-1]
     if sort == "worst":
         worst = sorted(newest, key=_rank)
         return worst if descending else worst[::-1]
     name = _NAMES[sort]
-    named = [told for told in newest if name(told.incident)]
-    named.sort(key=lambda told: natural(name(told.incident)), reverse=descending)
-    return [*named, *(told for told in newest if not name(told.incident))]
+    named = [entry for entry in newest if name(entry.incident)]
+    named.sort(key=lambda entry: natural(name(entry.incident)), reverse=descending)
+    return [*named, *(entry for entry in newest if not name(entry.incident))]
 
 
-def _rank(told: IncidentNow) -> tuple[int, int]:
-    incident = told.incident
-    return _STANDINGS.index(standing(incident)), -_WEIGHTS.get(incident.severity, 0)
+def _rank(entry: IncidentNow) -> tuple[int, int]:
+    incident = entry.incident
+    return _STATES.index(status_of(incident)), -_WEIGHTS.get(incident.severity, 0)
 
 
 _NAMES: Mapping[str, Callable[[IncidentDocument], str]] = {
-    "where": place_of,
+    "where": location_of,
     "title": lambda incident: incident.title,
     "rule": lambda incident: incident.rule,
     "job": lambda incident: incident.job or ",".join(incident.jobs),

@@ -15,7 +15,7 @@ from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import (
     DeviceNow,
-    DevicePlace,
+    DeviceSlot,
     FleetDocument,
     FleetEvent,
     IncidentNow,
@@ -57,7 +57,7 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """All of them, whatever the filter."""
     node_labels: Mapping[str, Mapping[str, str]] = {}
     """As far as they are known; a node without devices may have none here."""
-    places: Sequence[DevicePlace | None]
+    slots: Sequence[DeviceSlot | None]
     """By slot; None where a number is not in use."""
     devices: Sequence[DeviceNow]
     """Those that the filter leaves, a node's next to each other; their slots are in `places`."""

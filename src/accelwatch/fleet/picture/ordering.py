@@ -20,7 +20,7 @@ def _badness(row: FleetRow) -> float | None:
 VALUES: dict[str, Value] = {
     "worst": _badness,
     "age": lambda row: row.age_s,
-    "devices": lambda row: row.whole,
+    "devices": lambda row: row.total,
     "load": lambda row: row.load_ratio if row.speaks or not row.node else None,
     "memory": lambda row: row.memory_ratio if row.speaks or not row.node else None,
     "power": lambda row: row.power if row.speaks or not row.node else None,
@@ -52,10 +52,10 @@ def ordered(rows: Iterable[FleetRow], sort: str, *, descending: bool) -> list[Fl
     if sort == "node":
         return named[::-1] if descending else named
     value = VALUES.get(sort, VALUES["worst"])
-    known = [row for row in named if value(row) is not None]
+    valued = [row for row in named if value(row) is not None]
     unknown = [row for row in named if value(row) is None]
-    known.sort(key=lambda row: value(row) or 0.0, reverse=descending)
-    return known + unknown
+    valued.sort(key=lambda row: value(row) or 0.0, reverse=descending)
+    return valued + unknown
 
 
 def grouped(rows: Iterable[FleetRow]) -> list[FleetRow]:
@@ -72,9 +72,9 @@ def listed(
     groups: Iterable[FleetRow], unfolded: Collection[str], sort: str, *, descending: bool
 ) -> list[FleetRow]:
     """Groups in order, the nodes of those that are unfolded under them."""
-    given: list[FleetRow] = []
+    result: list[FleetRow] = []
     for group in ordered(groups, sort, descending=descending):
-        given.append(group)
+        result.append(group)
         if group.group in unfolded:
-            given += ordered(group.members, sort, descending=descending)
-    return given
+            result += ordered(group.members, sort, descending=descending)
+    return result

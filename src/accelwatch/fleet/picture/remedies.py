@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from accelwatch.fleet.picture.incidents import moment
+from accelwatch.fleet.picture.incidents import seconds_of
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.documents import IncidentDocument
@@ -21,7 +21,7 @@ STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"
 """Words to a hub that are about all nodes."""
 
 
-class Word(msgspec.Struct, frozen=True, kw_only=True):
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What a person says to a hub."""
 
     verb: str
@@ -49,7 +49,7 @@ class RemedySource(Protocol):
         """What would be done for a node now. Raises AccelwatchError."""
         ...
 
-    def say(self, word: Word) -> "Coroutine[None, None, Commanded]":
+    def send_command(self, command: Command) -> "Coroutine[None, None, Commanded]":
         """Say it; it counts when this returns.
 
         Raises AccelwatchError when it was refused, UncertainError when it is unknown whether it counts.
@@ -57,7 +57,7 @@ class RemedySource(Protocol):
         ...
 
 
-_WANTS: Mapping[str, str] = MappingProxyType(
+_DESIRED: Mapping[str, str] = MappingProxyType(
     {
         "quarantine": "is taken out of the pool",
         "signal_job": "its jobs get a checkpoint signal",
@@ -103,7 +103,7 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     """`awaiting approval`."""
     text: str
-    ends: str = ""
+    on_timeout: str = ""
     """What happens when the clock runs out: `tried again`."""
     at: float = 0.0
     """Unix seconds at which it does; 0 where there is no clock."""
@@ -114,18 +114,20 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 def next_step(remedy: "RemedyDocument") -> NextStep:
     """What stands in the way, else what is on its way, else what the stage waits for."""
     stage = remedy.stage.replace("_", " ")
-    usual, ends = _STAGES.get(remedy.stage, ("", "due"))
-    wants = _WANTS.get(remedy.wants, "")
+    usual, on_timeout = _STAGES.get(remedy.stage, ("", "due"))
+    desired = _DESIRED.get(remedy.wants, "")
     text = remedy.trouble or remedy.in_the_way
-    asked = remedy.stage == "awaiting_approval"
-    if asked or not text:
-        text = usual if asked else ": ".join(filter(None, (wants, remedy.doing))) or usual
+    awaits_approval = remedy.stage == "awaiting_approval"
+    if awaits_approval or not text:
+        text = (
+            usual if awaits_approval else ": ".join(filter(None, (desired, remedy.doing))) or usual
+        )
     return NextStep(
         stage=stage,
         text=text,
-        ends=ends,
-        at=moment(remedy.due),
-        blocked=bool(remedy.in_the_way) and not asked,
+        on_timeout=on_timeout,
+        at=seconds_of(remedy.due),
+        blocked=bool(remedy.in_the_way) and not awaits_approval,
     )
 
 
@@ -134,9 +136,13 @@ def remedies_of(
 ) -> "list[RemedyDocument]":
     """Those that are about an incident or a member of it, its own node's first."""
     nodes = dict.fromkeys((incident.node, *incident.nodes))
-    found = (by_node[node] for node in nodes if node in by_node)
+    matches = (by_node[node] for node in nodes if node in by_node)
     ids = {incident.id, *incident.members}
-    return [one for one in found if one.incident in ids or not ids.isdisjoint(one.incidents)]
+    return [
+        remedy
+        for remedy in matches
+        if remedy.incident in ids or not ids.isdisjoint(remedy.incidents)
+    ]
 
 
 class Came(StrEnum):
@@ -155,7 +161,7 @@ _MOVES = frozenset({"approve", "quarantine", "release", "force_release", "recove
 """Words after which something is expected to go on."""
 
 
-def came_of(verb: str, notes: Iterable[str], stage: str) -> Came:
+def outcome_of(verb: str, notes: Iterable[str], stage: str) -> Came:
     """From the hub's answer: its notes, and the stage of the node by then; empty where there is none."""
     if any("changes nothing" in text for text in notes):
         return Came.REFUSED

@@ -3,32 +3,32 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, UNREAD_SEVERITY
-from accelwatch.fleet.odd.documents import OddMark, fields_of
+from accelwatch.fleet.odd.documents import Deviation, fields_of
 from accelwatch.fleet.picture.model import (
     TEMPERATURE,
     TEMPERATURE_HEADROOM,
     TEMPERATURE_LIMIT,
     FleetView,
 )
-from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
+from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
+from accelwatch.schema.device_status import BAD, HOT, effective_state, severity
 from accelwatch.schema.heat import near_limit, within_margin
-from accelwatch.schema.standing import BAD, HOT, severity, standing
 
 SLICE = 1000
 """Devices between two chances for other work; about two milliseconds."""
-Keeps = Callable[[DevicePlace, DeviceNow], bool]
-GroupOf = Callable[[DevicePlace], str]
+Keeps = Callable[[DeviceSlot, DeviceNow], bool]
+GroupOf = Callable[[DeviceSlot], str]
 _CALM = frozenset({"ok", "unknown"})
 
 
 def device_class(now: DeviceNow) -> str:
     """What a device is counted as: a word of `schema.standing`, or `hot` where it is well."""
-    word = now.state if now.health in _CALM else standing(now.state, now.health)
-    if word != "ok":
-        return word
+    state = now.state if now.health in _CALM else effective_state(now.state, now.health)
+    if state != "ok":
+        return state
     values = now.values
     near = near_limit(values[TEMPERATURE], values[TEMPERATURE_LIMIT])
-    return HOT if near or within_margin(values[TEMPERATURE_HEADROOM]) else word
+    return HOT if near or within_margin(values[TEMPERATURE_HEADROOM]) else state
 
 
 class FleetRow:
@@ -53,8 +53,8 @@ class FleetRow:
         "severity",
         "size",
         "state",
+        "total",
         "used",
-        "whole",
         "why",
         "worst",
         "worst_severity",
@@ -71,14 +71,14 @@ class FleetRow:
         self.missing = 0
         self.why = ""
         """Why the node could not be read, while it is not heard; what of it cannot be, while it is."""
-        self.odd: tuple[OddMark, ...] = ()
+        self.odd: tuple[Deviation, ...] = ()
         """In what the node differs from the many alike."""
         self.devices: list[DeviceNow] = []
         self.members: list[FleetRow] = []
         """The nodes of a group."""
         self.chief: FleetRow | None = None
         """The worst of them."""
-        self.whole = 0
+        self.total = 0
         self.bad = 0
         self.severity = NODE_SEVERITY.get(state, 4)
         self.worst: DeviceNow | None = None
@@ -122,11 +122,11 @@ class FleetRow:
     def add(self, now: DeviceNow) -> None:
         """Count a device."""
         self.devices.append(now)
-        self.whole += 1
-        word = device_class(now)
-        if word != "ok":
-            self._judge(now, severity(word))
-            self.hot += word == HOT
+        self.total += 1
+        state = device_class(now)
+        if state != "ok":
+            self._count_severity(now, severity(state))
+            self.hot += state == HOT
         load, used, size, power, hot, *_ = now.values
         if load is not None:
             self.load += load
@@ -139,7 +139,7 @@ class FleetRow:
         if hot is not None and (self.hottest is None or hot > self.hottest):
             self.hottest = hot
 
-    def _judge(self, now: DeviceNow, severity: int) -> None:
+    def _count_severity(self, now: DeviceNow, severity: int) -> None:
         if severity >= BAD:
             self.bad += 1
         if severity > self.worst_severity:
@@ -149,7 +149,7 @@ class FleetRow:
     def include(self, other: "FleetRow") -> None:
         """Count a node into the group; values only of those that are heard."""
         self.members.append(other)
-        self.whole += other.whole
+        self.total += other.total
         self.bad += other.bad
         self.missing += other.missing
         self.hot += other.hot
@@ -190,29 +190,29 @@ class Counting:
 
     def steps(self) -> Iterator[None]:
         """Count; gives way after each slice."""
-        places, keeps = self._view.places, self._keeps
+        slots, keeps = self._view.slots, self._keeps
         devices = self._view.devices
         for start in range(0, len(devices), SLICE):
             if start:
                 yield
             row = None
             for now in devices[start : start + SLICE]:
-                place = places[now.slot]
-                if place is None:
+                device = slots[now.slot]
+                if device is None:
                     continue
-                if keeps is not None and not keeps(place, now):
+                if keeps is not None and not keeps(device, now):
                     continue
-                if not self._counts(place):
+                if not self._counts(device):
                     continue
-                group = self._group_of(place) if self._group_of is not None else ""
-                if row is None or row.node != place.node or row.group != group:
-                    row = self._row(group, place.node)
+                group = self._group_of(device) if self._group_of is not None else ""
+                if row is None or row.node != device.node or row.group != group:
+                    row = self._row(group, device.node)
                 row.add(now)
 
-    def _counts(self, place: DevicePlace) -> bool:
+    def _counts(self, device: DeviceSlot) -> bool:
         if not self._split:
-            return place.parent_id is None
-        return (place.node, place.id) not in self._split
+            return device.parent_id is None
+        return (device.node, device.id) not in self._split
 
     def _row(self, group: str, name: str) -> FleetRow:
         key = group, name
@@ -228,18 +228,18 @@ class Counting:
             row.labels = self._view.node_labels.get(name, {})
         return row
 
-    def add_bare(self, wanted: Callable[[NodeNow], bool], group_of: Callable[[str], str]) -> None:
+    def add_bare(self, is_shown: Callable[[NodeNow], bool], group_of: Callable[[str], str]) -> None:
         """Rows for nodes of which no device was counted, where they are wanted."""
-        seen = {name for _, name in self.rows}
+        existing = {name for _, name in self.rows}
         for name, node in self._nodes.items():
-            if name not in seen and wanted(node):
+            if name not in existing and is_shown(node):
                 self._row(group_of(name), name)
 
 
 def split_devices(view: FleetView) -> frozenset[tuple[str, str]]:
     """(node, id) of the devices that have partitions."""
     return frozenset(
-        (place.node, place.parent_id)
-        for place in view.places
-        if place is not None and place.parent_id is not None
+        (device.node, device.parent_id)
+        for device in view.slots
+        if device is not None and device.parent_id is not None
     )

@@ -20,7 +20,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds."""
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """An incident on the time line; times in Unix seconds."""
 
     opened: float
@@ -59,7 +59,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     events: Sequence[int] = ()
     """How many there are in each of as many equal shares of the span; empty while not known."""
-    incidents: Sequence[Mark] = ()
+    incidents: Sequence[Marker] = ()
     """By when they were opened."""
     maintenance: Sequence[Stretch] = ()
     silences: Sequence[Stretch] = ()
@@ -71,10 +71,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 class Playback(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is played and how."""
 
-    moment: float
+    time: float
     """Unix seconds."""
     playing: bool
-    ended: bool
+    is_finished: bool
     speed: float
     """Recorded seconds a second."""
     loop: bool = False
@@ -115,7 +115,7 @@ class Player(Protocol):
         """Stop, so many intervals on."""
         ...
 
-    def seek(self, moment: float) -> None:
+    def seek(self, time: float) -> None:
         """Go to a moment, Unix seconds; beyond the ends, to the end."""
         ...
 

@@ -23,7 +23,7 @@ class Cases:
 
     def __init__(self, rules: RuleRunner) -> None:
         self._rules = rules
-        self._told: dict[str, CaseChanged] = {}
+        self._reported: dict[str, CaseChanged] = {}
         """By the incident's id; those that are over are gone."""
         self._bases: dict[str, _Basis] = {}
         """What each incident was worked out from, by its id."""
@@ -31,70 +31,70 @@ class Cases:
     def restore(self, state: RemedyState) -> None:
         """What an engine knows from before."""
         for node, remedy in state.remedies.items():
-            self._told.update(
+            self._reported.update(
                 {case.incident: CaseChanged(node=node, case=case) for case in remedy.cases}
             )
 
     def changed(self, incidents: Iterable[Incident]) -> list[CaseChanged]:
         """Cases that are not as they were told, of incidents that have changed just now."""
         changed = list(incidents)
-        if any(one.members or one.entity.group for one in changed):
+        if any(incident.members or incident.entity.group for incident in changed):
             # A group that begins or ends changes what its members are.
             return self.all_changed()
-        known: dict[str, Incident] = {}
-        for one in changed:
-            group = self._rules.incident(one.group) if one.group else None
-            while group is not None and group.id not in known:
-                known[group.id] = group
+        by_id: dict[str, Incident] = {}
+        for incident in changed:
+            group = self._rules.incident(incident.group) if incident.group else None
+            while group is not None and group.id not in by_id:
+                by_id[group.id] = group
                 group = self._rules.incident(group.group) if group.group else None
-        return self._news(changed, known)
+        return self._changes_of(changed, by_id)
 
     def all_changed(self) -> list[CaseChanged]:
         """Cases that are not as they were told."""
         going = {incident.id: incident for incident in self._rules.open}
         gone: list[CaseChanged] = []
-        for id_ in self._told.keys() - going.keys():
-            told, incident = self._told[id_], self._rules.incident(id_)
+        for id_ in self._reported.keys() - going.keys():
+            reported, incident = self._reported[id_], self._rules.incident(id_)
             if incident is not None:
                 going[id_] = incident
             else:
                 # What is open is never forgotten: it ended while nobody was here.
-                over = msgspec.structs.replace(told.case, open=False)
-                gone.append(msgspec.structs.replace(told, case=over))
-                del self._told[id_]
+                over = msgspec.structs.replace(reported.case, open=False)
+                gone.append(msgspec.structs.replace(reported, case=over))
+                del self._reported[id_]
         for id_ in self._bases.keys() - going.keys():
             del self._bases[id_]
-        return [*gone, *self._news(going.values(), going)]
+        return [*gone, *self._changes_of(going.values(), going)]
 
-    def _news(
-        self, incidents: Iterable[Incident], known: Mapping[str, Incident]
+    def _changes_of(
+        self, incidents: Iterable[Incident], by_id: Mapping[str, Incident]
     ) -> list[CaseChanged]:
         rules, changes = self._rules.rules.rules, []
         for incident in incidents:
             rule, mute = acting_rule(incident, rules), self._rules.mute_of(incident)
             muted = "" if mute is None else mute.id
-            basis = (incident, rule, *_groups_of(incident, known), muted)
+            basis = (incident, rule, *_groups_of(incident, by_id), muted)
             if _same(self._bases.get(incident.id, ()), basis):
                 continue
             self._bases[incident.id] = basis
-            change = case_changed(incident, rule, known, muted)
-            told = self._told.get(incident.id)
-            if change is None or told == change or (told is None and not change.case.open):
+            change = case_changed(incident, rule, by_id, muted)
+            reported = self._reported.get(incident.id)
+            if change is None or reported == change or (reported is None and not change.case.open):
                 continue
             changes.append(change)
-            self._told[incident.id] = change
+            self._reported[incident.id] = change
             if not change.case.open:
-                del self._told[incident.id]
+                del self._reported[incident.id]
         return changes
 
 
-def _groups_of(incident: Incident, known: Mapping[str, Incident]) -> list[Incident]:
+def _groups_of(incident: Incident, by_id: Mapping[str, Incident]) -> list[Incident]:
     """The groups above an incident, the nearest first."""
     groups: list[Incident] = []
-    group = known.get(incident.group)
+    group = by_id.get(incident.group)
     while group is not None and group not in groups:
         groups.append(group)
-        group = known.get(group.group)
+        group = by_id.get(group.group)
     return groups
 
 

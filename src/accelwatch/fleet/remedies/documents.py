@@ -10,10 +10,10 @@ from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Note
 from accelwatch.remediation.settings import RemedySettings
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
 
-class HoldDocument(msgspec.Struct, frozen=True, kw_only=True):
+class QuarantineDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Our mark on a node, as its scheduler showed it last."""
 
     reason: str
@@ -44,7 +44,7 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     approved_by: str
     plan: str
     """Digest of the plan that a person is asked about, or approved."""
-    hold: HoldDocument | None
+    hold: QuarantineDocument | None
     wants: str
     """What is on its way."""
     doing: str
@@ -123,7 +123,7 @@ class PlanPage(msgspec.Struct, frozen=True, kw_only=True):
 
 def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
     """One node's."""
-    hold, policy = remedy.hold, remedy.policy
+    quarantine, policy = remedy.hold, remedy.policy
     return RemedyDocument(
         node=remedy.node,
         target=remedy.target,
@@ -139,13 +139,13 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         approved_by=remedy.approved,
         plan=remedy.asked,
         hold=None
-        if hold is None
-        else HoldDocument(
-            reason=hold.reason,
-            set_by=hold.set_by,
-            set_at=None if hold.set_at is None else timestamp(hold.set_at),
+        if quarantine is None
+        else QuarantineDocument(
+            reason=quarantine.reason,
+            set_by=quarantine.set_by,
+            set_at=None if quarantine.set_at is None else timestamp(quarantine.set_at),
         ),
-        wants="" if remedy.wants is None else remedy.wants.value,
+        wants="" if remedy.pursued_kind is None else remedy.pursued_kind.value,
         doing=doing.get(remedy.target or remedy.node, ""),
         in_the_way="" if remedy.denial is None else remedy.denial.text,
         trouble=remedy.trouble,
@@ -161,7 +161,7 @@ def remedies_page(
 ) -> RemediesPage:
     """All of them."""
     stop = state.stop
-    waiting = sorted(state.remedies.values(), key=lambda one: (one.since, one.node))
+    waiting = sorted(state.remedies.values(), key=lambda remedy: (remedy.since, remedy.node))
     return RemediesPage(
         acts=True,
         ceiling=settings.ceiling,
@@ -173,7 +173,7 @@ def remedies_page(
         breaker_why=state.breaker.why,
         frozen=state.world.guard.why,
         problems=problems,
-        remedies=tuple(remedy_document(one, doing) for one in waiting),
+        remedies=tuple(remedy_document(remedy, doing) for remedy in waiting),
         held=tuple(
             VetoDocument(
                 node=veto.node,
@@ -188,13 +188,13 @@ def remedies_page(
 
 def _budgets(state: RemedyState, settings: RemedySettings) -> tuple[BudgetDocument, ...]:
     """Nothing while nobody has been counted yet."""
-    census, own = state.world.census, state.budget.own.values()
-    held = Counter(group for one in own for group in one.place.groups)
-    sizes = {} if census is None else census.sizes
-    groups = sorted({*held, *(group for group in sizes if group.startswith("pool="))})
+    group_counts, own = state.world.group_counts, state.budget.own.values()
+    used = Counter(group for entry in own for group in entry.place.groups)
+    sizes = {} if group_counts is None else group_counts.sizes
+    groups = sorted({*used, *(group for group in sizes if group.startswith("pool="))})
     return tuple(
         BudgetDocument(
-            group=group, out=held[group], most=bound(sizes.get(group, 1), settings.budget)
+            group=group, out=used[group], most=bound(sizes.get(group, 1), settings.budget)
         )
         for group in groups
     )

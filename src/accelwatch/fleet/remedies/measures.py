@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from accelwatch.exposition.histogram import Distribution, Histogram
 from accelwatch.remediation.execution.milestones import Answers, Milestone, reached
 from accelwatch.remediation.execution.operations import Operation
-from accelwatch.remediation.policy.guards.breaker import BreakerStanding
+from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.budget import bound
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
-from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import RemedySettings
@@ -36,8 +36,8 @@ class StageTimes:
             if not isinstance(record, RemedyRecord):
                 continue
             was, remedy = before.remedies.get(record.node), record.remedy
-            self._take(reached(was, remedy, now))
-            if remedy is not None and _begins(was, remedy):
+            self._observe(reached(was, remedy, now))
+            if remedy is not None and _is_interruption(was, remedy):
                 self._interruptions += 1
             if was is not None and (remedy is None or remedy.stage is not was.stage):
                 stage, stayed = was.stage.value, max(now - was.since, 0.0)
@@ -46,9 +46,9 @@ class StageTimes:
 
     def operated(self, operation: Operation, now: float) -> None:
         """Take up a state that an operation has come to; `now` in Unix seconds."""
-        self._take(self._answers.reached(operation, now))
+        self._observe(self._answers.reached(operation, now))
 
-    def _take(self, steps: Iterator[tuple[Milestone, float]]) -> None:
+    def _observe(self, steps: Iterator[tuple[Milestone, float]]) -> None:
         for step, seconds in steps:
             if step not in self._steps:
                 self._steps[step] = Distribution(by_key()[_STEPS].buckets)
@@ -57,7 +57,7 @@ class StageTimes:
     def histograms(self) -> dict[Series, Histogram]:
         """How long the steps took that have come to an end, by step; in the order of the way."""
         return {
-            (_STEPS, step.value): self._steps[step].told()
+            (_STEPS, step.value): self._steps[step].histogram()
             for step in Milestone
             if step in self._steps
         }
@@ -70,12 +70,12 @@ class StageTimes:
             yield ("remedy_stage_seconds_total", stage), self._seconds[stage]
 
 
-def _begins(was: Remedy | None, remedy: Remedy) -> bool:
+def _is_interruption(was: Remedy | None, remedy: Remedy) -> bool:
     """Whether a node is taken out that was not."""
     return remedy.hold is not None and (was is None or was.hold is None)
 
 
-def standing(
+def current_series(
     state: RemedyState, settings: RemedySettings, now: float
 ) -> Iterator[tuple[Series, Number]]:
     """How all of it stands at a moment in Unix seconds."""
@@ -86,18 +86,18 @@ def standing(
     overdue = sum(1 for remedy in state.remedies.values() if remedy.overdue)
     yield ("remedy_overdue_nodes",), overdue
     yield ("remedy_stopped",), int(state.stop is not None)
-    yield ("remedy_breaker_open",), int(state.breaker.standing is not BreakerStanding.CLOSED)
+    yield ("remedy_breaker_open",), int(state.breaker.standing is not BreakerStatus.CLOSED)
     yield ("remedy_frozen",), int(bool(state.world.guard.why))
     for name, stage in (
         ("remedy_oldest_approval_seconds", Stage.AWAITING_APPROVAL),
         ("remedy_oldest_unknown_seconds", Stage.UNKNOWN),
     ):
-        since = [one.since for one in state.remedies.values() if one.stage is stage]
+        since = [remedy.since for remedy in state.remedies.values() if remedy.stage is stage]
         if since:
             yield (name,), max(now - min(since), 0.0)
     spares = Counter(spare.standing for spare in state.spares.spares.values())
     if spares:
-        for which in SpareStanding:
+        for which in SpareStatus:
             yield ("remedy_spares", which.value), spares[which]
     yield from _budgets(state, settings, now)
 
@@ -109,7 +109,7 @@ def _budgets(
     groups = {group for own in state.budget.own.values() for group in own.place.groups}
     if not groups:
         return
-    sizes = StepContext(state, settings, now).census.sizes
+    sizes = StepContext(state, settings, now).group_counts.sizes
     for group in sorted(groups):
-        yield ("remedy_budget_used", group), len(state.budget.held(group))
+        yield ("remedy_budget_used", group), len(state.budget.quarantined(group))
         yield ("remedy_budget_bound", group), bound(sizes.get(group, 1), settings.budget)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.action.contract import Action
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.incident import ENGINE, Incident
 from accelwatch.alerting.incidents.incident_store import Line
@@ -18,9 +18,9 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
-from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
-from accelwatch.fleet.remedies.measures import StageTimes, standing
+from accelwatch.fleet.remedies.measures import StageTimes, current_series
+from accelwatch.fleet.remedies.node_status import NodeStatusReader
 from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
@@ -32,11 +32,17 @@ from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.guards import identity
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Machine, Proof
 from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
-from accelwatch.remediation.policy.state.changes import Change, Command, Heard, RulesChanged, Verb
+from accelwatch.remediation.policy.state.changes import (
+    Change,
+    Command,
+    RulesChanged,
+    Verb,
+    WorldObservation,
+)
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.step.step import step
@@ -46,13 +52,13 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 OTHERS_EVERY = 5
 """Looks after which nodes are looked at that have no remedy."""
 _CLOSE_S = 5.0
 _LOUDNESS = {
     Loudness.LOG: logging.INFO,
-    Loudness.TELL: logging.INFO,
+    Loudness.NOTIFY: logging.INFO,
     Loudness.ALERT: logging.WARNING,
 }
 
@@ -82,29 +88,35 @@ class RemedyRunner:
             None if writer is None else writer.commit,
             fleet.clock,
             StopFile(Path(settings.stop_file), fleet.clock),
-            tell=self._tell,
-            operated=lambda one: self._times.operated(one, self._clock.wall()),
+            notify=self._notify,
+            operated=lambda operation: self._times.operated(operation, self._clock.wall()),
         )
         evaluator.scheduled = self._scheduled
         self._cases = Cases(rules)
-        self._hearing = Hearing(fleet)
-        self._turns = Turns(fleet, self._hearing, self._tell_of, lambda: self.engine.probes)
+        self._node_status = NodeStatusReader(fleet)
+        self._turns = Turns(
+            fleet, self._node_status, self._report_nodes, lambda: self.engine.probes
+        )
         self._times = StageTimes()
         self._digest = ""
-        self._looks = 0
+        self._polls = 0
         self._tasks: set[asyncio.Task[object]] = set()
         self._broken = ""
 
     def _decide(
-        self, state: RemedyState, changes: Sequence[Change], seen: Sequence[Heard], now: float
+        self,
+        state: RemedyState,
+        changes: Sequence[Change],
+        observed: Sequence[WorldObservation],
+        now: float,
     ) -> Outcome:
-        outcome = step(state, changes, seen, now, self.settings)
+        outcome = step(state, changes, observed, now, self.settings)
         self._times.count(state, outcome, now)
         return outcome
 
     async def start(self) -> None:
         """Take up what the journal knows, and begin. Raises nothing."""
-        await self.engine.begin(one for one in self._rules.states if one.kind != used.KIND)
+        await self.engine.start(record for record in self._rules.states if record.kind != used.KIND)
         self._cases.restore(self.engine.state)
         self._spawn(self._run())
         self._spawn(self._turns.run())
@@ -114,7 +126,7 @@ class RemedyRunner:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.engine.end()
+        await self.engine.stop()
         for name, action in self._actions.items():
             try:
                 async with asyncio.timeout(_CLOSE_S):
@@ -145,33 +157,37 @@ class RemedyRunner:
         due = self._clock.monotonic()
         while True:
             try:
-                await self.look(self._clock.monotonic() - due)
+                await self.poll(self._clock.monotonic() - due)
             except Exception as error:
                 if not self._broken:
                     logger.exception("a look for the remedies failed")
                 self._broken = f"a look for the remedies failed: {error!r}"
             else:
                 self._broken = ""
-            due = max(due + LOOK_EVERY_S, self._clock.monotonic())
+            due = max(due + POLL_INTERVAL_S, self._clock.monotonic())
             await asyncio.sleep(due - self._clock.monotonic())
 
-    def _tell_of(self, turned: Sequence[Node]) -> None:
+    def _report_nodes(self, turned: Sequence[Node]) -> None:
         """Nodes have fallen silent, or speak again: that is decided upon at once."""
         troubled, ceiling_of = self._troubled(), self._evaluator.ceiling_of
-        told = [self._hearing.heard(node, troubled, ceiling_of(node.name)) for node in turned]
-        self.engine.hear(told, urgent=True)
+        statuses = [
+            self._node_status.status_of(node, troubled, ceiling_of(node.name)) for node in turned
+        ]
+        self.engine.submit_observations(statuses, urgent=True)
 
-    def heard(self, incidents: Sequence[Incident]) -> None:
+    def on_changes(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
         changed = self._cases.changed(incidents)
-        nodes = (self._fleet.nodes.get(name) for name in {one.node for one in changed})
-        turned = [node for node in nodes if node and self._hearing.has_turned(node)]
+        nodes = (self._fleet.nodes.get(name) for name in {incident.node for incident in changed})
+        turned = [node for node in nodes if node and self._node_status.has_turned(node)]
         if turned:
             # Whether a node is silent by now is known before anything is decided about it.
-            self._tell_of(turned)
-        self.engine.tell(changed)
+            self._report_nodes(turned)
+        self.engine.submit_changes(changed)
 
-    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
+    async def submit_command(
+        self, command: Command, address: str = "", *, already_checked: bool = False
+    ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
         A yes waits for a look at what it is about, unless there was one just now (`looked`).
@@ -180,12 +196,14 @@ class RemedyRunner:
         forced = command.verb is Verb.FORCE_RELEASE
         problem = self._lost_journal if forced else ""
         if not problem:
-            reply = await self.engine.ask(command, address, looked=looked)
+            reply = await self.engine.submit_command(
+                command, address, already_checked=already_checked
+            )
             if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
-                words = f"accelwatch remedy release {command.node} --force --reason WHY"
-                way = f"{words} works without a journal"
+                release_command = f"accelwatch remedy release {command.node} --force --reason WHY"
+                hint = f"{release_command} works without a journal"
                 return reply._replace(
-                    problem=f"{way}, which cannot be written: {self._lost_journal}"
+                    problem=f"{hint}, which cannot be written: {self._lost_journal}"
                 )
             problem = reply.problem
             if not forced or not problem:
@@ -198,11 +216,11 @@ class RemedyRunner:
         return next(iter((*self._rules.incident_store.problems, *self.engine.stalls)), "")
 
     async def _release_by_hand(self, command: Command, address: str, why: str) -> Reply:
-        def prove(seen: Sequence[NodeSeen]) -> Proof | Denial:
-            known = self._fleet.nodes.get(command.node)
-            machine = Machine(node=command.node) if known is None else machine_of(known)
+        def prove(observed: Sequence[NodeObservation]) -> Proof | Denial:
+            existing = self._fleet.nodes.get(command.node)
+            machine = Machine(node=command.node) if existing is None else machine_of(existing)
             machines = (machine_of(node) for node in self._fleet.nodes.values())
-            return identity.prove(machine, machines, seen, self.settings.nodes)
+            return identity.prove(machine, machines, observed, self.settings.nodes)
 
         try:
             done = await release(self._actions, command, prove, self._clock, address)
@@ -234,20 +252,20 @@ class RemedyRunner:
         nodes = nodes_of_jobs(self.engine.state, node, self.settings.nodes, self.now)
         return with_nodes(worth, self._fleet, nodes)
 
-    async def look(self, late_s: float = 0.0) -> None:
+    async def poll(self, late_s: float = 0.0) -> None:
         """Tell the engine what has changed and what is seen; `late_s` after it was due."""
-        self._looks += 1
+        self._polls += 1
         if self._rules.rules.digest != self._digest:
             self._digest = self._rules.rules.digest
             digests = {id_: rule.digest for id_, rule in self._rules.rules.rules.items()}
-            self.engine.tell([RulesChanged(digests=digests)])
-        self.engine.tell(self._cases.all_changed())
-        await self._hear(late_s)
+            self.engine.submit_changes([RulesChanged(digests=digests)])
+        self.engine.submit_changes(self._cases.all_changed())
+        await self._observe_nodes(late_s)
 
-    async def _hear(self, late_s: float) -> None:
+    async def _observe_nodes(self, late_s: float) -> None:
         work, troubled = LongWork(), self._troubled()
         remedies = self.engine.state.remedies
-        everybody = self._looks % OTHERS_EVERY == 1
+        everybody = self._polls % OTHERS_EVERY == 1
         agents = silent = 0
         for node in list(self._fleet.nodes.values()):
             await work.rest()
@@ -255,15 +273,19 @@ class RemedyRunner:
             if remedy is None or remedy.hold is None:
                 agents += 1
                 silent += self._fleet.state_of(node) not in SPEAKING
-            if everybody or remedy is not None or self._hearing.has_turned(node):
+            if everybody or remedy is not None or self._node_status.has_turned(node):
                 ceiling = self._evaluator.ceiling_of(node.name)
-                tell = self._hearing.news if remedy is None else self._hearing.heard
-                told = tell(node, troubled, ceiling)
-                if told is not None:
-                    self.engine.hear([told])
+                read_status = (
+                    self._node_status.changed_status
+                    if remedy is None
+                    else self._node_status.status_of
+                )
+                status = read_status(node, troubled, ceiling)
+                if status is not None:
+                    self.engine.submit_observations([status])
         if everybody:
-            self._hearing.forget_others(self._fleet.nodes)
-        sight = Sight(
+            self._node_status.forget_others(self._fleet.nodes)
+        coverage = FleetCoverage(
             time=self._clock.wall(),
             monotonic=self._clock.monotonic(),
             # An engine in time that hears of no incidents acts on what was, too.
@@ -271,14 +293,16 @@ class RemedyRunner:
             agents=agents,
             silent=silent,
         )
-        self.engine.hear([sight])
+        self.engine.submit_observations([coverage])
 
     def _troubled(self) -> set[str]:
         """Nodes on which a rule fires, or is about to, that could have them taken out."""
         acting = (rule for rule in self._evaluator.rules.values() if rule.action is not None)
-        return {entity.node for rule in acting for entity in self._evaluator.spells.of(rule.id)}
+        return {
+            entity.node for rule in acting for entity in self._evaluator.alert_states.of(rule.id)
+        }
 
-    def _tell(self, notes: Sequence[Note]) -> None:
+    def _notify(self, notes: Sequence[Note]) -> None:
         for note in notes:
             logger.log(
                 _LOUDNESS[note.loudness],
@@ -288,25 +312,25 @@ class RemedyRunner:
                 note.incident or "-",
             )
         lines = []
-        for one in notes:
-            calls = one.loudness is Loudness.ALERT
-            if one.incident and self._keeps(one.incident):
-                lines.append(Line(one.incident, one.actor or ENGINE, one.text, calls))
+        for entry in notes:
+            calls = entry.loudness is Loudness.ALERT
+            if entry.incident and self._has_timeline(entry.incident):
+                lines.append(Line(entry.incident, entry.actor or ENGINE, entry.text, calls))
             elif calls:
-                self._rules.call(one.text, one.node)
+                self._rules.call(entry.text, entry.node)
         if lines:
             self._spawn(self._rules.incident_store.note(lines))
 
-    def _keeps(self, incident: str) -> bool:
+    def _has_timeline(self, incident: str) -> bool:
         """Whether a line can be written into its history, by which people hear of it."""
-        known = self._rules.incident(incident)
-        return known is not None and not known.entity.group
+        existing = self._rules.incident(incident)
+        return existing is not None and not existing.entity.group
 
     def series(self) -> dict[Series, Number]:
         """How it does, for /metrics."""
         now = self._clock.wall()
-        known = dict(standing(self.engine.state, self.settings, now))
-        return {**known, **dict(self._times.series())}
+        current = dict(current_series(self.engine.state, self.settings, now))
+        return {**current, **dict(self._times.series())}
 
     def histograms(self) -> dict[Series, Histogram]:
         """How long the steps of remedies took, for /metrics."""
@@ -323,4 +347,4 @@ class RemedyRunner:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not done that should be; empty when all is well."""
-        return tuple(one for one in (*self.engine.problems, self._broken) if one)
+        return tuple(problem for problem in (*self.engine.problems, self._broken) if problem)

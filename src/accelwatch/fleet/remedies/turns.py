@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.remedies.hearing import Hearing
+from accelwatch.fleet.remedies.node_status import NodeStatusReader
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 
@@ -23,15 +23,15 @@ class Turns:
     def __init__(
         self,
         fleet: Fleet,
-        hearing: Hearing,
-        tell: Callable[[Sequence[Node]], None],
-        wanted: Callable[[], bool],
+        node_status: NodeStatusReader,
+        report: Callable[[Sequence[Node]], None],
+        is_needed: Callable[[], bool],
     ) -> None:
         """`tell` hears of nodes that have turned and has them told of; nobody looks unless `wanted`."""
         self._fleet = fleet
-        self._hearing = hearing
-        self._tell = tell
-        self._wanted = wanted
+        self._node_status = node_status
+        self._report = report
+        self._is_needed = is_needed
 
     async def run(self) -> None:
         """Look until this is cancelled."""
@@ -42,7 +42,7 @@ class Turns:
             if clock.monotonic() - due > EVERY_S:
                 continue  # what has arrived while everything was held up is not taken up yet
             try:
-                spent = await self.look() if self._wanted() else 0.0
+                spent = await self.poll() if self._is_needed() else 0.0
             except Exception:
                 # Every second all nodes are looked at besides, and what is wrong then is told.
                 logger.exception("a look for nodes that fall silent failed")
@@ -50,13 +50,13 @@ class Turns:
             else:
                 pause = max(EVERY_S, spent / _SHARE)
 
-    async def look(self) -> float:
+    async def poll(self) -> float:
         """Look once; seconds that it took."""
         work, turned = LongWork(), []
         for node in list(self._fleet.nodes.values()):
             await work.rest()
-            if self._hearing.has_turned(node):
+            if self._node_status.has_turned(node):
                 turned.append(node)
         if turned:
-            self._tell(turned)
-        return work.end()
+            self._report(turned)
+        return work.busy_seconds()

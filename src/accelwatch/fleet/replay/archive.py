@@ -21,14 +21,14 @@ from accelwatch.fleet.outages import NodeHealth, largest_outages
 from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
 from accelwatch.fleet.picture.timeline import Stretch, Timeline
 from accelwatch.fleet.replay.events import error_event, fleet_event
+from accelwatch.fleet.replay.fleet_snapshot import FleetSnapshot, Recorded, fleet_snapshot_of
 from accelwatch.fleet.replay.jobs import Jobs
-from accelwatch.fleet.replay.moment import Moment, Told, moment_of
 from accelwatch.fleet.replay.node_rows import NodeRows
-from accelwatch.fleet.replay.places import Places, short_name
 from accelwatch.fleet.replay.recent import Recent
-from accelwatch.fleet.replay.snapshots import NodeTold, snapshot_of
-from accelwatch.fleet.replay.standing import UNREADABLE
-from accelwatch.fleet.replay.subject import keeps
+from accelwatch.fleet.replay.slot_registry import SlotRegistry, short_name
+from accelwatch.fleet.replay.snapshots import NodeRecords, snapshot_of
+from accelwatch.fleet.replay.status import UNREADABLE
+from accelwatch.fleet.replay.subject import matches
 from accelwatch.fleet.replay.survey import Survey
 from accelwatch.fleet.replay.view import candidates, device_now, sums
 from accelwatch.schema.health import SIGNALS
@@ -42,7 +42,7 @@ _STEP_S = 10.0
 """Of the graphs; a sample stands until the next one."""
 _STEPS = 360
 _TRACKED = (*FIELDS, "clock_hertz", "compute_active_ratio")
-_STANDING: frozenset[Series] = frozenset(
+_ALWAYS_READ: frozenset[Series] = frozenset(
     {("device_up",), (UNREADABLE,), *(series for series, _, _ in SIGNALS)}
     | {series for key in _TRACKED for series in candidates(key)}
 )
@@ -59,17 +59,17 @@ class ReplayedArchive:
         self.survey = Survey(self.contents)
         self.events = EventSearch(self.contents.groups[EVENTS])
         self._nodes = Recent(self.contents.folder, NODES, self.contents.groups[NODES], ())
-        self._devices = self._of_devices(_STANDING)
-        self._wanted = _STANDING
+        self._devices = self._of_devices(_ALWAYS_READ)
+        self._requested = _ALWAYS_READ
         self._node_devices = self._of_node(DEVICES)
         self._host = self._of_node(NODES)
-        self._places = Places()
+        self._slots = SlotRegistry()
         self._small_faults: list[str] = []
         self._jobs = Jobs(self._small(jobs_of))
         self._maintenance = self._small(maintenance_of)
 
-    def _of_devices(self, wanted: frozenset[Series]) -> Recent:
-        return Recent(self.contents.folder, DEVICES, self.contents.groups[DEVICES], wanted)
+    def _of_devices(self, series: frozenset[Series]) -> Recent:
+        return Recent(self.contents.folder, DEVICES, self.contents.groups[DEVICES], series)
 
     def _of_node(self, table: str) -> NodeRows:
         return NodeRows(self.contents.folder, table, self.contents.groups[table])
@@ -86,61 +86,64 @@ class ReplayedArchive:
     def faults(self) -> tuple[str, ...]:
         """What could not be read, and what to do."""
         groups = self.contents.groups.values()
-        texts = [*self._small_faults, *(text for one in groups for text in one.faults.values())]
-        mend = f"accelwatch history check {self.contents.folder} shows more"
-        return tuple(f"{text}; {mend}" for text in texts)
+        texts = [*self._small_faults, *(text for group in groups for text in group.faults.values())]
+        hint = f"accelwatch history check {self.contents.folder} shows more"
+        return tuple(f"{text}; {hint}" for text in texts)
 
-    def moment(self, now: int) -> tuple[Moment, list[EventRow]]:
+    def fleet_at(self, now: int) -> tuple[FleetSnapshot, list[EventRow]]:
         """The fleet at a moment (Unix milliseconds), and the events up to it, oldest first."""
         events = self.events.until(now, since=now - EVENTS_SINCE_MS, most=MOST_EVENTS)
         self.survey.position = now
-        told = Told(
+        recorded = Recorded(
             self._devices.latest(now),
             self._nodes.latest(now),
-            self.survey.seen(now),
+            self.survey.last_seen(now),
             self.survey.presence.models,
             events,
         )
-        moment = moment_of(now, self.contents.interval_s, told, self._jobs, self._places)
-        return moment, events
+        fleet = fleet_snapshot_of(now, self.contents.interval_s, recorded, self._jobs, self._slots)
+        return fleet, events
 
     def condition(self, text: str) -> Expression | None:
         """A filter; its quantities are read from now on. Raises ExpressionError."""
         if not text:
             return None
         condition = compile_condition(text, fleet_names(()))
-        self.want(name for name in condition.names if isinstance(name, tuple))
+        self.request_series(name for name in condition.names if isinstance(name, tuple))
         return condition
 
-    def want(self, series: Iterable[Series]) -> None:
+    def request_series(self, series: Iterable[Series]) -> None:
         """Read these quantities of devices too from now on."""
-        more = frozenset(series) - self._wanted
+        more = frozenset(series) - self._requested
         if more:
-            self._wanted = self._wanted | more
-            self._devices = self._of_devices(self._wanted)
+            self._requested = self._requested | more
+            self._devices = self._of_devices(self._requested)
 
     def view(self, now: int, condition: Expression | None, text: str) -> FleetView:
         """The picture of a moment, Unix milliseconds; `text` is the filter's."""
-        moment, events = self.moment(now)
-        shown = moment.subjects
+        fleet, events = self.fleet_at(now)
+        shown = fleet.subjects
         if condition is not None:
-            shown = tuple(one for one in shown if keeps(condition, one))
+            shown = tuple(subject for subject in shown if matches(condition, subject))
         return FleetView(
             sequence=now,
-            time=moment.time,
+            time=fleet.time,
             arrived_s=0.0,
             interval_s=self.contents.interval_s,
             filter=text,
             sums=msgspec.structs.replace(
-                sums(moment.time, moment.nodes, moment.subjects, self.faults),
+                sums(fleet.time, fleet.nodes, fleet.subjects, self.faults),
                 outages=largest_outages(
-                    [NodeHealth(one.node, one.state, one.age_s, one.why) for one in moment.nodes],
-                    len(moment.nodes),
-                    moment.time,
+                    [
+                        NodeHealth(node.node, node.state, node.age_s, node.why)
+                        for node in fleet.nodes
+                    ],
+                    len(fleet.nodes),
+                    fleet.time,
                 ),
             ),
-            nodes=moment.nodes,
-            places=self._places.all,
+            nodes=fleet.nodes,
+            slots=self._slots.all,
             devices=tuple(map(device_now, shown)),
             events=tuple(fleet_event(event, short_name) for event in events),
             recorded=True,
@@ -153,11 +156,11 @@ class ReplayedArchive:
             return None
         grid = now - np.arange(_STEPS - 1, -1, -1) * round(_STEP_S * 1000)
         at = np.searchsorted(times, grid, side="right") - 1
-        held = (at >= 0) & (grid - times[at] <= 1500 * self.contents.interval_s)
+        valid = (at >= 0) & (grid - times[at] <= 1500 * self.contents.interval_s)
         values = {
             path_of(series): [
                 value if there and value == value else None  # noqa: PLR0124 - NaN
-                for value, there in zip(column[at].tolist(), held.tolist(), strict=True)
+                for value, there in zip(column[at].tolist(), valid.tolist(), strict=True)
             ]
             for series, column in columns.items()
         }
@@ -165,15 +168,15 @@ class ReplayedArchive:
 
     def snapshot(self, node: str, now: int) -> Snapshot:
         """A node at a moment, Unix milliseconds, with everything that it told."""
-        moment, events = self.moment(now)
-        told = NodeTold(
+        fleet, events = self.fleet_at(now)
+        records = NodeRecords(
             node,
-            [one for one in moment.subjects if one.place.node == node],
+            [subject for subject in fleet.subjects if subject.device_slot.node == node],
             self._node_devices.newest(node, now),
             self._host.newest(node, now),
             [error_event(event) for event in events if event.node == node],
         )
-        return snapshot_of(told, now / 1000, self.contents.interval_s)
+        return snapshot_of(records, now / 1000, self.contents.interval_s)
 
     def timeline(self) -> Timeline:
         """The whole span, as far as the survey has come."""

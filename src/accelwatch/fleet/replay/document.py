@@ -11,16 +11,16 @@ from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.fleet.replay.moment import Moment
-from accelwatch.fleet.replay.subject import Subject, keeps
+from accelwatch.fleet.replay.fleet_snapshot import FleetSnapshot
+from accelwatch.fleet.replay.subject import Subject, matches
 from accelwatch.fleet.replay.view import field, sums
 from accelwatch.fleet.wire import NodeNow
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.reading import Number
-from accelwatch.schema.standing import severity, standing
+from accelwatch.schema.timestamps import timestamp
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed of a moment."""
 
     rows: str = "nodes"
@@ -32,18 +32,20 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """By what groups are made."""
 
 
-def answered(archive: ReplayedArchive, now: int, wanted: Wanted) -> tuple[Answer, FleetView]:
+def answered(archive: ReplayedArchive, now: int, query: ReplayQuery) -> tuple[Answer, FleetView]:
     """The documents and the picture of a moment, Unix milliseconds. Raises AccelwatchError."""
-    condition = archive.condition(wanted.condition)
-    fields = columns(wanted.fields)
-    archive.want(all_series(fields))
-    archive.survey.look_before(now)
-    moment, _ = archive.moment(now)
-    view = archive.view(now, condition, wanted.condition)
-    shown = _shown(moment, condition)
-    nodes = tuple(_node(node, moment) for node in moment.nodes)
-    devices = tuple(_device(one, fields) for one in shown) if wanted.rows == "devices" else ()
-    groups = tuple(_groups(moment, shown, wanted.by)) if wanted.rows == "groups" else ()
+    condition = archive.condition(query.condition)
+    fields = columns(query.fields)
+    archive.request_series(all_series(fields))
+    archive.survey.scan_before(now)
+    fleet, _ = archive.fleet_at(now)
+    view = archive.view(now, condition, query.condition)
+    shown = _shown(fleet, condition)
+    nodes = tuple(_node(node, fleet) for node in fleet.nodes)
+    devices = (
+        tuple(_device(subject, fields) for subject in shown) if query.rows == "devices" else ()
+    )
+    groups = tuple(_groups(fleet, shown, query.by)) if query.rows == "groups" else ()
     more: Sequence[DeviceRow | GroupRow] = devices or groups
     answer = Answer(
         fleet=view.sums,
@@ -61,14 +63,16 @@ def _raw(document: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(document))
 
 
-def _shown(moment: Moment, condition: Expression | None) -> list[Subject]:
-    return [one for one in moment.subjects if condition is None or keeps(condition, one)]
+def _shown(fleet: FleetSnapshot, condition: Expression | None) -> list[Subject]:
+    return [
+        subject for subject in fleet.subjects if condition is None or matches(condition, subject)
+    ]
 
 
-def _node(node: NodeNow, moment: Moment) -> NodeSummary:
+def _node(node: NodeNow, fleet: FleetSnapshot) -> NodeSummary:
     """What an archive knows of a node; it was no target of ours."""
-    its = [one for one in moment.subjects if one.place.node == node.node]
-    last = None if node.age_s is None else timestamp(moment.time - node.age_s)
+    its = [subject for subject in fleet.subjects if subject.device_slot.node == node.node]
+    last = None if node.age_s is None else timestamp(fleet.time - node.age_s)
     return NodeSummary(
         node=node.node,
         state=node.state,
@@ -87,50 +91,54 @@ def _node(node: NodeNow, moment: Moment) -> NodeSummary:
     )
 
 
-def _device(one: Subject, fields: Sequence[Column]) -> DeviceRow:
-    place = one.place
+def _device(subject: Subject, fields: Sequence[Column]) -> DeviceRow:
+    device_slot = subject.device_slot
     return DeviceRow(
-        node=place.node,
-        node_state=one.node_state,
+        node=device_slot.node,
+        node_state=subject.node_state,
         labels={},
-        id=place.id,
-        vendor=place.vendor,
-        index=place.index,
-        name=place.name,
-        kind=place.kind,
-        model=place.model,
-        uuid=place.uuid,
+        id=device_slot.id,
+        vendor=device_slot.vendor,
+        index=device_slot.index,
+        name=device_slot.name,
+        kind=device_slot.kind,
+        model=device_slot.model,
+        uuid=device_slot.uuid,
         pci_bus_id=None,
         parent_id=None,
-        state=one.state,
-        health=one.health,
-        sample_age_s=one.age_s,
-        values={name: _value(one, name, series) for name, series in fields},
-        job=place.job,
-        user=place.user,
+        state=subject.state,
+        health=subject.health,
+        sample_age_s=subject.age_s,
+        values={name: _value(subject, name, series) for name, series in fields},
+        job=device_slot.job,
+        user=device_slot.user,
     )
 
 
-def _value(one: Subject, name: str, candidates: Sequence[tuple[str, ...]]) -> Number | None:
+def _value(subject: Subject, name: str, candidates: Sequence[tuple[str, ...]]) -> Number | None:
     if len(candidates) != 1:
-        return field(one, name)
-    value = None if one.state == "unreachable" else one.values.get(candidates[0])
+        return field(subject, name)
+    value = None if subject.state == "unreachable" else subject.values.get(candidates[0])
     return int(value) if value is not None and candidates[0][0].endswith("_bytes") else value
 
 
-def _groups(moment: Moment, shown: Sequence[Subject], by: str) -> list[GroupRow]:
+def _groups(fleet: FleetSnapshot, shown: Sequence[Subject], by: str) -> list[GroupRow]:
     """By the name of the group; what has none comes last."""
     group_of = grouping.group_of(by, ())
     members: dict[str, list[Subject]] = {}
-    for one in shown:
-        members.setdefault(group_of(one.place) if group_of else "", []).append(one)
-    states = {node.node: node for node in moment.nodes}
+    for subject in shown:
+        members.setdefault(group_of(subject.device_slot) if group_of else "", []).append(subject)
+    states = {node.node: node for node in fleet.nodes}
     rows = []
     for group in sorted(members, key=lambda name: (not name, name)):
         its = members[group]
-        nodes = [states[name] for name in dict.fromkeys(one.place.node for one in its)]
-        total = sums(moment.time, nodes, its)
-        worst = max((standing(one.state, one.health) for one in its), key=severity)
+        nodes = [
+            states[name] for name in dict.fromkeys(subject.device_slot.node for subject in its)
+        ]
+        total = sums(fleet.time, nodes, its)
+        worst = max(
+            (effective_state(subject.state, subject.health) for subject in its), key=severity
+        )
         rows.append(
             GroupRow(
                 group=group or None,

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from accelwatch.archive.history.samples import Group
 from accelwatch.schema.metrics import Series
 
-Moments = npt.NDArray[np.int64]
+Timestamps = npt.NDArray[np.int64]
 _UP: Series = ("device_up",)
 
 
@@ -14,9 +14,9 @@ class Failing:
     """Arrays by number of the entity, Unix milliseconds; -1 where there is no such sample."""
 
     def __init__(self, size: int) -> None:
-        self.read_at: Moments = np.full(size, -1, dtype=np.int64)
+        self.read_at: Timestamps = np.full(size, -1, dtype=np.int64)
         """The newest sample of a read that did not fail."""
-        self.since: Moments = np.full(size, -1, dtype=np.int64)
+        self.since: Timestamps = np.full(size, -1, dtype=np.int64)
         """The first one after it of a read that failed."""
 
     def add(self, group: Group, until: int, last: npt.NDArray[np.intp]) -> None:
@@ -29,11 +29,11 @@ class Failing:
             rows = np.flatnonzero(read)
             last = np.full(len(last), -1, dtype=np.intp)
             last[entity[rows]] = rows
-        known = np.flatnonzero(last >= 0)
-        self.read_at[known] = times[last[known]]
-        self.since[known] = -1
+        present = np.flatnonzero(last >= 0)
+        self.read_at[present] = times[last[present]]
+        self.since[present] = -1
         failed = failed[failed > last[entity[failed]]]
-        began = np.full(len(last), -1, dtype=np.int64)
-        began[entity[failed[::-1]]] = times[failed[::-1]]  # of several of a device the first
-        new = (self.since < 0) & (began >= 0)
-        self.since[new] = began[new]
+        first_failed = np.full(len(last), -1, dtype=np.int64)
+        first_failed[entity[failed[::-1]]] = times[failed[::-1]]  # of several of a device the first
+        new = (self.since < 0) & (first_failed >= 0)
+        self.since[new] = first_failed[new]

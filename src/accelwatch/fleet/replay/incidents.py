@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Mark, Reason
+from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Marker, Reason
 
 MOST = 100_000
 """Marks that are kept; a back-test that finds more is of no use to a person."""
@@ -31,54 +31,54 @@ class _Line(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Line).decode
 
 
-def mark_of(line: bytes) -> Mark:
+def parse_marker(line: bytes) -> Marker:
     """One line. Raises ValueError that says what is wrong with it."""
     try:
-        told = _decode(line)
+        record = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from error
-    if told.level not in LEVELS:
-        raise ValueError(f"level is alert, watch or info, not {told.level[:40]!r}")
-    node = told.node or (told.nodes[0] if len(told.nodes) == 1 else "")
-    several = f"{len(told.nodes)} nodes" if len(told.nodes) > 1 and not told.node else ""
-    rules = tuple((told.rule or told.scope or "incident").split(","))
-    return Mark(
-        opened=told.opened,
-        closed=told.closed,
-        level=told.level,
+    if record.level not in LEVELS:
+        raise ValueError(f"level is alert, watch or info, not {record.level[:40]!r}")
+    node = record.node or (record.nodes[0] if len(record.nodes) == 1 else "")
+    several = f"{len(record.nodes)} nodes" if len(record.nodes) > 1 and not record.node else ""
+    rules = tuple((record.rule or record.scope or "incident").split(","))
+    return Marker(
+        opened=record.opened,
+        closed=record.closed,
+        level=record.level,
         node=node or several,
-        device=told.device or "",
+        device=record.device or "",
         rule=rules[0],
         rules=rules,
-        scope=told.scope or ("device" if told.device else "node"),
-        job=told.job or "",
-        nodes=told.nodes,
-        advice=told.advice or "",
-        reasons=told.explanation,
+        scope=record.scope or ("device" if record.device else "node"),
+        job=record.job or "",
+        nodes=record.nodes,
+        advice=record.advice or "",
+        reasons=record.explanation,
     )
 
 
-def in_order(marks: Iterable[Mark]) -> list[Mark]:
+def in_order(markers: Iterable[Marker]) -> list[Marker]:
     """By when they were opened, at most MOST."""
-    return sorted(marks, key=lambda mark: (mark.opened, mark.node, mark.rule))[:MOST]
+    return sorted(markers, key=lambda marker: (marker.opened, marker.node, marker.rule))[:MOST]
 
 
-def read_marks(path: Path) -> list[Mark]:
+def read_markers(path: Path) -> list[Marker]:
     """The incidents of a file. Raises UsageError that names the file and the line."""
-    marks: list[Mark] = []
+    markers: list[Marker] = []
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    marks.append(_numbered(path, number, line))
+                    markers.append(_numbered(path, number, line))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    return in_order(marks)
+    return in_order(markers)
 
 
-def _numbered(path: Path, number: int, line: bytes) -> Mark:
+def _numbered(path: Path, number: int, line: bytes) -> Marker:
     try:
-        return mark_of(line)
+        return parse_marker(line)
     except ValueError as error:
         made = "accelwatch rules backtest --format ndjson makes such a file"
         raise UsageError(f"{path}: line {number}: {error}; {made}") from error

@@ -24,13 +24,13 @@ class Jobs:
     def __init__(self, rows: Iterable[JobRow]) -> None:
         self._rows = list(rows)
         self._start = np.array([row.start for row in self._rows], dtype=np.int64)
-        ends = [_NEVER if row.end is None else row.end for row in self._rows]
-        self._end = np.array(ends, dtype=np.int64)
+        end_times = [_NEVER if row.end is None else row.end for row in self._rows]
+        self._end = np.array(end_times, dtype=np.int64)
 
-    def at(self, moment: int) -> dict[tuple[str, str], list[JobRow]]:
+    def at(self, time: int) -> dict[tuple[str, str], list[JobRow]]:
         """Jobs that run at a moment (Unix milliseconds) by node and device; all devices: empty."""
         running: dict[tuple[str, str], list[JobRow]] = {}
-        for at in np.flatnonzero((self._start <= moment) & (self._end > moment)).tolist():
+        for at in np.flatnonzero((self._start <= time) & (self._end > time)).tolist():
             row = self._rows[at]
             running.setdefault((row.node, row.device or ""), []).append(row)
         return running

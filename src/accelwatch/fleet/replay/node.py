@@ -20,13 +20,13 @@ class ArchivedNode:
         archive: ReplayedArchive,
         thread: ReadingThread,
         node: str,
-        moment: Callable[[], float],
+        position: Callable[[], float],
     ) -> None:
         """`moment` gives the Unix seconds that are shown."""
         self._archive = archive
         self._thread = thread
         self._node = node
-        self._moment = moment
+        self._position = position
         self._shot: Snapshot | None = None
         self._moved = asyncio.Event()
 
@@ -40,7 +40,7 @@ class ArchivedNode:
     def close(self) -> None:
         """Nothing is held."""
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Another moment is shown."""
         self._moved.set()
 
@@ -50,7 +50,7 @@ class ArchivedNode:
         while True:
             await self._moved.wait()
             self._moved.clear()
-            now = round(self._moment() * 1000)
+            now = round(self._position() * 1000)
             try:
                 self._shot = await self._thread.call(
                     lambda now=now: self._archive.snapshot(self._node, now)  # type: ignore[misc]

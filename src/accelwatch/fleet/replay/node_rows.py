@@ -21,20 +21,20 @@ class NodeRows:
         self._samples = Samples(folder, table)
         self._groups = groups
         self._node = ""
-        self._held: dict[RowGroup, Group] = {}
+        self._cached: dict[RowGroup, Group] = {}
 
-    def newest(self, node: str, moment: int) -> dict[str, tuple[int, dict[Series, Number]]]:
+    def newest(self, node: str, time: int) -> dict[str, tuple[int, dict[Series, Number]]]:
         """By device: when it was last read (Unix milliseconds), and its values."""
-        wanted = self._groups.between(moment - _REACH_MS, moment)
-        held = self._held if node == self._node else {}
-        self._node, self._held = node, {}
-        found: dict[str, tuple[int, dict[Series, Number]]] = {}
-        for group in wanted:
-            rows = held.get(group) or self._read(group, node)
+        needed = self._groups.between(time - _REACH_MS, time)
+        cached = self._cached if node == self._node else {}
+        self._node, self._cached = node, {}
+        by_device: dict[str, tuple[int, dict[Series, Number]]] = {}
+        for group in needed:
+            rows = cached.get(group) or self._read(group, node)
             if rows is None:
                 continue
-            self._held[group] = rows
-            until = int(np.searchsorted(rows.times, moment, side="right"))
+            self._cached[group] = rows
+            until = int(np.searchsorted(rows.times, time, side="right"))
             for number in np.unique(rows.entity[:until]).tolist():
                 at = int(np.flatnonzero(rows.entity[:until] == number)[-1])
                 values = {
@@ -43,8 +43,8 @@ class NodeRows:
                     if not np.isnan(column[at])
                 }
                 entity = self._samples.entities[number]
-                found[entity.device] = int(rows.times[at]), dict(values)
-        return found
+                by_device[entity.device] = int(rows.times[at]), dict(values)
+        return by_device
 
     def _read(self, group: RowGroup, node: str) -> Group | None:
         """The node's rows; None where they cannot be read, which is noted."""

@@ -21,7 +21,7 @@ class Pace:
         self._since = now()
 
     @property
-    def moment(self) -> float:
+    def position(self) -> float:
         """Where it is; at the end it stays, or begins again."""
         if not self.playing:
             return self._from
@@ -31,35 +31,35 @@ class Pace:
         return min(there, self.last)
 
     @property
-    def ended(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it has come to the end and does not go on."""
-        return self.moment >= self.last and not (self.loop and self.playing)
+        return self.position >= self.last and not (self.loop and self.playing)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Time runs from now on: what it took to get ready does not count."""
         self._since = self._now()
 
-    def seek(self, moment: float) -> None:
+    def seek(self, time: float) -> None:
         """Go to a moment, or to the end that it lies beyond."""
-        self._from = min(max(moment, self.first), self.last)
+        self._from = min(max(time, self.first), self.last)
         self._since = self._now()
 
     def pause(self) -> None:
         """Stop, or go on; at the end, begin again."""
-        if self.ended:
+        if self.is_finished:
             self.seek(self.first)
             self.playing = True
             return
-        self.seek(self.moment)
+        self.seek(self.position)
         self.playing = not self.playing
 
     def stop(self) -> None:
         """Stop where it is."""
-        self.seek(self.moment)
+        self.seek(self.position)
         self.playing = False
 
     def faster(self, step: int) -> None:
         """The next speed of the list; a negative step is slower."""
-        self.seek(self.moment)
-        place = SPEEDS.index(self.speed) + step
-        self.speed = SPEEDS[min(max(place, 0), len(SPEEDS) - 1)]
+        self.seek(self.position)
+        index = SPEEDS.index(self.speed) + step
+        self.speed = SPEEDS[min(max(index, 0), len(SPEEDS) - 1)]

@@ -28,7 +28,7 @@ Newest = Mapping[str, tuple[int, Mapping[Series, Number]]]
 """By device: when it was last read, Unix milliseconds, and its values."""
 
 
-class NodeTold(NamedTuple):
+class NodeRecords(NamedTuple):
     """What an archive tells of a node at a moment."""
 
     node: str
@@ -38,44 +38,44 @@ class NodeTold(NamedTuple):
     events: Sequence[ErrorEvent]
 
 
-def snapshot_of(told: NodeTold, now: float, interval_s: float) -> Snapshot:
+def snapshot_of(records: NodeRecords, now: float, interval_s: float) -> Snapshot:
     """The node at `now`, Unix seconds."""
-    views = tuple(_view(subject, now, told.devices) for subject in told.subjects)
+    views = tuple(_view(subject, now, records.devices) for subject in records.subjects)
     status = BackendStatus(
         name=ARCHIVE, vendor="", state=BackendState.OK, source=ARCHIVE, devices=len(views)
     )
     return Snapshot(
         time=now,
-        host=told.node,
+        host=records.node,
         version=__version__,
         interval_s=interval_s,
         devices=views,
-        node=_host(now, told.host),
+        node=_host(now, records.host),
         backends=(status,),
-        events=tuple(told.events),
+        events=tuple(records.events),
     )
 
 
 def _view(subject: Subject, now: float, devices: Newest) -> DeviceView:
-    place = subject.place
+    device_slot = subject.device_slot
     device = Device(
-        id=place.id,
-        vendor=place.vendor,
+        id=device_slot.id,
+        vendor=device_slot.vendor,
         backend=ARCHIVE,
-        index=place.index,
-        name=place.name,
-        model=place.model,
-        uuid=place.uuid,
+        index=device_slot.index,
+        name=device_slot.name,
+        model=device_slot.model,
+        uuid=device_slot.uuid,
     )
-    told = devices.get(place.id)
-    if subject.state == "missing" or told is None:
+    newest = devices.get(device_slot.id)
+    if subject.state == "missing" or newest is None:
         state, why = _STATES.get(subject.state, _SILENT)
-        read, reading = None, wholly_absent(place.id, why)
+        read, reading = None, wholly_absent(device_slot.id, why)
     elif subject.state in _UNREAD:
-        state, read = DeviceState(subject.state), told[0] / 1000
-        reading = wholly_absent(place.id, ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR))
+        state, read = DeviceState(subject.state), newest[0] / 1000
+        reading = wholly_absent(device_slot.id, ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR))
     else:
-        state, read, reading = DeviceState.OK, told[0] / 1000, _reading(place.id, told[1])
+        state, read, reading = DeviceState.OK, newest[0] / 1000, _reading(device_slot.id, newest[1])
     since = now if subject.age_s is None else now - subject.age_s
     return DeviceView(
         device=device,
@@ -91,27 +91,27 @@ def _view(subject: Subject, now: float, devices: Newest) -> DeviceView:
 
 def _reading(device_id: str, values: Mapping[Series, Number]) -> Reading:
     """What is in the row; what is not, an archive does not say why."""
-    known = {series[0] for series in values}
-    rows = [row.key for row in reading_metrics() if row.key not in known]
+    present = {series[0] for series in values}
+    rows = [row.key for row in reading_metrics() if row.key not in present]
     absent: dict[Series, Absence] = {(key,): Absence.NOT_COLLECTED for key in (*rows, "processes")}
     return Reading(device_id=device_id, values=dict(values), absent=absent)
 
 
 def _owners(subject: Subject) -> tuple[Owner, ...]:
-    jobs, user = subject.place.job, subject.place.user or ""
+    jobs, user = subject.device_slot.job, subject.device_slot.user or ""
     return tuple(Owner(kind="job", job_id=job, user=user) for job in (jobs or "").split("+") if job)
 
 
 def _host(now: float, host: Newest) -> DeviceView | None:
-    told = host.get("")
-    if told is None:
+    newest = host.get("")
+    if newest is None:
         return None
-    read = told[0] / 1000
+    read = newest[0] / 1000
     return DeviceView(
         device=HOST,
         state=DeviceState.OK,
         state_since=read,
-        reading=Reading(device_id=HOST.id, values=dict(told[1])),
+        reading=Reading(device_id=HOST.id, values=dict(newest[1])),
         sample_time=read,
         sample_age_s=now - read,
         health=Health.UNKNOWN,

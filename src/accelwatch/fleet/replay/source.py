@@ -14,11 +14,11 @@ from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.exposition.display import duration
 from accelwatch.expr import Expression
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
-from accelwatch.fleet.picture.timeline import Mark, Playback, Timeline
+from accelwatch.fleet.picture.timeline import Marker, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.fleet.replay.incident_notes import rules_now, told_at
+from accelwatch.fleet.replay.backtest_process import BacktestProcess
+from accelwatch.fleet.replay.incident_notes import incidents_at, rules_now
 from accelwatch.fleet.replay.incidents import in_order
-from accelwatch.fleet.replay.judging import Judging
 from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
@@ -38,8 +38,8 @@ class ArchiveSource:
         archive: ReplayedArchive,
         name: str,
         *,
-        incidents: Iterable[Mark] = (),
-        judging: Sequence[str] = (),
+        incidents: Iterable[Marker] = (),
+        backtest_command: Sequence[str] = (),
         clock: Clock | None = None,
     ) -> None:
         """`name` is what is looked at, in a few words; `judging` starts what looks for incidents."""
@@ -55,14 +55,14 @@ class ArchiveSource:
         self._survey = self._archive.survey
         self._incidents = self._inside(incidents)
         self._timeline = self._archive.timeline()
-        self._looking = self._timeline.note
+        self._survey_note = self._timeline.note
         """How the survey goes."""
-        self._judging = judging
-        self._judging_note = ""
+        self._backtest_command = backtest_command
+        self._backtest_note = ""
         self._with_incidents()
         self._view: FleetView | None = None
         self._problem: Problem | None = None
-        self._wanted = ""
+        self._filter = ""
         self._condition: Expression | None = None
         self._moved = asyncio.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -83,7 +83,7 @@ class ArchiveSource:
 
     def close(self) -> None:
         """Let the reading thread go."""
-        self._thread.end()
+        self._thread.stop()
 
     async def acknowledge(self, node: str, device: str | None) -> str:  # noqa: ARG002 - protocol
         """There is nobody to tell. Raises UsageError."""
@@ -99,7 +99,7 @@ class ArchiveSource:
 
     def open_node(self, node: str) -> ArchivedNode:
         """A node as it was at the moment."""
-        opened = ArchivedNode(self._archive, self._thread, node, lambda: self._pace.moment)
+        opened = ArchivedNode(self._archive, self._thread, node, lambda: self._pace.position)
         self._nodes = [opened]
         return opened
 
@@ -116,12 +116,12 @@ class ArchiveSource:
 
     @property
     def _shown(self) -> float:
-        return self._pace.moment if self._view is None else self._view.time
+        return self._pace.position if self._view is None else self._view.time
 
     def set_filter(self, text: str) -> None:
         """Show only devices for which this condition holds; empty: all."""
-        if text != self._wanted:
-            self._wanted = text
+        if text != self._filter:
+            self._filter = text
             self._moved.set()
 
     @property
@@ -134,9 +134,9 @@ class ArchiveSource:
         """Where it is and how it plays."""
         pace = self._pace
         return Playback(
-            moment=pace.moment,
+            time=pace.position,
             playing=pace.playing,
-            ended=pace.ended,
+            is_finished=pace.is_finished,
             speed=pace.speed,
             loop=pace.loop,
         )
@@ -144,33 +144,33 @@ class ArchiveSource:
     @property
     def progress(self) -> tuple[float, float, float]:
         """First, present and last moment, Unix seconds."""
-        return self._pace.first, self._pace.moment, self._pace.last
+        return self._pace.first, self._pace.position, self._pace.last
 
     def toggle_loop(self) -> None:
         """Begin again at the end, or not."""
-        self._pace.seek(self._pace.moment)
+        self._pace.seek(self._pace.position)
         self._pace.loop = not self._pace.loop
-        self._go()
+        self._refresh()
 
-    def _found(self, marks: Iterable[Mark], note: str) -> None:
+    def _update_incidents(self, markers: Iterable[Marker], note: str) -> None:
         """The incidents that are known by now, and how the search goes."""
-        known = self._inside(marks)
-        if known != self._incidents or note != self._judging_note:
-            self._incidents, self._judging_note = known, note
+        incidents = self._inside(markers)
+        if incidents != self._incidents or note != self._backtest_note:
+            self._incidents, self._backtest_note = incidents, note
             self._with_incidents()
             self._moved.set()
 
-    def _inside(self, marks: Iterable[Mark]) -> list[Mark]:
+    def _inside(self, markers: Iterable[Marker]) -> list[Marker]:
         """Those that were open at any time of the archive."""
         first, last = self._pace.first, self._pace.last
         return in_order(
-            mark
-            for mark in marks
-            if mark.opened <= last and (mark.closed is None or mark.closed >= first)
+            marker
+            for marker in markers
+            if marker.opened <= last and (marker.closed is None or marker.closed >= first)
         )
 
     def _with_incidents(self) -> None:
-        notes = [note for note in (self._looking, self._judging_note) if note]
+        notes = [note for note in (self._survey_note, self._backtest_note) if note]
         self._timeline = msgspec.structs.replace(
             self._timeline, incidents=self._incidents, note="; ".join(notes)
         )
@@ -178,40 +178,40 @@ class ArchiveSource:
     def pause(self) -> None:
         """Stop, or go on; at the end, begin again."""
         self._pace.pause()
-        self._go()
+        self._refresh()
 
     def faster(self, step: int) -> None:
         """The next speed of the list; a negative step is slower."""
         self._pace.faster(step)
-        self._go()
+        self._refresh()
 
     def step(self, intervals: int) -> None:
         """Stop, so many intervals on."""
         self._pace.stop()
-        self._pace.seek(self._pace.moment + intervals * self._step_s)
-        self._go()
+        self._pace.seek(self._pace.position + intervals * self._step_s)
+        self._refresh()
 
-    def seek(self, moment: float) -> None:
+    def seek(self, time: float) -> None:
         """Go to a moment, Unix seconds; beyond the ends, to the end."""
-        self._pace.seek(moment)
-        self._go()
+        self._pace.seek(time)
+        self._refresh()
 
     def seek_incident(self, step: int) -> str:
         """Go to where the next incident was opened, or the one before; what it is, in words."""
-        now = self._pace.moment
-        opened = [mark.opened for mark in self._incidents if mark.opened >= self._pace.first]
-        begun = self._incidents[len(self._incidents) - len(opened) :]
+        now = self._pace.position
+        opened = [marker.opened for marker in self._incidents if marker.opened >= self._pace.first]
+        started = self._incidents[len(self._incidents) - len(opened) :]
         later, earlier = bisect.bisect_right(opened, now), bisect.bisect_left(opened, now) - 1
         at = later if step > 0 else earlier
         if not 0 <= at < len(opened):
             which = "later" if step > 0 else "earlier"
             return f"no {which} incident" if opened else "no incidents are known"
         self.seek(opened[at])
-        return _told(begun[at])
+        return _described(started[at])
 
     async def seek_event(self, step: int) -> str:
         """Go to the next event, or the one before; what it is, in words."""
-        now, events = _ms(self._pace.moment), self._archive.events
+        now, events = _ms(self._pace.position), self._archive.events
         search = events.following if step > 0 else events.preceding
         event = await self._thread.call(lambda: search(now))
         if event is None:
@@ -219,19 +219,21 @@ class ArchiveSource:
         self.seek(event.time / 1000)
         return f"{event.node}: {event.code or event.kind}"
 
-    def _go(self) -> None:
+    def _refresh(self) -> None:
         self._moved.set()
         self._changed()
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Play until cancelled."""
         self._changed = changed
-        self._thread.begin(self._survey.steps())
-        self._pace.begin()
+        self._thread.start(self._survey.steps())
+        self._pace.start()
         beside = [asyncio.create_task(self._watch())]
-        if self._judging:
-            judging = Judging(self._judging, self._pace.first, self._pace.last, self._found)
-            beside.append(asyncio.create_task(judging.run()))
+        if self._backtest_command:
+            backtest = BacktestProcess(
+                self._backtest_command, self._pace.first, self._pace.last, self._update_incidents
+            )
+            beside.append(asyncio.create_task(backtest.run()))
         try:
             while True:
                 self._moved.clear()
@@ -242,18 +244,18 @@ class ArchiveSource:
         finally:
             for task in beside:
                 task.cancel()
-            self._thread.end()
+            self._thread.stop()
             await asyncio.gather(*beside, return_exceptions=True)
 
     def _wait(self) -> float | None:
         """Seconds to the next picture; None until somebody moves."""
-        if not self._pace.playing or self._pace.ended:
+        if not self._pace.playing or self._pace.is_finished:
             return None
         return max(self._interval_s, min(self._step_s / self._pace.speed, 1.0))
 
     async def _picture(self) -> None:
         """Make the picture of the moment; the nodes that are open follow."""
-        now, text = _ms(self._pace.moment), self._wanted
+        now, text = _ms(self._pace.position), self._filter
         try:
             view = await self._thread.call(lambda: self._made(now, text))
         except AccelwatchError as error:
@@ -261,20 +263,22 @@ class ArchiveSource:
             self._problem = Problem(text=str(error).partition("\n")[0], since=since)
         else:
             arrived = self._clock.monotonic()
-            self._view = msgspec.structs.replace(view, arrived_s=arrived, **self._judged(now))
+            self._view = msgspec.structs.replace(
+                view, arrived_s=arrived, **self._incident_fields(now)
+            )
             self._problem = None
         for node in self._nodes:
-            node.look()
+            node.refresh()
         self._changed()
 
-    def _judged(self, now: int) -> dict[str, Any]:
+    def _incident_fields(self, now: int) -> dict[str, Any]:
         """What is known of incidents; nothing where nobody looks for them."""
-        if not self._judging and not self._incidents:
+        if not self._backtest_command and not self._incidents:
             return {}
-        told = told_at(self._incidents, now / 1000)
-        if self._view is not None and told == self._view.incidents:
-            told = self._view.incidents
-        return {"rules": rules_now(told), "incidents": told}
+        incidents = incidents_at(self._incidents, now / 1000)
+        if self._view is not None and incidents == self._view.incidents:
+            incidents = self._view.incidents
+        return {"rules": rules_now(incidents), "incidents": incidents}
 
     def _made(self, now: int, text: str) -> FleetView:
         """On the reading thread. Raises ExpressionError."""
@@ -289,16 +293,20 @@ class ArchiveSource:
             wait = min(2 * wait, _SURVEY_S)
             complete = await self._thread.call(lambda: self._survey.complete)
             self._timeline = await self._thread.call(self._archive.timeline)
-            self._looking = self._timeline.note
+            self._survey_note = self._timeline.note
             self._with_incidents()
             self._moved.set()  # more is known of who is expected
 
 
-def _ms(moment: float) -> int:
-    return round(moment * 1000)
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
-def _told(mark: Mark) -> str:
+def _described(marker: Marker) -> str:
     """An incident in a line."""
-    lasted = "still open at the end" if mark.closed is None else duration(mark.closed - mark.opened)
-    return f"{mark.level}: {mark.rule}{f' on {mark.node}' if mark.node else ''}, {lasted}"
+    lasted = (
+        "still open at the end"
+        if marker.closed is None
+        else duration(marker.closed - marker.opened)
+    )
+    return f"{marker.level}: {marker.rule}{f' on {marker.node}' if marker.node else ''}, {lasted}"

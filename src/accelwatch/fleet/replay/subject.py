@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.expr import Expression, Value
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.wire import DevicePlace
+from accelwatch.fleet.wire import DeviceSlot
 from accelwatch.query.lookup import answers
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -15,7 +15,7 @@ from accelwatch.schema.reading import Number
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """One device at the moment; times in seconds."""
 
-    place: DevicePlace
+    device_slot: DeviceSlot
     node_state: str
     state: str
     health: str
@@ -24,7 +24,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """Of a device that is not heard of, its last ones."""
 
 
-def keeps(condition: Expression, subject: Subject) -> bool:
+def matches(condition: Expression, subject: Subject) -> bool:
     """Whether a filter lets a device through; a silent node's quantities are unknown."""
     speaks = subject.node_state in SPEAKING
     number = subject.values.get if speaks else lambda _: None
@@ -33,17 +33,17 @@ def keeps(condition: Expression, subject: Subject) -> bool:
 
 
 def _named(subject: Subject, name: str) -> Value | None:
-    place = subject.place
+    device_slot = subject.device_slot
     match name:
         case "host":
-            return place.node
+            return device_slot.node
         case "device":
-            return place.name
+            return device_slot.name
         case "sample_age_s":
             return subject.age_s
         case "state" | "health" | "node_state":
             return str(getattr(subject, name))
         case "partition":
-            return place.queue
-    value: Value | None = getattr(place, name, None)
+            return device_slot.queue
+    value: Value | None = getattr(device_slot, name, None)
     return value

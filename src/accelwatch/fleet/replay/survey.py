@@ -13,7 +13,7 @@ import numpy.typing as npt
 from accelwatch.archive.history.contents import Contents
 from accelwatch.archive.history.event_search import EventSearch
 from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
-from accelwatch.archive.history.presence import Presence, Seen
+from accelwatch.archive.history.presence import LastSeen, Presence
 from accelwatch.archive.history.row_groups import RowGroup
 from accelwatch.fleet.picture.timeline import Stretch
 
@@ -25,7 +25,7 @@ _LEAST_GAP_S = 300.0
 _GAP_INTERVALS = 6
 
 
-class _Part(NamedTuple):
+class _Chunk(NamedTuple):
     first: int
     table: str
     group: RowGroup
@@ -43,56 +43,56 @@ class Survey:
         self.complete = False
         self.position = contents.first
         """The moment that is shown, Unix milliseconds."""
-        self._parts: list[_Part] = []
-        self._looked: list[bool] = []
+        self._chunks: list[_Chunk] = []
+        self._scanned: list[bool] = []
         self._first: list[int] = []
         self._next = 0
 
     @property
     def share(self) -> float:
         """How much was looked at, 0 to 1."""
-        return sum(self._looked) / len(self._looked) if self._looked else 0.0
+        return sum(self._scanned) / len(self._scanned) if self._scanned else 0.0
 
-    def seen(self, moment: int) -> Seen:
+    def last_seen(self, time: int) -> LastSeen:
         """When each entity was last heard before a moment, Unix milliseconds.
 
         As far back as everything was looked at: of what lies before a part that was not, nobody can say
         that it was the last.
         """
-        return self.presence.seen(moment, since=self._known_from(moment))
+        return self.presence.last_seen(time, since=self._scanned_since(time))
 
-    def _known_from(self, moment: int) -> int:
-        at = bisect_right(self._first, moment) - 1
-        known = moment
-        while at >= 0 and self._looked[at]:
-            known = self._first[at]
+    def _scanned_since(self, time: int) -> int:
+        at = bisect_right(self._first, time) - 1
+        since = time
+        while at >= 0 and self._scanned[at]:
+            since = self._first[at]
             at -= 1
-        return known if at >= 0 or not self._first else 0
+        return since if at >= 0 or not self._first else 0
 
-    def look_before(self, moment: int) -> None:
+    def scan_before(self, time: int) -> None:
         """Look only at what a single picture of a moment (Unix milliseconds) needs."""
         groups = self._contents.groups
-        self._found(
+        self._set_chunks(
             [
-                _Part(group.first, table, group)
+                _Chunk(group.first, table, group)
                 for table in (DEVICES, NODES)
-                for group in groups[table].between(moment - EXPECTED_MS, moment)
+                for group in groups[table].between(time - EXPECTED_MS, time)
             ]
         )
-        for at in range(len(self._parts)):
-            self._look(at)
+        for at in range(len(self._chunks)):
+            self._scan(at)
 
     def steps(self) -> Iterator[None]:
         """Look at one row group after the other; what cannot be read is noted as a fault."""
         yield from self._events()
-        parts = []
+        chunks = []
         for table in (DEVICES, NODES):
             for group in self._contents.groups[table]:
-                parts.append(_Part(group.first, table, group))
+                chunks.append(_Chunk(group.first, table, group))
                 yield
-        self._found(parts)
-        while (at := self._wanted()) is not None:
-            self._look(at)
+        self._set_chunks(chunks)
+        while (at := self._next_unscanned()) is not None:
+            self._scan(at)
             yield
         self.silences = tuple(
             Stretch(start=first / 1000, end=last / 1000) for first, last in self.presence.silences()
@@ -110,28 +110,28 @@ class Survey:
             yield
         self.events = counts
 
-    def _found(self, parts: list[_Part]) -> None:
-        self._parts = sorted(parts, key=lambda part: part.first)
-        self._first = [part.first for part in self._parts]
-        self._looked = [False] * len(parts)
+    def _set_chunks(self, chunks: list[_Chunk]) -> None:
+        self._chunks = sorted(chunks, key=lambda chunk: chunk.first)
+        self._first = [chunk.first for chunk in self._chunks]
+        self._scanned = [False] * len(chunks)
 
-    def _wanted(self) -> int | None:
+    def _next_unscanned(self) -> int | None:
         """What to look at next: backwards from the position, then what is left; None when all is."""
         at = bisect_right(self._first, self.position) - 1
         while at >= 0 and self._first[at] >= self.position - EXPECTED_MS:
-            if not self._looked[at]:
+            if not self._scanned[at]:
                 return at
             at -= 1
-        while self._next < len(self._parts):
-            if not self._looked[self._next]:
+        while self._next < len(self._chunks):
+            if not self._scanned[self._next]:
                 return self._next
             self._next += 1
         return None
 
-    def _look(self, at: int) -> None:
-        self._looked[at] = True
-        part = self._parts[at]
+    def _scan(self, at: int) -> None:
+        self._scanned[at] = True
+        chunk = self._chunks[at]
         try:
-            self.presence.add(part.table, part.group)
+            self.presence.add(chunk.table, chunk.group)
         except ArchiveError as error:
-            self._contents.groups[part.table].faults.setdefault(part.group.path, str(error))
+            self._contents.groups[chunk.table].faults.setdefault(chunk.group.path, str(error))

@@ -9,9 +9,9 @@ from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.replay.subject import Subject
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, FleetDocument, NodeNow
 from accelwatch.schema.metrics import Series, by_key
-from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
+from accelwatch.schema.timestamps import timestamp
 
 _BYTES = "_bytes"
 
@@ -33,7 +33,7 @@ def field(subject: Subject, key: str) -> Number | None:
 def device_now(subject: Subject) -> DeviceNow:
     """A device as the Fleet screen has it."""
     values = tuple(field(subject, key) for key in FIELDS)
-    return DeviceNow(subject.place.slot, subject.state, subject.health, subject.age_s, values)
+    return DeviceNow(subject.device_slot.slot, subject.state, subject.health, subject.age_s, values)
 
 
 def sums(
@@ -67,8 +67,8 @@ def sums(
         devices=dict(sorted(states.items())),
         health=dict(sorted(health.items())),
         power_watts=_sum(values.get("power_watts"), 3),
-        memory_used_bytes=_whole(values.get("memory_used_bytes")),
-        memory_size_bytes=_whole(values.get("memory_size_bytes")),
+        memory_used_bytes=_integer_sum(values.get("memory_used_bytes")),
+        memory_size_bytes=_integer_sum(values.get("memory_size_bytes")),
         utilization_ratio=round(sum(loads) / len(loads), 6) if loads else None,
         conflicts=(),
         problems=problems,
@@ -79,5 +79,5 @@ def _sum(values: list[Number] | None, digits: int) -> float | None:
     return None if values is None else round(float(sum(values)), digits)
 
 
-def _whole(values: list[Number] | None) -> int | None:
+def _integer_sum(values: list[Number] | None) -> int | None:
     return None if values is None else int(sum(values))

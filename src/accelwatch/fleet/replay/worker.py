@@ -19,34 +19,34 @@ class ReadingThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._wanted: deque[_Work] = deque()
+        self._queue: deque[_Work] = deque()
         self._background: Iterator[None] = iter(())
-        self._told = threading.Condition()
+        self._wakeup = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._ended = False
+        self._stopped = False
         self._fault: Exception | None = None
         """What has ended the background before its end."""
 
-    def begin(self, background: Iterator[None]) -> None:
+    def start(self, background: Iterator[None]) -> None:
         """Start, with what is to be done between calls."""
         self._background = background
         self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Take up nothing more; what is under way is not waited for."""
-        with self._told:
-            self._ended = True
-            self._wanted.clear()
-            self._told.notify()
+        with self._wakeup:
+            self._stopped = True
+            self._queue.clear()
+            self._wakeup.notify()
 
     async def call(self, call: Callable[[], Result]) -> Result:
         """What the call gives or raises, from the thread; else what the background has raised."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
-        with self._told:
-            self._wanted.append((call, done, loop))
-            self._told.notify()
+        with self._wakeup:
+            self._queue.append((call, done, loop))
+            self._wakeup.notify()
         result = await done
         if self._fault is not None:
             raise self._fault
@@ -55,12 +55,12 @@ class ReadingThread:
     def _work(self) -> None:
         idle = False
         while True:
-            with self._told:
-                while not self._wanted and idle and not self._ended:
-                    self._told.wait()
-                if self._ended:
+            with self._wakeup:
+                while not self._queue and idle and not self._stopped:
+                    self._wakeup.wait()
+                if self._stopped:
                     return
-                work = self._wanted.popleft() if self._wanted else None
+                work = self._queue.popleft() if self._queue else None
             if work is None:
                 idle = self._step()
             else:

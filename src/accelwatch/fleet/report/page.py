@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.host_ranges import collapse
-from accelwatch.fleet.report.summary import Asked, Offender, chosen, offenders
+from accelwatch.fleet.report.summary import Offender, ReportDocuments, chosen, offenders
 from accelwatch.web.pages.markup import Markup, document, element, joined
 
 STYLE = """
@@ -25,35 +25,35 @@ _MOST_IN_FULL = 50
 Cells = Sequence[object]
 
 
-def report(asked: Asked, *, begin: float, begin_text: str, node: str) -> bytes:
+def report(documents: ReportDocuments, *, start: float, start_text: str, node: str) -> bytes:
     """The page about what was since `begin`, Unix seconds, which people read as `begin_text`."""
-    incidents = chosen(asked.incidents, begin, node)
+    incidents = chosen(documents.incidents, start, node)
     title = f"accelwatch report: {node or 'fleet'}"
     return document(
         title,
         STYLE,
         element("h1", title),
-        element("p", f"{begin_text} to {_short(asked.fleet.time)} (UTC)", class_="soft"),
-        _problems(asked),
-        None if node else _fleet(asked),
+        element("p", f"{start_text} to {_short(documents.fleet.time)} (UTC)", class_="soft"),
+        _problems(documents),
+        None if node else _fleet(documents),
         _incident_table(incidents),
-        _offender_table(offenders(asked.incidents, begin, node)),
-        _avoided(asked, node),
-        None if node else _odd(asked),
+        _offender_table(offenders(documents.incidents, start, node)),
+        _avoided(documents, node),
+        None if node else _odd(documents),
         _in_full(incidents),
     )
 
 
-def _problems(asked: Asked) -> Markup | None:
+def _problems(documents: ReportDocuments) -> Markup | None:
     """What makes the report less than whole."""
-    lines = [*asked.fleet.troubles, *asked.incidents.problems]
-    if not asked.incidents.judged:
+    lines = [*documents.fleet.troubles, *documents.incidents.problems]
+    if not documents.incidents.judged:
         lines.append("No rules are configured, so there are no incidents in this report.")
     return element("ul", *(element("li", line) for line in lines)) if lines else None
 
 
-def _fleet(asked: Asked) -> Markup:
-    fleet = asked.fleet
+def _fleet(documents: ReportDocuments) -> Markup:
+    fleet = documents.fleet
     return _section(
         "Fleet",
         _table(
@@ -67,61 +67,61 @@ def _fleet(asked: Asked) -> Markup:
 
 
 def _incident_table(incidents: Sequence[IncidentDocument]) -> Markup:
-    still = sum(one.closed is None for one in incidents)
+    still = sum(incident.closed is None for incident in incidents)
     rows = [
         (
-            one.id,
-            element("span", one.severity, class_=one.severity),
-            _short(one.since),
-            "open" if one.closed is None else _short(one.closed),
-            _where(one),
-            one.title,
-            ", ".join(one.jobs),
+            incident.id,
+            element("span", incident.severity, class_=incident.severity),
+            _short(incident.since),
+            "open" if incident.closed is None else _short(incident.closed),
+            _where(incident),
+            incident.title,
+            ", ".join(incident.jobs),
         )
-        for one in incidents
+        for incident in incidents
     ]
     head = ("id", "severity", "since", "until", "where", "what", "jobs")
     return _section(f"Incidents: {len(incidents)}, {still} still open", _table(head, rows))
 
 
-def _offender_table(found: Sequence[Offender]) -> Markup:
+def _offender_table(repeated: Sequence[Offender]) -> Markup:
     rows = [
         (
-            one.what,
-            one.model,
-            collapse(one.nodes),
-            element("span", one.count, class_="number"),
-            ", ".join(f"{rule} {count}" for rule, count in one.rules),
-            _short(one.first),
-            _short(one.last),
+            offender.what,
+            offender.model,
+            collapse(offender.nodes),
+            element("span", offender.count, class_="number"),
+            ", ".join(f"{rule} {count}" for rule, count in offender.rules),
+            _short(offender.first),
+            _short(offender.last),
         )
-        for one in found
+        for offender in repeated
     ]
     head = ("device or node", "model", "in", "times", "rules", "first", "last")
     return _section("Repeat offenders", _table(head, rows))
 
 
-def _avoided(asked: Asked, node: str) -> Markup:
+def _avoided(documents: ReportDocuments, node: str) -> Markup:
     rows = [
         (row.node, reason.kind.value, reason.text, _short(reason.since or "unknown"))
-        for row in asked.avoid.nodes
+        for row in documents.avoid.nodes
         if node in ("", row.node)
         for reason in row.reasons
     ]
     return _section("Nodes to keep jobs off now", _table(("node", "reason", "what", "since"), rows))
 
 
-def _odd(asked: Asked) -> Markup:
+def _odd(documents: ReportDocuments) -> Markup:
     rows = [
         (
-            one.group,
-            one.field,
-            one.usual or "no majority",
+            difference.group,
+            difference.field,
+            difference.usual or "no majority",
             odd.value,
             collapse(odd.nodes),
         )
-        for one in asked.odd.differences
-        for odd in one.odd
+        for difference in documents.odd.differences
+        for odd in difference.odd
     ]
     head = ("group", "field", "usual", "differs", "nodes")
     return _section("Differences between nodes of one kind", _table(head, rows))
@@ -133,24 +133,28 @@ def _in_full(incidents: Sequence[IncidentDocument]) -> Markup | None:
     shown = incidents[:_MOST_IN_FULL]
     left = len(incidents) - len(shown)
     rest = f"{left} older incidents are in the table only." if left else None
-    return joined(element("h2", "Evidence"), *map(_whole, shown), rest)
+    return joined(element("h2", "Evidence"), *map(_incident_section, shown), rest)
 
 
-def _whole(one: IncidentDocument) -> Markup:
+def _incident_section(incident: IncidentDocument) -> Markup:
     device = " · ".join(
-        filter(None, (one.vendor, one.model, one.serial and f"serial {one.serial}"))
+        filter(
+            None, (incident.vendor, incident.model, incident.serial and f"serial {incident.serial}")
+        )
     )
     evidence = (
         f"{note.text}{'' if note.since is None else f' (since {_short(note.since)})'}"
-        for note in one.evidence
+        for note in incident.evidence
     )
-    history = (f"{_short(moment.time)} {moment.text}" for moment in one.timeline)
+    history = (f"{_short(entry.time)} {entry.text}" for entry in incident.timeline)
     return element(
         "section",
-        element("h3", f"{one.id} {_where(one)}: {one.title}"),
-        element("p", " · ".join(filter(None, (device, one.rule, one.source))), class_="soft"),
+        element("h3", f"{incident.id} {_where(incident)}: {incident.title}"),
+        element(
+            "p", " · ".join(filter(None, (device, incident.rule, incident.source))), class_="soft"
+        ),
         _list(evidence),
-        element("p", f"What to do: {one.what_to_do}") if one.what_to_do else None,
+        element("p", f"What to do: {incident.what_to_do}") if incident.what_to_do else None,
         _list(history),
     )
 
@@ -173,16 +177,16 @@ def _table(head: Sequence[str], rows: Sequence[Cells]) -> Markup:
     )
 
 
-def _where(one: IncidentDocument) -> str:
-    if one.node:
-        return f"{one.node}/{one.device_name}" if one.device_name else one.node
-    return collapse(one.nodes) or one.group or one.job or one.rack
+def _where(incident: IncidentDocument) -> str:
+    if incident.node:
+        return f"{incident.node}/{incident.device_name}" if incident.device_name else incident.node
+    return collapse(incident.nodes) or incident.group or incident.job or incident.rack
 
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "none"
 
 
-def _short(moment: str) -> str:
+def _short(time: str) -> str:
     """An RFC 3339 moment in UTC to the second, as people read it."""
-    return moment[:19].replace("T", " ") if moment[:1].isdigit() else moment
+    return time[:19].replace("T", " ") if time[:1].isdigit() else time

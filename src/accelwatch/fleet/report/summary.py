@@ -10,14 +10,14 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.schema.moments import unix_seconds
+from accelwatch.schema.timestamps import unix_seconds
 
 LEAST_REPEATS = 2
 """Incidents of one device, or one node, from which on it is a repeat offender."""
 _COUNTED = frozenset({Severity.WARNING.value, Severity.CRITICAL.value})
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ReportDocuments(msgspec.Struct, frozen=True, kw_only=True):
     """The documents that a report is made from."""
 
     fleet: FleetDocument
@@ -42,39 +42,41 @@ class Offender(msgspec.Struct, frozen=True, kw_only=True):
     """When the first and the last of them began, RFC 3339."""
 
 
-def chosen(page: IncidentsPage, begin: float, node: str) -> list[IncidentDocument]:
+def chosen(page: IncidentsPage, start: float, node: str) -> list[IncidentDocument]:
     """Incidents that are open, or ended after `begin` (Unix seconds); of one node, if one is given.
 
     Those of severity info, and parts of a group's incident, are left out. The latest to begin is first.
     """
-    found = [
-        one
-        for one in page.incidents
-        if one.severity in _COUNTED
-        and not one.part_of
-        and (node == "" or node in one.nodes)
-        and (one.closed is None or unix_seconds(one.closed) >= begin)
+    matches = [
+        incident
+        for incident in page.incidents
+        if incident.severity in _COUNTED
+        and not incident.part_of
+        and (node == "" or node in incident.nodes)
+        and (incident.closed is None or unix_seconds(incident.closed) >= start)
     ]
-    return sorted(found, key=lambda one: one.since, reverse=True)
+    return sorted(matches, key=lambda incident: incident.since, reverse=True)
 
 
-def offenders(page: IncidentsPage, begin: float, node: str) -> list[Offender]:
+def offenders(page: IncidentsPage, start: float, node: str) -> list[Offender]:
     """Devices and nodes with several incidents, the most first.
 
     Parts of a group count here: the group is one message, but each device failed for itself. What
     follows another incident is its consequence and does not count.
     """
-    places: dict[str, list[IncidentDocument]] = {}
-    for one in page.incidents:
-        recent = one.closed is None or unix_seconds(one.closed) >= begin
-        if one.severity not in _COUNTED or not one.node or one.follows or not recent:
+    by_identity: dict[str, list[IncidentDocument]] = {}
+    for incident in page.incidents:
+        recent = incident.closed is None or unix_seconds(incident.closed) >= start
+        if incident.severity not in _COUNTED or not incident.node or incident.follows or not recent:
             continue
-        if node in ("", one.node):
-            places.setdefault(_identity(one), []).append(one)
-    found = [
-        _offender(what, of_it) for what, of_it in places.items() if _times(of_it) >= LEAST_REPEATS
+        if node in ("", incident.node):
+            by_identity.setdefault(_identity(incident), []).append(incident)
+    repeated = [
+        _offender(what, of_it)
+        for what, of_it in by_identity.items()
+        if _times(of_it) >= LEAST_REPEATS
     ]
-    return sorted(found, key=lambda one: (-one.count, one.what))
+    return sorted(repeated, key=lambda offender: (-offender.count, offender.what))
 
 
 def _identity(incident: IncidentDocument) -> str:
@@ -86,20 +88,20 @@ def _identity(incident: IncidentDocument) -> str:
 
 
 def _times(incidents: Iterable[IncidentDocument]) -> int:
-    return sum(1 + one.reopened for one in incidents)
+    return sum(1 + incident.reopened for incident in incidents)
 
 
 def _offender(what: str, incidents: Sequence[IncidentDocument]) -> Offender:
-    begins = sorted(one.since for one in incidents)
-    rules = Counter({one.rule: 0 for one in incidents})
-    for one in incidents:
-        rules[one.rule] += 1 + one.reopened
+    starts = sorted(incident.since for incident in incidents)
+    rules = Counter({incident.rule: 0 for incident in incidents})
+    for incident in incidents:
+        rules[incident.rule] += 1 + incident.reopened
     return Offender(
         what=what,
-        model=next((one.model for one in incidents if one.model), ""),
-        nodes=tuple(sorted({one.node for one in incidents})),
+        model=next((incident.model for incident in incidents if incident.model), ""),
+        nodes=tuple(sorted({incident.node for incident in incidents})),
         count=_times(incidents),
         rules=tuple(rules.most_common()),
-        first=begins[0],
-        last=begins[-1],
+        first=starts[0],
+        last=starts[-1],
     )

@@ -13,15 +13,15 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import Provenance
 
-Places = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
 
 class Texts(NamedTuple):
     """A column of text: each row's place among the different words."""
 
-    codes: Places
+    codes: Indices
     """-1 where there is none."""
-    words: tuple[str, ...]
+    values: tuple[str, ...]
 
 
 class Columns(Protocol):
@@ -82,7 +82,7 @@ class Columns(Protocol):
         """The class of the source of a row's value; without a key the weakest of all of its sources."""
         ...
 
-    def weakest(self, rows: Places, /) -> Provenance:
+    def weakest(self, rows: Indices, /) -> Provenance:
         """The weakest class of source among rows."""
         ...
 
@@ -97,7 +97,7 @@ class Columns(Protocol):
 
 def factored(texts: list[str | None]) -> Texts:
     """A column of text out of one a row."""
-    words = sorted({one for one in texts if one is not None})
-    place: dict[str | None, int] = {word: at for at, word in enumerate(words)}
-    codes = np.array([place.get(one, -1) for one in texts], dtype=np.intp)
-    return Texts(codes, tuple(words))
+    values = sorted({text for text in texts if text is not None})
+    code_of: dict[str | None, int] = {value: at for at, value in enumerate(values)}
+    codes = np.array([code_of.get(text, -1) for text in texts], dtype=np.intp)
+    return Texts(codes, tuple(values))

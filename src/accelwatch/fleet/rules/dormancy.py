@@ -13,10 +13,10 @@ from accelwatch.expr.checking.tree import Event, walk
 from accelwatch.expr.outcomes import Facts, outcomes, pruned
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.events import EventUse
-from accelwatch.fleet.rules.ground import Moments
+from accelwatch.fleet.rules.rule_context import TableViews
 from accelwatch.schema.metrics import Series
 
-_WORDS = ("vendor",)
+_FIELDS = ("vendor",)
 """Fields of which a fleet has few words."""
 _SLACK_S = 1.0
 """A rule is awake for so much longer: what rounding makes of a sum of times must not put it to sleep."""
@@ -29,18 +29,25 @@ class Dormancy:
     def __init__(self, rules: Mapping[str, Rule], absent: Collection[Series]) -> None:
         self._rules = dict(rules)
         self._absent = frozenset(absent)
-        told: dict[Event, None] = {}
+        events: dict[Event, None] = {}
         self._events: dict[str, frozenset[Event]] = {}
         for id_, rule in rules.items():
-            parts = [one for one in (rule.select, rule.when) if one is not None]
-            asked = [node for one in parts for node in walk(one.tree) if isinstance(node, Event)]
-            self._events[id_] = frozenset(asked)
-            told.update(dict.fromkeys(asked))
-        self._told = tuple(told)
-        self._patterns = tuple(dict.fromkeys(one.pattern for one in told))
-        self._heard: list[float] = []
+            expressions = [
+                expression for expression in (rule.select, rule.when) if expression is not None
+            ]
+            requested = [
+                node
+                for expression in expressions
+                for node in walk(expression.tree)
+                if isinstance(node, Event)
+            ]
+            self._events[id_] = frozenset(requested)
+            events.update(dict.fromkeys(requested))
+        self._all_events = tuple(events)
+        self._patterns = tuple(dict.fromkeys(event.pattern for event in events))
+        self._last_matched: list[float] = []
         """When each pattern was matched last, when it was looked at."""
-        self._quiet: tuple[bool, ...] = ()
+        self._idle: tuple[bool, ...] = ()
         self._until = -math.inf
         """From then on events are over that were not, though nothing is heard."""
         self._stamp: _Stamp | None = None
@@ -48,40 +55,40 @@ class Dormancy:
         """Grows when other rules may hold."""
         self._awake: dict[str, bool] = {}
 
-    def awake(self, columns: Moments) -> Mapping[str, bool]:
+    def awake(self, columns: TableViews) -> Mapping[str, bool]:
         """Whether each rule may hold now."""
-        quiet = self._over(columns)
-        words = tuple([columns.text(key).words for key in _WORDS])
-        before, self._stamp = self._stamp, (words, quiet)
+        idle = self._over(columns)
+        values = tuple([columns.text(key).values for key in _FIELDS])
+        before, self._stamp = self._stamp, (values, idle)
         if before == self._stamp:
             return self._awake
         self.version += 1
-        anew = before is None or before[0] != words
-        was = quiet if before is None else before[1]
-        pairs = zip(self._told, was, quiet, strict=True)
+        all_changed = before is None or before[0] != values
+        was = idle if before is None else before[1]
+        pairs = zip(self._all_events, was, idle, strict=True)
         changed = [event for event, once, now in pairs if once != now]
-        facts = self._facts(columns, dict(zip(self._told, quiet, strict=True)))
+        facts = self._facts(columns, dict(zip(self._all_events, idle, strict=True)))
         for id_, rule in self._rules.items():
-            if anew or not self._events[id_].isdisjoint(changed):
-                self._awake[id_] = may_hold(rule, facts)
+            if all_changed or not self._events[id_].isdisjoint(changed):
+                self._awake[id_] = can_fire(rule, facts)
         return self._awake
 
-    def _over(self, columns: Moments) -> tuple[bool, ...]:
+    def _over(self, columns: TableViews) -> tuple[bool, ...]:
         """Of each event that rules ask for, whether it is too long ago."""
-        heard = [columns.newest(one) for one in self._patterns]
-        if heard != self._heard or columns.now > self._until:
-            ends = [_end(one, columns) for one in self._told]
-            self._quiet = tuple([end < columns.now for end in ends])
-            self._heard = heard
-            self._until = min((end for end in ends if end >= columns.now), default=math.inf)
-        return self._quiet
+        matched = [columns.newest(pattern) for pattern in self._patterns]
+        if matched != self._last_matched or columns.now > self._until:
+            deadlines = [_expiry(event, columns) for event in self._all_events]
+            self._idle = tuple([end < columns.now for end in deadlines])
+            self._last_matched = matched
+            self._until = min((end for end in deadlines if end >= columns.now), default=math.inf)
+        return self._idle
 
-    def _facts(self, columns: Moments, quiet: Mapping[Event, bool]) -> Facts:
-        words = {key: columns.text(key).words for key in _WORDS}
-        return Facts(self._absent, lambda one: quiet.get(one, False), words)
+    def _facts(self, columns: TableViews, idle: Mapping[Event, bool]) -> Facts:
+        values = {key: columns.text(key).values for key in _FIELDS}
+        return Facts(self._absent, lambda event: idle.get(event, False), values)
 
 
-def _end(event: Event, columns: Moments) -> float:
+def _expiry(event: Event, columns: TableViews) -> float:
     """Until when an event counts that was heard last; Unix seconds."""
     newest = columns.newest(event.pattern)
     if newest == -math.inf:
@@ -90,17 +97,17 @@ def _end(event: Event, columns: Moments) -> float:
     return newest + event.seconds + _SLACK_S if limited else math.inf
 
 
-def may_hold(rule: Rule, facts: Facts) -> bool:
+def can_fire(rule: Rule, facts: Facts) -> bool:
     """Whether a rule can be true of anybody."""
-    parts = [one for one in (rule.select, rule.when) if one is not None]
-    return all(True in outcomes(one.tree, facts) for one in parts)
+    expressions = [expression for expression in (rule.select, rule.when) if expression is not None]
+    return all(True in outcomes(expression.tree, facts) for expression in expressions)
 
 
-def never_told(absent: Collection[Series]) -> Facts:
+def never_reported(absent: Collection[Series]) -> Facts:
     """What is known of a fleet in which some series are never told, and nothing else."""
     return Facts(frozenset(absent), lambda _: False, {})
 
 
 def without(expression: RuleExpression, absent: Collection[Series]) -> RuleExpression:
     """The same condition where some series are never told, without parts that change nothing."""
-    return replace(expression, tree=pruned(expression.tree, never_told(absent)))
+    return replace(expression, tree=pruned(expression.tree, never_reported(absent)))

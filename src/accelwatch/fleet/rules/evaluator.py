@@ -5,13 +5,13 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from time import thread_time
 
-from accelwatch.alerting.evaluation.evaluator import IsNews
+from accelwatch.alerting.evaluation.evaluator import IsNew
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.rule import Rule, RuleSet
-from accelwatch.alerting.rules.spells import Spells
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
@@ -20,9 +20,9 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
-from accelwatch.fleet.rules.fleet_ground import FleetGround
-from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.event import ErrorEvent
@@ -39,29 +39,31 @@ class FleetEvaluator:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._loaded = RuleSet(rules={})
-        self._is_news: IsNews = lambda _node, _event: True
+        self._is_new: IsNew = lambda _node, _event: True
         self._interval_s = 1.0
-        self._took_s = 0.0
+        self._duration_s = 0.0
         self._urgent = asyncio.Event()
         fleet.hurry = self._urgent.set
-        self.spells = Spells({})
+        self.alert_states = AlertStates({})
         """How far each rule has come on each entity."""
         self.scheduled: Callable[[str], Mapping[str, str]] = lambda _node: {}
         """The jobs that a scheduler shows on a node and their users, where somebody acts by one."""
         self.budgets = Budgets()
         """What rules may cost."""
-        self._judge = self._judging(self._loaded)
+        self._rule_evaluator = self._build_rule_evaluator(self._loaded)
 
-    def _judging(self, loaded: RuleSet) -> FleetJudge:
-        ground = FleetGround(self._fleet, self._news)
+    def _build_rule_evaluator(self, loaded: RuleSet) -> FleetRuleEvaluator:
+        context = FleetRuleContext(self._fleet, self._is_new_event)
         of_profiles = Needs()
         for profile in loaded.profiles:
             if profile.when is not None:
                 of_profiles |= profile.when.needs
-        return FleetJudge(ground, loaded.rules, self.spells, self.budgets, others=of_profiles)
+        return FleetRuleEvaluator(
+            context, loaded.rules, self.alert_states, self.budgets, others=of_profiles
+        )
 
-    def _news(self, noted: Noted) -> bool:
-        return self._is_news(noted.node, noted.event)
+    def _is_new_event(self, noted: Noted) -> bool:
+        return self._is_new(noted.node, noted.event)
 
     @property
     def clock(self) -> Clock:
@@ -71,31 +73,31 @@ class FleetEvaluator:
     @property
     def rules(self) -> Mapping[str, Rule]:
         """Those that are not off."""
-        return self._judge.rules
+        return self._rule_evaluator.rules
 
-    def pace(self, wanted_s: float) -> float:
+    def pace(self, requested_s: float) -> float:
         """As often as rules ask for."""
-        self._interval_s = wanted_s
-        return wanted_s
+        self._interval_s = requested_s
+        return requested_s
 
-    def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
+    def set_rules(self, loaded: RuleSet, is_new: IsNew) -> None:
         """Other rules from now on. Raises WindowsError for those too dear; then all stays."""
-        self._is_news = is_news
-        self._judge.close()
+        self._is_new = is_new
+        self._rule_evaluator.close()
         try:
-            judge = self._judging(loaded)
+            evaluator = self._build_rule_evaluator(loaded)
         except AccelwatchError:
-            self._judge = self._judging(self._loaded)
+            self._rule_evaluator = self._build_rule_evaluator(self._loaded)
             raise
         self.budgets.forgive(self._loaded.rules, loaded.rules)
-        self._loaded, self._judge = loaded, judge
+        self._loaded, self._rule_evaluator = loaded, evaluator
 
     def recall(self, events: Sequence[ErrorEvent]) -> None:
         """Agents tell theirs again to a hub that has begun anew."""
 
     async def wait(self) -> None:
         """Return when it is time for the next tick: early when a device says what shall not wait."""
-        pause = min(self._interval_s, max(LEAST_PAUSE_S, _SHARE * self._took_s))
+        pause = min(self._interval_s, max(LEAST_PAUSE_S, _SHARE * self._duration_s))
         await asyncio.sleep(pause)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._interval_s - pause):
@@ -104,11 +106,11 @@ class FleetEvaluator:
 
     async def evaluate(self) -> list[VerdictChange]:
         """What has changed since the tick before."""
-        judge, began = self._judge, thread_time()
-        changes = await judge.tick(LongWork())
-        self._took_s = thread_time() - began
+        evaluator, started = self._rule_evaluator, thread_time()
+        changes = await evaluator.tick(LongWork())
+        self._duration_s = thread_time() - started
         # Other rules may have come meanwhile.
-        return changes if judge is self._judge else []
+        return changes if evaluator is self._rule_evaluator else []
 
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now; nothing of one that has gone."""
@@ -119,21 +121,21 @@ class FleetEvaluator:
 
     def suspects(self, incident: Incident) -> Sequence[str]:
         """Nodes that may be to blame for what has befallen a job."""
-        return self._judge.suspects(incident)
+        return self._rule_evaluator.suspects(incident)
 
     def ceiling_of(self, node: str) -> str:
         """How far the first profile that fits a node lets rules go; `resume` where there are none.
 
         Where nobody can tell whether one fits, nothing but observing is sure to be allowed.
         """
-        judge, profiles = self._judge, self._loaded.profiles
-        row = judge.row_of(Entity(scope=Scope.NODE, node=node)) if profiles else None
+        evaluator, profiles = self._rule_evaluator, self._loaded.profiles
+        row = evaluator.row_of(Entity(scope=Scope.NODE, node=node)) if profiles else None
         for profile in profiles:
             if profile.when is None:
                 return profile.ceiling
-            if row is None or row >= judge.columns.size:
+            if row is None or row >= evaluator.columns.size:
                 break
-            truth = profile.when.evaluate(Row(judge.columns, row))
+            truth = profile.when.evaluate(Row(evaluator.columns, row))
             if truth is UNKNOWN:
                 break
             if truth:
@@ -142,8 +144,8 @@ class FleetEvaluator:
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `n12`, `job:4711`, `rack:r7`) now. Raises UnmetError."""
-        return explained_on(self._judge, rule, entity_named(entity, self._judge))
+        return explained_on(self._rule_evaluator, rule, entity_named(entity, self._rule_evaluator))
 
     def close(self) -> None:
         """Let go of the windows."""
-        self._judge.close()
+        self._rule_evaluator.close()

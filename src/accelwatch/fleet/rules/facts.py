@@ -17,14 +17,14 @@ def facts_of(fleet: Fleet, entity: Entity) -> Facts:
     """What is known now; nothing of an entity that has gone."""
     rows = _rows(fleet, entity)
     table = fleet.table
-    seats = {table.at_number[number] for number in table.node[rows].tolist()}
+    entries = {table.at_number[number] for number in table.node[rows].tolist()}
     jobs = _names(fleet, rows, "job")
     users = _names(fleet, rows, "user")
     facts = Facts(
-        labels=dict(next(iter(seats)).labels) if len(seats) == 1 else {},
+        labels=dict(next(iter(entries)).labels) if len(entries) == 1 else {},
         jobs=jobs,
         users=users,
-        nodes=tuple(sorted(one.node for one in seats))[:MOST_NAMES],
+        nodes=tuple(sorted(entry.node for entry in entries))[:MOST_NAMES],
     )
     device = table.devices[rows[0]] if entity.scope is Scope.DEVICE and rows else None
     if device is None:
@@ -49,8 +49,8 @@ def with_scheduled(fleet: Fleet, entity: Entity, facts: Facts, owners: Mapping[s
     """
     jobs = facts.jobs
     if not jobs:
-        seats = fleet.table.seats(entity.node)
-        rows = [] if seats is None else list(seats.rows)
+        slots = fleet.table.slots_of(entity.node)
+        rows = [] if slots is None else list(slots.rows)
         if _names(fleet, rows, "job"):
             return facts  # the agent can tell, and it is no job of this device
         jobs = tuple(owners)[:MOST_NAMES]
@@ -67,17 +67,19 @@ def _rows(fleet: Fleet, entity: Entity) -> list[int]:
         row = fleet.table.rows.get((entity.node, entity.device))
         return [] if row is None else [row]
     if entity.scope is Scope.NODE:
-        seats = fleet.table.seats(entity.node)
-        return [] if seats is None else list(seats.rows)
+        slots = fleet.table.slots_of(entity.node)
+        return [] if slots is None else list(slots.rows)
     by, name = ("job", entity.job) if entity.scope is Scope.JOB else ("rack", entity.rack)
     groups = fleet.groups.by(by)
     if name not in groups.names:
         return []
-    found: list[int] = groups.rows[groups.groups == groups.names.index(name)].tolist()
-    return found
+    matches: list[int] = groups.rows[groups.groups == groups.names.index(name)].tolist()
+    return matches
 
 
 def _names(fleet: Fleet, rows: list[int], name: str) -> tuple[str, ...]:
     occupancies = (fleet.table.occupancy[row] for row in rows)
-    words = dict.fromkeys(word for one in occupancies for word in one.names.get(name, ()))
-    return tuple(words)[:MOST_NAMES]
+    names = dict.fromkeys(
+        value for occupancy in occupancies for value in occupancy.names.get(name, ())
+    )
+    return tuple(names)[:MOST_NAMES]

@@ -19,30 +19,30 @@ from accelwatch.expr.vocabulary.peers import (
 )
 from accelwatch.fleet.table.belief import Bools, Floats
 
-Places = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
 
 class _Block(NamedTuple):
     """Lines of rows to compare with; where a line is shorter, the row after the last."""
 
-    lines: Places
-    targets: Places
+    lines: Indices
+    targets: Indices
     """The numbers of the groups, or of the rows where every row has a line of its own."""
 
 
 class Groups:
     """Which rows belong together; made once for as long as nobody moves."""
 
-    def __init__(self, codes: Places, count: int) -> None:
+    def __init__(self, codes: Indices, count: int) -> None:
         """`codes` is the number of each row's group, below `count`, or -1."""
         self.codes = codes
-        self.known: Bools = codes >= 0
+        self.has_group: Bools = codes >= 0
         self.count = count
-        self.sizes = np.bincount(codes[self.known], minlength=count)
+        self.sizes = np.bincount(codes[self.has_group], minlength=count)
 
     def counted(self, where: Bools) -> npt.NDArray[np.intp]:
         """How many rows of each group are set."""
-        return np.bincount(self.codes[where & self.known], minlength=self.count)
+        return np.bincount(self.codes[where & self.has_group], minlength=self.count)
 
     def spread(
         self, values: npt.NDArray[np.generic], nothing: float | bool
@@ -50,7 +50,7 @@ class Groups:
         """What is known of groups, for each of their rows."""
         if not self.count:
             return np.full(len(self.codes), nothing)
-        return np.where(self.known, values[self.codes], nothing)
+        return np.where(self.has_group, values[self.codes], nothing)
 
     def set_in(self, where: Bools) -> Floats:
         """In how many rows of its group it is set, for each row; NaN where it has no group."""
@@ -58,28 +58,28 @@ class Groups:
         return numbers
 
     @cached_property
-    def _order(self) -> Places:
+    def _order(self) -> Indices:
         """Rows that are in a group, one group after the other."""
-        rows = np.flatnonzero(self.known)
-        found: Places = rows[np.argsort(self.codes[rows], kind="stable")]
-        return found
+        rows = np.flatnonzero(self.has_group)
+        order: Indices = rows[np.argsort(self.codes[rows], kind="stable")]
+        return order
 
-    def _lines(self, numbers: Places) -> Places:
+    def _lines(self, numbers: Indices) -> Indices:
         """A line for each of these groups with its rows, filled up with the row after the last."""
         sizes = self.sizes[numbers]
-        begins = (np.cumsum(self.sizes) - self.sizes)[numbers]
+        starts = (np.cumsum(self.sizes) - self.sizes)[numbers]
         steps = np.arange(int(sizes.max(initial=0)))
-        places = np.minimum(begins[:, np.newaxis] + steps, len(self._order) - 1)
+        positions = np.minimum(starts[:, np.newaxis] + steps, len(self._order) - 1)
         inside = steps < sizes[:, np.newaxis]
-        found: Places = np.where(inside, self._order[places], len(self.codes))
-        return found
+        lines: Indices = np.where(inside, self._order[positions], len(self.codes))
+        return lines
 
     @cached_property
     def _large(self) -> list[_Block]:
         """A line a group, those of groups that are about as large together."""
         large = np.flatnonzero(self.sizes >= SMALL_GROUP)
         width = np.ceil(np.log2(np.maximum(self.sizes[large], 1)))
-        alike = [large[width == one] for one in np.unique(width)]
+        alike = [large[width == exponent] for exponent in np.unique(width)]
         return [_Block(self._lines(numbers), numbers) for numbers in alike]
 
     @cached_property
@@ -90,7 +90,7 @@ class Groups:
             numbers = np.flatnonzero(self.sizes == size)
             if len(numbers):
                 lines = self._lines(numbers)
-                others = [[at for at in range(size) if at != one] for one in range(size)]
+                others = [[at for at in range(size) if at != position] for position in range(size)]
                 blocks.append(_Block(lines[:, others].reshape(-1, size - 1), lines.reshape(-1)))
         return blocks
 
@@ -121,32 +121,32 @@ class Groups:
         if not z:
             return np.where(np.isfinite(level), level, np.nan)
         with np.errstate(all="ignore"):
-            found = np.where(values == level, 0.0, (values - level) / scale)
-        return np.where(np.isfinite(found), found, np.nan)
+            scores = np.where(values == level, 0.0, (values - level) / scale)
+        return np.where(np.isfinite(scores), scores, np.nan)
 
     def folded(self, kind: str, true: Bools, false: Bools) -> tuple[Bools, Bools]:
         """`any` and `all` over each group, for each of its rows: where true and where false."""
         some, none = (true, false) if kind == "any" else (false, true)
         decided = self.counted(some) > 0
         other = self.counted(none) == self.sizes
-        found: Bools = self.spread(decided, False)  # type: ignore[assignment]  # of bools
+        result: Bools = self.spread(decided, False)  # type: ignore[assignment]  # of bools
         opposite: Bools = self.spread(other, False)  # type: ignore[assignment]
-        return (found, opposite) if kind == "any" else (opposite, found)
+        return (result, opposite) if kind == "any" else (opposite, result)
 
     def tallied(self, kind: str, true: Bools, false: Bools) -> Floats:
         """`count` and `share` over each group, for each of its rows."""
         count = self.counted(true).astype(np.float64)
-        known = count + self.counted(false)
-        found = count if kind == "count" else count / np.maximum(known, 1)
-        found[known < LEAST_KNOWN * self.sizes] = np.nan
-        numbers: Floats = self.spread(found, np.nan)  # type: ignore[assignment]  # of floats
+        total = count + self.counted(false)
+        result = count if kind == "count" else count / np.maximum(total, 1)
+        result[total < LEAST_KNOWN * self.sizes] = np.nan
+        numbers: Floats = self.spread(result, np.nan)  # type: ignore[assignment]  # of floats
         return numbers
 
 
-def by_members(counts: npt.NDArray[np.intp], codes: Places) -> npt.NDArray[np.intp]:
+def by_members(counts: npt.NDArray[np.intp], codes: Indices) -> npt.NDArray[np.intp]:
     """The count of each row's group; 0 where it has none."""
-    found: npt.NDArray[np.intp] = np.append(counts, 0)[codes]
-    return found
+    result: npt.NDArray[np.intp] = np.append(counts, 0)[codes]
+    return result
 
 
 def _middle(lines: Floats, *, z: bool) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
@@ -165,5 +165,5 @@ def _median(ordered: Floats, counts: npt.NDArray[np.intp]) -> Floats:
     lines = np.arange(len(ordered))
     low = ordered[lines, np.maximum(counts - 1, 0) // 2]
     high = ordered[lines, np.minimum(counts // 2, ordered.shape[1] - 1)]
-    found: Floats = np.where(counts % 2 == 1, low, (low + high) / 2)
-    return found
+    medians: Floats = np.where(counts % 2 == 1, low, (low + high) / 2)
+    return medians

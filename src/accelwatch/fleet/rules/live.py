@@ -13,30 +13,30 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
-from accelwatch.fleet.rules.columns import Places, Texts
-from accelwatch.fleet.rules.ground import Firing
+from accelwatch.fleet.rules.columns import Indices, Texts
+from accelwatch.fleet.rules.event_columns import EventColumns, IsNew
+from accelwatch.fleet.rules.event_history import FleetEventHistory
 from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.heard import EventColumns, IsNews
-from accelwatch.fleet.rules.hearing import FleetHearing
 from accelwatch.fleet.rules.hosts import Hosts
+from accelwatch.fleet.rules.identity_columns import IdentityColumns
 from accelwatch.fleet.rules.odd_texts import OddTexts
-from accelwatch.fleet.rules.past import Asked, Past
-from accelwatch.fleet.rules.said import Said
-from accelwatch.fleet.rules.standing import StandingTexts
+from accelwatch.fleet.rules.past import Past, WindowRequest
+from accelwatch.fleet.rules.rule_context import Firing
+from accelwatch.fleet.rules.status_texts import StatusTexts
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet_status import full_status, refresh_nodes, status_number
 from accelwatch.fleet.state.groups import Groups as Belonging
-from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
 from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.words import HEALTH, NODE_STATES
+from accelwatch.fleet.table.state_codes import HEALTH, NODE_STATES
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
 
 Some = TypeVar("Some", bound=np.generic)
-_UNWELL = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])
+_UNHEALTHY = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])
 
 
 class FleetColumns:
@@ -52,27 +52,27 @@ class FleetColumns:
         fleet: Fleet,
         needs: Needs,
         firing: Firing | None = None,
-        is_news: IsNews = lambda _: True,
+        is_new: IsNew = lambda _: True,
     ) -> None:
         """Raises WindowsError when the windows of `needs` take too much memory."""
         self._fleet = fleet
         self._firing = firing
-        self._series = frozenset(one for one in needs.series if not of_host(one))
+        self._series = frozenset(series for series in needs.series if not of_host(series))
         self._past = Past(
-            fleet.table.windows, [one for one in needs.windows if not of_host(one.series)]
+            fleet.table.windows, [need for need in needs.windows if not of_host(need.series)]
         )
         self._hosts = Hosts(fleet, needs)
-        self._heard = EventColumns(FleetHearing(fleet), needs.events, is_news)
-        labels = [f"labels.{one}" for one in needs.labels]
+        self._events = EventColumns(FleetEventHistory(fleet), needs.events, is_new)
+        labels = [f"labels.{label}" for label in needs.labels]
         # What a fold rests on is told by the name of a member.
-        self._said = Said(fleet, ["node", "name", *needs.fields, *labels])
+        self._identity = IdentityColumns(fleet, ["node", "name", *needs.fields, *labels])
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
         self._numbers: dict[Key, Floats] = {}
-        self._standing = StandingTexts()
+        self._status_texts = StatusTexts()
         self._kept_reasons: Texts | None = None
         self._odd = OddTexts(fleet)
-        self._asks_odd = ODD in needs.fields
-        self._began = fleet.clock.wall() - fleet.clock.monotonic()
+        self._needs_odd = ODD in needs.fields
+        self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
         self.here: Bools = np.zeros(0, dtype=np.bool_)
         """Which rows are devices, present or expected."""
@@ -80,38 +80,38 @@ class FleetColumns:
         self._current: Bools = self.here
         """Whose last words are not older than two intervals."""
         self._age_s: Floats = np.zeros(0)
-        self._state: Places = np.zeros(0, dtype=np.intp)
-        self._health: Places = self._state
-        self._node_state: Places = self._state
+        self._state: Indices = np.zeros(0, dtype=np.intp)
+        self._health: Indices = self._state
+        self._node_state: Indices = self._state
 
-    async def bring(self, work: LongWork) -> None:
+    async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""
         fleet = self._fleet
-        wanted = self._series | set(fleet.table.windows.series)
-        nodes = await brought(fleet, wanted, work.rest)
+        needed = self._series | set(fleet.table.windows.series)
+        nodes = await refresh_nodes(fleet, needed, work.rest)
         fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
-        moment = await whole_moment(fleet, nodes, work.rest)
+        status = await full_status(fleet, nodes, work.rest)
         size = fleet.table.rows.size
-        self._now = self._began + fleet.clock.monotonic()
+        self._now = self._wall_offset + fleet.clock.monotonic()
         self._numbers = {}
-        self.here = _placed(size, moment.rows, np.ones(len(moment.rows), dtype=np.bool_), False)
-        self._speaks = _placed(size, moment.rows, moment.speaks, False)
-        self._age_s = _placed(size, moment.rows, moment.age_s, math.nan)
-        self._current = _placed(size, moment.rows, moment.current, False)
+        self.here = _scattered(size, status.rows, np.ones(len(status.rows), dtype=np.bool_), False)
+        self._speaks = _scattered(size, status.rows, status.speaks, False)
+        self._age_s = _scattered(size, status.rows, status.age_s, math.nan)
+        self._current = _scattered(size, status.rows, status.current, False)
         # Of a node that is given up `state` has a word for that; of one that is late it has none.
-        late = moment.speaks & ~moment.current
-        state = np.where(late, -1, moment.state.astype(np.intp))
-        health = np.where(moment.current, moment.health.astype(np.intp), -1)
-        self._state = _placed(size, moment.rows, state, -1)
-        self._health = _placed(size, moment.rows, health, -1)
-        self._node_state = _placed(size, moment.rows, moment.node_state.astype(np.intp), -1)
-        await self._hosts.bring(work)
+        late = status.speaks & ~status.current
+        state = np.where(late, -1, status.state.astype(np.intp))
+        health = np.where(status.current, status.health.astype(np.intp), -1)
+        self._state = _scattered(size, status.rows, state, -1)
+        self._health = _scattered(size, status.rows, health, -1)
+        self._node_state = _scattered(size, status.rows, status.node_state.astype(np.intp), -1)
+        await self._hosts.refresh(work)
         for _ in self._past.prepare():
             await work.rest()
-        await self._said.bring(np.flatnonzero(self.here), work)
-        self._heard.bring(self._now)
-        if self._asks_odd:
-            await self._fleet.odd.bring(work)
+        await self._identity.refresh(np.flatnonzero(self.here), work)
+        self._events.refresh(self._now)
+        if self._needs_odd:
+            await self._fleet.odd.refresh(work)
 
     def close(self) -> None:
         """Let go of the windows."""
@@ -129,23 +129,23 @@ class FleetColumns:
 
     def number(self, key: Key) -> Floats:
         """A quantity of the device or its host, or a field that is a number."""
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = self._number(key)
-        return found
+        column = self._numbers.get(key)
+        if column is None:
+            column = self._numbers[key] = self._number(key)
+        return column
 
     def _number(self, key: Key) -> Floats:
         if isinstance(key, str):
             return (
                 self._age_s
                 if key == "sample_age_s"
-                else self._whole(self._said.number(key, self.size))
+                else self._padded(self._identity.number(key, self.size))
             )
         if of_host(key):
             return self._hosts.number(key, self.size)
-        values = self._whole(self._fleet.table.planes.column(key).values)
+        values = self._padded(self._fleet.table.planes.column(key).values)
         values = np.where(self._current, values, math.nan)
-        instead = standing_number(key, self._state, self._health)
+        instead = status_number(key, self._state, self._health)
         if instead is None:
             return values
         return np.where(np.isnan(values) & self._current, instead, values)
@@ -153,73 +153,77 @@ class FleetColumns:
     def text(self, key: str) -> Texts:
         """A field or label."""
         if key == "state":
-            return self._standing.of(key, self._state)
+            return self._status_texts.of(key, self._state)
         if key == "health":
-            return self._standing.of(key, self._health)
+            return self._status_texts.of(key, self._health)
         if key == "node_state":
-            return self._standing.of(key, self._node_state)
+            return self._status_texts.of(key, self._node_state)
         if key == HEALTH_REASON:
             return self._reasons()
         if key == ODD:
             return self._odd.texts(self.here)
-        texts = self._said.text(key, self.size)
+        texts = self._identity.text(key, self.size)
         if len(texts.codes) == self.size:
             return texts
-        return Texts(texts.codes[: self.size], texts.words)
+        return Texts(texts.codes[: self.size], texts.values)
 
     def _reasons(self) -> Texts:
         """What is wrong with the devices that are not well."""
         present = self._fleet.table.present
         codes = np.full(self.size, -1, dtype=np.intp)
-        places: dict[str, int] = {}
-        for row in np.flatnonzero(np.isin(self._health, _UNWELL)).tolist():
+        code_of: dict[str, int] = {}
+        for row in np.flatnonzero(np.isin(self._health, _UNHEALTHY)).tolist():
             device = present[row]
             if device is not None and device.usage.health_reasons:
                 text = "; ".join(device.usage.health_reasons)
-                codes[row] = places.setdefault(text, len(places))
-        found = Texts(codes, tuple(places))
+                codes[row] = code_of.setdefault(text, len(code_of))
+        texts = Texts(codes, tuple(code_of))
         kept = self._kept_reasons
-        if kept is None or kept.words != found.words or not np.array_equal(kept.codes, found.codes):
-            kept = self._kept_reasons = found
+        if (
+            kept is None
+            or kept.values != texts.values
+            or not np.array_equal(kept.codes, texts.codes)
+        ):
+            kept = self._kept_reasons = texts
         return kept
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window."""
-        asked = Asked(kind, key, seconds, quantile, of_job)
+        request = WindowRequest(kind, key, seconds, quantile, of_job)
         if of_host(key):
-            return self._hosts.window(asked, self.size)
-        found = self._whole(self._past.window(asked))
+            return self._hosts.window(request, self.size)
+        values = self._padded(self._past.window(request))
         # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
-        return found if kind == WindowKind.AGE else np.where(self._current, found, math.nan)
+        return values if kind == WindowKind.AGE else np.where(self._current, values, math.nan)
 
     def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are."""
         if of_host(key):
             return self._hosts.coverage(key, seconds, self.size)
-        return self._whole(self._past.coverage(key, seconds, of_job=of_job))
+        return self._padded(self._past.coverage(key, seconds, of_job=of_job))
 
-    def _whole(self, values: Floats | None) -> Floats:
+    def _padded(self, values: Floats | None) -> Floats:
         if values is None:
             return np.full(self.size, math.nan)
         return grown(values, self.size, math.nan)[: self.size]
 
     def last(self, pattern: EventPattern) -> Floats:
         """Unix seconds of the last match."""
-        return self._heard.last(pattern, self.size)[: self.size]
+        return self._events.last(pattern, self.size)[: self.size]
 
     def newest(self, pattern: EventPattern) -> float:
         """When a pattern was matched last by anybody."""
-        return self._heard.newest(pattern)
+        return self._events.newest(pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""
-        return self._heard.occurrences(pattern, self._now - seconds, self.size)[: self.size]
+        return self._events.occurrences(pattern, self._now - seconds, self.size)[: self.size]
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row."""
-        return self._heard.latest(pattern, row)
+        return self._events.latest(pattern, row)
 
     def absence(self, row: int, key: Key) -> str:
         """Why a row has no current value."""
@@ -247,7 +251,7 @@ class FleetColumns:
             return ORDER[int(table.provenance[row])]
         return of_value(node, table.present[row], key)
 
-    def weakest(self, rows: Places) -> Provenance:
+    def weakest(self, rows: Indices) -> Provenance:
         """The weakest class of source among rows."""
         return ORDER[int(self._fleet.table.provenance[rows].max(initial=0))]
 
@@ -270,8 +274,10 @@ class FleetColumns:
         return None if self._firing is None else self._firing(rule)
 
 
-def _placed(size: int, rows: Places, values: npt.NDArray[Some], fill: float) -> npt.NDArray[Some]:
+def _scattered(
+    size: int, rows: Indices, values: npt.NDArray[Some], fill: float
+) -> npt.NDArray[Some]:
     """Values of some rows among all."""
-    found = np.full(size, fill, dtype=values.dtype)
-    found[rows] = values
-    return found
+    column = np.full(size, fill, dtype=values.dtype)
+    column[rows] = values
+    return column

@@ -21,32 +21,34 @@ _SLOW_KINDS = frozenset({"delta", "quantile"})
 """Windows that look at every bucket."""
 
 
-def narrowing(generator: Generator, node: Node, whole: Condition) -> Narrowing:
+def narrowing(generator: Generator, node: Node, condition: Condition) -> Narrowing:
     """That of a tree; `whole` is the same condition as `generator` has made it."""
     if node.type is Type.BOOL and isinstance(node, Logic) and not of_text(node):
         # The sort is stable: what costs alike stays in the order of the rule.
         operands = sorted(node.operands, key=_cost)
-        parts = [narrowing(generator, one, generator.condition(one)) for one in operands]
-        return _every(parts) if node.operator == "and" else _some(parts)
-    return lambda tick, rows: rows & whole(tick).true
+        narrowings = [
+            narrowing(generator, operand, generator.condition(operand)) for operand in operands
+        ]
+        return _every(narrowings) if node.operator == "and" else _some(narrowings)
+    return lambda tick, rows: rows & condition(tick).true
 
 
-def _every(parts: list[Narrowing]) -> Narrowing:
+def _every(narrowings: list[Narrowing]) -> Narrowing:
     def every(tick: Tick, rows: Bools) -> Bools:
-        for part in parts:
+        for narrow in narrowings:
             if not np.count_nonzero(rows):  # several times as fast as any()
                 break
-            rows = part(tick, rows)
+            rows = narrow(tick, rows)
         return rows
 
     return every
 
 
-def _some(parts: list[Narrowing]) -> Narrowing:
+def _some(narrowings: list[Narrowing]) -> Narrowing:
     def some(tick: Tick, rows: Bools) -> Bools:
-        true = parts[0](tick, rows)
-        for part in parts[1:]:
-            true = true | part(tick, rows)
+        true = narrowings[0](tick, rows)
+        for narrow in narrowings[1:]:
+            true = true | narrow(tick, rows)
         return true
 
     return some
@@ -54,7 +56,7 @@ def _some(parts: list[Narrowing]) -> Narrowing:
 
 def _cost(node: Node) -> int:
     """About how long a condition takes, by what it asks for."""
-    return sum(_cost_of(one) for one in walk(node))
+    return sum(_cost_of(child) for child in walk(node))
 
 
 def _cost_of(node: Node) -> int:

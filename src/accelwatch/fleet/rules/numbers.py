@@ -37,25 +37,25 @@ def function(node: Invoke, arguments: "list[Number]") -> "Number":
         return lambda tick: np.abs(first(tick))
     if node.name in ("min", "max"):
         least = np.minimum if node.name == "min" else np.maximum
-        return lambda tick: _all_of(least, [one(tick) for one in arguments])
+        return lambda tick: _all_of(least, [argument(tick) for argument in arguments])
     if node.name in _UNITS:
         factor = float(node.implementation(1) or 0)
         return lambda tick: finite(first(tick) * factor)
-    return lambda tick: _row_by_row(node, tick, [one(tick) for one in arguments])
+    return lambda tick: _row_by_row(node, tick, [argument(tick) for argument in arguments])
 
 
 def _all_of(how: np.ufunc, values: list[Floats]) -> Floats:
-    found = values[0]
-    for one in values[1:]:
-        found = how(found, one)  # NaN of either is NaN
-    return found
+    result = values[0]
+    for operand in values[1:]:
+        result = how(result, operand)  # NaN of either is NaN
+    return result
 
 
 def _row_by_row(node: Invoke, tick: "Tick", values: list[Floats]) -> Floats:
     size = tick.columns.size
-    columns = [np.broadcast_to(one, size).tolist() for one in values]
-    told = [
-        number(node.implementation(*[number(one) for one in row]))
+    columns = [np.broadcast_to(value, size).tolist() for value in values]
+    results = [
+        number(node.implementation(*[number(cell) for cell in row]))
         for row in zip(*columns, strict=True)
     ]
-    return np.array([np.nan if one is None else float(one) for one in told])
+    return np.array([np.nan if result is None else float(result) for result in results])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from accelwatch.fleet.odd.documents import text_of
-from accelwatch.fleet.rules.columns import Places, Texts
+from accelwatch.fleet.rules.columns import Indices, Texts
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Bools
 
@@ -25,11 +25,11 @@ class OddTexts:
             self._texts, self._made_of = self._made(nodes), made_of
         return self._texts
 
-    def _made(self, nodes: Places) -> Texts:
+    def _made(self, nodes: Indices) -> Texts:
         codes = np.full(len(nodes), -1, dtype=np.intp)
-        places: dict[str, int] = {}
+        code_of: dict[str, int] = {}
         for number in np.unique(nodes[nodes >= 0]).tolist():
             text = text_of(self._fleet.odd.of(self._fleet.table.at_number[number].node))
             if text:
-                codes[nodes == number] = places.setdefault(text, len(places))
-        return Texts(codes, tuple(places))
+                codes[nodes == number] = code_of.setdefault(text, len(code_of))
+        return Texts(codes, tuple(code_of))

@@ -14,7 +14,7 @@ from accelwatch.fleet.table.windows import Windows
 from accelwatch.schema.metrics import Series
 
 
-class Asked(NamedTuple):
+class WindowRequest(NamedTuple):
     """A window as columns are asked for it."""
 
     kind: str
@@ -30,16 +30,18 @@ class Past:
     def __init__(self, windows: Windows, needs: Iterable[WindowNeed]) -> None:
         """Raises WindowsError when they take too much memory, and then asks for none."""
         self._windows = windows
-        self._held: dict[Asked, Window] = {}
+        self._by_request: dict[WindowRequest, Window] = {}
         try:
-            for one in sorted(needs, key=str):
-                asked = Asked(one.kind, one.series, one.seconds, one.quantile, one.of_job)
-                self._held[asked] = windows.want(
-                    one.series,
-                    one.seconds,
-                    one.kind,
-                    quantile=one.quantile or 0.0,
-                    of_job=one.of_job,
+            for need in sorted(needs, key=str):
+                request = WindowRequest(
+                    need.kind, need.series, need.seconds, need.quantile, need.of_job
+                )
+                self._by_request[request] = windows.request(
+                    need.series,
+                    need.seconds,
+                    need.kind,
+                    quantile=need.quantile or 0.0,
+                    of_job=need.of_job,
                 )
         except UsageError:
             self.close()
@@ -47,24 +49,24 @@ class Past:
 
     def close(self) -> None:
         """Let go of what was asked for."""
-        for one in self._held.values():
-            self._windows.let_go(one)
-        self._held = {}
+        for window in self._by_request.values():
+            self._windows.release(window)
+        self._by_request = {}
 
     def prepare(self) -> Iterator[None]:
         """Small steps after which all windows are quick to be had."""
-        for one in tuple(self._held.values()):
-            yield from one.prepare()
+        for window in tuple(self._by_request.values()):
+            yield from window.prepare()
 
-    def window(self, asked: Asked) -> Floats | None:
+    def window(self, request: WindowRequest) -> Floats | None:
         """By row; None for one that was not asked for."""
-        window = self._held.get(asked)
+        window = self._by_request.get(request)
         return None if window is None else window.value()
 
     def coverage(self, series: Series, seconds: int, *, of_job: bool = False) -> Floats | None:
         """Share of the samples of such a window that there are; None for one not asked for."""
-        for asked, window in self._held.items():
-            meant = asked.series, asked.seconds, asked.of_job
+        for request, window in self._by_request.items():
+            meant = request.series, request.seconds, request.of_job
             if seconds and meant == (series, seconds, of_job):
                 return np.where(np.isnan(window.age()), math.nan, window.coverage())
         return None

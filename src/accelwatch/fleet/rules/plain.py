@@ -7,14 +7,14 @@ import numpy as np
 
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.vocabulary.kleene import Key
-from accelwatch.fleet.rules.columns import Places, Texts
+from accelwatch.fleet.rules.columns import Indices, Texts
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import Provenance
 
-Asked = tuple[str, Series, int, float | None]
+WindowKey = tuple[str, Series, int, float | None]
 """Kind, series, seconds and quantile of a window."""
 
 
@@ -26,7 +26,7 @@ class PlainColumns:
     now: float
     numbers: Mapping[Key, Floats] = field(default_factory=dict)
     texts: Mapping[str, Texts] = field(default_factory=dict)
-    windows: Mapping[Asked, Floats] = field(default_factory=dict)
+    windows: Mapping[WindowKey, Floats] = field(default_factory=dict)
     lasts: Mapping[EventPattern, Floats] = field(default_factory=dict)
     events: Mapping[tuple[EventPattern, int], ErrorEvent] = field(default_factory=dict)
     counts: Mapping[tuple[EventPattern, int], Floats] = field(default_factory=dict)
@@ -36,13 +36,13 @@ class PlainColumns:
 
     def number(self, key: Key) -> Floats:
         """A column of numbers."""
-        found = self.numbers.get(key)
-        return self._nothing() if found is None else found
+        column = self.numbers.get(key)
+        return self._nothing() if column is None else column
 
     def text(self, key: str) -> Texts:
         """A column of text."""
-        found = self.texts.get(key)
-        return found or Texts(np.full(self.size, -1, dtype=np.intp), ())
+        column = self.texts.get(key)
+        return column or Texts(np.full(self.size, -1, dtype=np.intp), ())
 
     def window(
         self,
@@ -54,8 +54,8 @@ class PlainColumns:
         of_job: bool = False,  # noqa: ARG002 - what is given is given for all
     ) -> Floats:
         """A window that was worked out before."""
-        found = self.windows.get((kind, key, seconds, quantile))
-        return self._nothing() if found is None else found
+        column = self.windows.get((kind, key, seconds, quantile))
+        return self._nothing() if column is None else column
 
     def coverage(
         self,
@@ -65,18 +65,18 @@ class PlainColumns:
         of_job: bool = False,  # noqa: ARG002 - as above
     ) -> Floats:
         """Share of samples of a series within so many seconds."""
-        found = self.coverages.get((key, seconds))
-        return self._nothing() if found is None else found
+        column = self.coverages.get((key, seconds))
+        return self._nothing() if column is None else column
 
     def last(self, pattern: EventPattern) -> Floats:
         """When an event was last."""
-        found = self.lasts.get(pattern)
-        return self._nothing() if found is None else found
+        column = self.lasts.get(pattern)
+        return self._nothing() if column is None else column
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many there were."""
-        found = self.counts.get((pattern, seconds))
-        return self._nothing() if found is None else found
+        column = self.counts.get((pattern, seconds))
+        return self._nothing() if column is None else column
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """An event that was given with its row."""
@@ -94,7 +94,7 @@ class PlainColumns:
         """Who composed them is not known."""
         return Provenance.UNKNOWN
 
-    def weakest(self, _rows: Places) -> Provenance:
+    def weakest(self, _rows: Indices) -> Provenance:
         """Who composed them is not known."""
         return Provenance.UNKNOWN
 

@@ -66,7 +66,7 @@ class Program(Generic[Name]):
     def run(
         self,
         columns: Columns,
-        asked: Iterable[Name] | None = None,
+        requested: Iterable[Name] | None = None,
         among: Callable[[Name], Bools | None] = lambda _: None,
     ) -> Iterator[Verdicts[Name]]:
         """The rules that are `asked`, or all, one after the other; the cost of each is counted.
@@ -76,21 +76,21 @@ class Program(Generic[Name]):
         Between two of them others may go on, as long as the rows stay what they are.
         """
         tick, nowhere = Tick(columns, {}, {}), np.zeros(columns.size, dtype=np.bool_)
-        for name in self._rules if asked is None else asked:
+        for name in self._rules if requested is None else requested:
             ready = self._rules[name]
-            begun = self._clock_ns()
+            started_ns = self._clock_ns()
             rows = among(name)
             truths = ready.truths(tick) if rows is None else Truths(ready.true(tick, rows), nowhere)
-            ready.rule.cost.add(self._clock_ns() - begun, columns.size)
+            ready.rule.cost.add(self._clock_ns() - started_ns, columns.size)
             yield Verdicts(name, truths)
 
     async def tick(self, columns: Columns, work: LongWork) -> list[Verdicts[Name]]:
         """All of them, with rests."""
-        found: list[Verdicts[Name]] = []
-        for one in self.run(columns):
-            found.append(one)
+        verdicts: list[Verdicts[Name]] = []
+        for verdict in self.run(columns):
+            verdicts.append(verdict)
             await work.rest()
-        return found
+        return verdicts
 
 
 def _ready(generator: Generator, rule: RuleExpression) -> _Ready:

@@ -31,11 +31,11 @@ class Row:
     def lookup(self, key: Key) -> Value | Missing:
         """A current value."""
         if isinstance(key, tuple) or IDENTITY.get(key) is Type.NUMBER:
-            found = self._at(self.columns.number(key))
-            return MISSING if found is None else found
+            value = self._at(self.columns.number(key))
+            return MISSING if value is None else value
         texts = self.columns.text(key)
         code = int(texts.codes[self.row])
-        return MISSING if code < 0 else texts.words[code]
+        return MISSING if code < 0 else texts.values[code]
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
@@ -53,8 +53,8 @@ class Row:
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
         """How many there were."""
-        found = self._at(self.columns.occurrences(pattern, seconds))
-        return None if found is None else int(found)
+        count = self._at(self.columns.occurrences(pattern, seconds))
+        return None if count is None else int(count)
 
     def group(self, by: str) -> Group | None:
         """The rows of its group."""
@@ -63,7 +63,7 @@ class Row:
         if groups is None or code < 0:
             return None
         rows = np.flatnonzero(groups.codes == code).tolist()
-        return Group([Row(self.columns, one) for one in rows], rows.index(self.row))
+        return Group([Row(self.columns, row) for row in rows], rows.index(self.row))
 
     def absence(self, key: Key) -> str:
         """Why there is no current value."""
@@ -83,13 +83,13 @@ class Row:
 
     def firing(self, rule: str) -> bool | None:
         """Whether another rule is firing."""
-        told = self.columns.firing(rule)
-        return None if told is None else bool(told[self.row])
+        fired = self.columns.firing(rule)
+        return None if fired is None else bool(fired[self.row])
 
     def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> float | None:
         """Share of the samples of a window that there are."""
         return self._at(self.columns.coverage(key, seconds, of_job=of_job))
 
     def _at(self, column: Floats) -> float | None:
-        found = float(column[self.row])
-        return None if math.isnan(found) else found
+        value = float(column[self.row])
+        return None if math.isnan(value) else value

@@ -27,8 +27,8 @@ _OF_TEXT = (Comparison, Constant, Invoke, Items, Logic, Not)
 def of_text(node: Node) -> bool:
     """Whether a condition depends on nothing but text."""
     return node.type is Type.BOOL and all(
-        one.type is Type.STRING if isinstance(one, Reading) else isinstance(one, _OF_TEXT)
-        for one in walk(node)
+        child.type is Type.STRING if isinstance(child, Reading) else isinstance(child, _OF_TEXT)
+        for child in walk(node)
     )
 
 
@@ -37,8 +37,8 @@ class Static:
 
     def __init__(self, node: Node) -> None:
         self._run: Callable[[Callable[[Key], Value | Missing]], Raw] = generate(node)
-        readings = [one for one in walk(node) if isinstance(one, Reading)]
-        keys = dict.fromkeys(key for one in readings for key in one.keys)
+        readings = [child for child in walk(node) if isinstance(child, Reading)]
+        keys = dict.fromkeys(key for reading in readings for key in reading.keys)
         self._keys = [key for key in keys if isinstance(key, str)]
         self._texts: tuple[Texts, ...] | None = None
         self._truths = Truths(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_))
@@ -53,20 +53,20 @@ class Static:
         return self._truths
 
     def _worked_out(self, texts: Sequence[Texts], size: int) -> Truths:
-        places = np.zeros(size, dtype=np.intp)
-        for one in texts:
-            places = places * (len(one.words) + 1) + one.codes + 1
-        different, where = np.unique(places, return_inverse=True)
-        found = [self._run(self._lookup(texts, int(one))) for one in different.tolist()]
-        true = np.array([one is True for one in found], dtype=np.bool_)
-        false = np.array([one is False for one in found], dtype=np.bool_)
+        combined = np.zeros(size, dtype=np.intp)
+        for column in texts:
+            combined = combined * (len(column.values) + 1) + column.codes + 1
+        different, where = np.unique(combined, return_inverse=True)
+        outcomes = [self._run(self._lookup(texts, int(code))) for code in different.tolist()]
+        true = np.array([outcome is True for outcome in outcomes], dtype=np.bool_)
+        false = np.array([outcome is False for outcome in outcomes], dtype=np.bool_)
         return Truths(true[where], false[where])
 
-    def _lookup(self, texts: Sequence[Texts], place: int) -> Callable[[Key], Value | Missing]:
+    def _lookup(self, texts: Sequence[Texts], combined: int) -> Callable[[Key], Value | Missing]:
         """The words that stand at a place."""
-        told: dict[Key, str] = {}
-        for key, one in zip(reversed(self._keys), reversed(texts), strict=True):
-            place, code = divmod(place, len(one.words) + 1)
+        values: dict[Key, str] = {}
+        for key, column in zip(reversed(self._keys), reversed(texts), strict=True):
+            combined, code = divmod(combined, len(column.values) + 1)
             if code:
-                told[key] = one.words[code - 1]
-        return lambda key: told.get(key, MISSING)
+                values[key] = column.values[code - 1]
+        return lambda key: values.get(key, MISSING)

@@ -16,22 +16,24 @@ class Truths(NamedTuple):
     false: Bools
 
 
-def opposite(one: Truths) -> Truths:
+def opposite(truths: Truths) -> Truths:
     """Kleene's not."""
-    return Truths(one.false, one.true)
+    return Truths(truths.false, truths.true)
 
 
-def every(parts: list[Truths]) -> Truths:
+def every(operands: list[Truths]) -> Truths:
     """Kleene's and."""
     return Truths(
-        reduce(and_, [one.true for one in parts]), reduce(or_, [one.false for one in parts])
+        reduce(and_, [operand.true for operand in operands]),
+        reduce(or_, [operand.false for operand in operands]),
     )
 
 
-def some(parts: list[Truths]) -> Truths:
+def some(operands: list[Truths]) -> Truths:
     """Kleene's or."""
     return Truths(
-        reduce(or_, [one.true for one in parts]), reduce(and_, [one.false for one in parts])
+        reduce(or_, [operand.true for operand in operands]),
+        reduce(and_, [operand.false for operand in operands]),
     )
 
 
@@ -50,6 +52,6 @@ def compared(operator: str, left: Floats, right: Floats) -> Truths:
     return Truths(left == right, differs) if operator == "==" else Truths(differs, left == right)
 
 
-def as_number(one: Truths) -> Floats:
+def as_number(truths: Truths) -> Floats:
     """1 where it is true, 0 where false, else missing."""
-    return np.where(one.true, 1.0, np.where(one.false, 0.0, np.nan))
+    return np.where(truths.true, 1.0, np.where(truths.false, 0.0, np.nan))

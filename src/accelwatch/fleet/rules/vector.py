@@ -46,10 +46,10 @@ class Tick(NamedTuple):
     numbers: dict[int, Floats]
     truths: dict[int, Truths]
 
-    def rows(self, one: Truths) -> Truths:
+    def rows(self, truths: Truths) -> Truths:
         """The same by row where it was one for all."""
         size = self.columns.size
-        return Truths(_by_row(one.true, size), _by_row(one.false, size))
+        return Truths(_by_row(truths.true, size), _by_row(truths.false, size))
 
 
 def _by_row(values: npt.NDArray[Some], size: int) -> npt.NDArray[Some]:
@@ -65,7 +65,7 @@ class Generator:
     """Closures for the trees of a set of rules; what several ask for is worked out once a tick."""
 
     def __init__(self) -> None:
-        self._places: dict[Node, int] = {}
+        self._slots: dict[Node, int] = {}
 
     def number(self, node: Node) -> Number:
         """A number by row; of a condition 1, 0 or missing."""
@@ -80,7 +80,7 @@ class Generator:
             case Arithmetic(operator=operator, left=left, right=right):
                 return _reckoned(operator, self.number(left), self.number(right))
             case Invoke() if node.type is not Type.BOOL:
-                return function(node, [self.number(one) for one in node.arguments])
+                return function(node, [self.number(argument) for argument in node.arguments])
         condition = self.condition(node)
         return lambda tick: as_number(condition(tick))
 
@@ -96,41 +96,41 @@ class Generator:
                 inner = self.condition(operand)
                 return lambda tick: opposite(inner(tick))
             case Logic(operator=operator, operands=operands):
-                parts = [self.condition(one) for one in operands]
+                conditions = [self.condition(child) for child in operands]
                 join = every if operator == "and" else some
-                return lambda tick: join([one(tick) for one in parts])
+                return lambda tick: join([evaluate(tick) for evaluate in conditions])
             case Comparison():
                 return self._comparison(node)
             case Invoke():
-                return self._asked(node)
+                return self._presence(node)
             case Event():
                 return _happened(node)
             case Fold(operand=over) if over is not None:
                 return self._truths_once(node, self._folded(node, over))
         raise AssertionError("no other node is a condition")
 
-    def _place(self, node: Node) -> int:
-        return self._places.setdefault(node, len(self._places))
+    def _slot_of(self, node: Node) -> int:
+        return self._slots.setdefault(node, len(self._slots))
 
     def _number_once(self, node: Node) -> Number:
-        place, work = self._place(node), self._asking(node)
+        slot, work = self._slot_of(node), self._query(node)
 
         def once(tick: Tick) -> Floats:
-            found = tick.numbers.get(place)
-            if found is None:
-                found = tick.numbers[place] = work(tick)
-            return found
+            values = tick.numbers.get(slot)
+            if values is None:
+                values = tick.numbers[slot] = work(tick)
+            return values
 
         return once
 
     def _truths_once(self, node: Node, work: Condition) -> Condition:
-        place = self._place(node)
+        slot = self._slot_of(node)
 
         def once(tick: Tick) -> Truths:
-            found = tick.truths.get(place)
-            if found is None:
-                found = tick.truths[place] = work(tick)
-            return found
+            truths = tick.truths.get(slot)
+            if truths is None:
+                truths = tick.truths[slot] = work(tick)
+            return truths
 
         return once
 
@@ -138,7 +138,7 @@ class Generator:
         static = Static(node)
         return self._truths_once(node, lambda tick: static(tick.columns))
 
-    def _asking(self, node: Node) -> Number:
+    def _query(self, node: Node) -> Number:
         """What the columns are asked for."""
         match node:
             case Reading(keys=keys):
@@ -148,7 +148,7 @@ class Generator:
                     [_windowed(node, key) for key in reading.keys if isinstance(key, tuple)]
                 )
             case Event():
-                return _told(node)
+                return _event_number(node)
             case Peers(kind=kind, operand=operand, by=by):
                 return _peered(kind, self.number(operand), by)
             case Affected(rule=rule, by=by):
@@ -159,23 +159,23 @@ class Generator:
 
     def _comparison(self, node: Comparison) -> Condition:
         pairs = zip(node.operators, node.operands, node.operands[1:], strict=False)
-        parts = [self._pair(*pair) for pair in pairs]
-        if len(parts) == 1:
-            return parts[0]
-        return lambda tick: every([one(tick) for one in parts])
+        conditions = [self._pair(*pair) for pair in pairs]
+        if len(conditions) == 1:
+            return conditions[0]
+        return lambda tick: every([evaluate(tick) for evaluate in conditions])
 
     def _pair(self, operator: str, left: Node, right: Node) -> Condition:
         if isinstance(right, Items):
-            equal = [self._pair("==", left, one) for one in right.elements]
+            equal = [self._pair("==", left, element) for element in right.elements]
             if operator == "in":
-                return lambda tick: some([one(tick) for one in equal])
-            return lambda tick: opposite(some([one(tick) for one in equal]))
+                return lambda tick: some([evaluate(tick) for evaluate in equal])
+            return lambda tick: opposite(some([evaluate(tick) for evaluate in equal]))
         if Type.STRING in (left.type, right.type):
             return self._of_text(Comparison((operator,), (left, right)))
         first, second = self.number(left), self.number(right)
         return lambda tick: compared(operator, first(tick), second(tick))
 
-    def _asked(self, node: Invoke) -> Condition:
+    def _presence(self, node: Invoke) -> Condition:
         """`missing` and `present`, the only conditions on numbers that are functions."""
         (argument,) = node.arguments
         if argument.type is Type.STRING:
@@ -209,16 +209,16 @@ def _reckoned(operator: str, left: Number, right: Number) -> Number:
     return lambda tick: finite(how(left(tick), right(tick)))
 
 
-def _first(asked: list[Number]) -> Number:
+def _first(candidates: list[Number]) -> Number:
     """The first that has a value."""
-    if len(asked) == 1:
-        return asked[0]
+    if len(candidates) == 1:
+        return candidates[0]
 
     def first(tick: Tick) -> Floats:
-        found = asked[0](tick)
-        for one in asked[1:]:
-            found = np.where(np.isnan(found), one(tick), found)
-        return found
+        values = candidates[0](tick)
+        for candidate in candidates[1:]:
+            values = np.where(np.isnan(values), candidate(tick), values)
+        return values
 
     return first
 
@@ -228,11 +228,11 @@ def _column(key: Key) -> Number:
 
 
 def _windowed(node: Window, key: tuple[str, ...]) -> Number:
-    asked = node.kind, key, node.seconds, node.quantile
-    return lambda tick: tick.columns.window(*asked, of_job=node.of_job)
+    arguments = node.kind, key, node.seconds, node.quantile
+    return lambda tick: tick.columns.window(*arguments, of_job=node.of_job)
 
 
-def _told(node: Event) -> Number:
+def _event_number(node: Event) -> Number:
     if node.kind == EventUse.COUNT:
         return lambda tick: tick.columns.occurrences(node.pattern, node.seconds)
     if node.kind == EventUse.LAST:
@@ -277,7 +277,7 @@ def _tallied(kind: str, inner: Condition | None, by: str) -> Number:
         if groups is None:
             return _nothing(tick)
         if inner is None:
-            return groups.set_in(groups.known)
+            return groups.set_in(groups.has_group)
         return groups.tallied(kind, *tick.rows(inner(tick)))
 
     return tallied

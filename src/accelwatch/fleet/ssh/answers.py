@@ -12,7 +12,7 @@ _MAX_LINES = 256
 _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class HostProbe(msgspec.Struct, frozen=True, kw_only=True):
     """What there is on a host."""
 
     programs: tuple[str, ...] = ()
@@ -23,53 +23,53 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     """Vendors of the displays and accelerators on its PCI bus, `10de`."""
 
 
-def end_of_look(mark: str) -> bytes:
+def end_of_probe(marker: str) -> bytes:
     """What the answer to `look` ends with."""
-    return f"{mark} ready\n".encode()
+    return f"{marker} ready\n".encode()
 
 
-def begin_of_stream(mark: str) -> bytes:
+def start_of_stream(marker: str) -> bytes:
     """What stands before the first message of a stream."""
-    return f"\n{mark} stream\n".encode()
+    return f"\n{marker} stream\n".encode()
 
 
-def end_of_round(mark: str) -> bytes:
+def end_of_round(marker: str) -> bytes:
     """What a round ends with."""
-    return f"\n{mark} done\n".encode()
+    return f"\n{marker} done\n".encode()
 
 
-def looked(body: bytes, mark: str) -> Looked:
+def parse_probe(body: bytes, marker: str) -> HostProbe:
     """The answer to `look`; what a login shell printed before it is left out. Raises TargetFault."""
-    _, begin, told = body.partition(f"\n{mark} look\n".encode())
-    if not begin:
+    _, separator, output = body.partition(f"\n{marker} look\n".encode())
+    if not separator:
         raise TargetFault(Reason.GARBAGE, "its /bin/sh gave an unexpected answer")
     programs: list[str] = []
     vendors: set[str] = set()
     ours = False
-    for line in told.decode("utf-8", "replace").splitlines()[:_MAX_LINES]:
-        word, _, rest = line.partition(" ")
+    for line in output.decode("utf-8", "replace").splitlines()[:_MAX_LINES]:
+        keyword, _, rest = line.partition(" ")
         ours = ours or line == "ours"
-        if word == "program":
+        if keyword == "program":
             programs.append(rest)
-        elif word == "pci" and (match := _PCI.fullmatch(rest)):
+        elif keyword == "pci" and (match := _PCI.fullmatch(rest)):
             vendors.add(match[1])
-    return Looked(programs=tuple(programs), ours=ours, pci_vendors=frozenset(vendors))
+    return HostProbe(programs=tuple(programs), ours=ours, pci_vendors=frozenset(vendors))
 
 
-def outputs_of(body: bytes, mark: str) -> dict[str, CommandOutput]:
+def outputs_of(body: bytes, marker: str) -> dict[str, CommandOutput]:
     """What the commands of a round printed, by the names they were asked under. Raises TargetFault."""
     outputs: dict[str, CommandOutput] = {}
-    begins = f"\n{mark} begin ".encode()
-    at = body.find(begins)
+    start_marker = f"\n{marker} begin ".encode()
+    at = body.find(start_marker)
     while at >= 0:
-        line_end = body.find(b"\n", at + len(begins))
-        status_at = body.find(f"\n{mark} status ".encode(), line_end)
+        line_end = body.find(b"\n", at + len(start_marker))
+        status_at = body.find(f"\n{marker} status ".encode(), line_end)
         status_end = body.find(b"\n", status_at + 1)
-        end = body.find(f"\n{mark} end\n".encode(), status_end)
+        end = body.find(f"\n{marker} end\n".encode(), status_end)
         if min(line_end, status_at, status_end, end) < 0:
             raise TargetFault(Reason.GARBAGE, "what its commands print breaks off")
         name, _, program = (
-            body[at + len(begins) : line_end].decode("utf-8", "replace").partition(" ")
+            body[at + len(start_marker) : line_end].decode("utf-8", "replace").partition(" ")
         )
         outputs[name] = CommandOutput(
             program=program,
@@ -77,22 +77,22 @@ def outputs_of(body: bytes, mark: str) -> dict[str, CommandOutput]:
             errors=body[status_end + 1 : end].decode("utf-8", "replace").strip(),
             status=_status(body[status_at:status_end]),
         )
-        at = body.find(begins, end)
+        at = body.find(start_marker, end)
     return outputs
 
 
-def failed_before(body: bytes, mark: str, commands: Mapping[str, RemoteCommand]) -> list[str]:
+def failed_before(body: bytes, marker: str, commands: Mapping[str, RemoteCommand]) -> list[str]:
     """The commands that are to be run because the one before them failed. Raises TargetFault."""
     wanting = [name for name, command in commands.items() if command.if_fails]
     if not wanting:
         return []
-    told = outputs_of(body, mark)
+    outputs = outputs_of(body, marker)
     before = {name: f"{name.partition('.')[0]}.{commands[name].if_fails}" for name in wanting}
-    return [name for name in wanting if before[name] in told and told[before[name]].status]
+    return [name for name in wanting if before[name] in outputs and outputs[before[name]].status]
 
 
 def _status(line: bytes) -> int:
-    word = line.rsplit(b" ", 1)[-1]
-    if not word.isdigit() or len(word) > 3:
+    token = line.rsplit(b" ", 1)[-1]
+    if not token.isdigit() or len(token) > 3:
         raise TargetFault(Reason.GARBAGE, "its shell reports no exit status")
-    return int(word)
+    return int(token)

@@ -11,12 +11,12 @@ from typing import IO
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.destination import Destination
-from accelwatch.fleet.ssh.pipes import Output, Said
+from accelwatch.fleet.ssh.pipes import Output, StderrTail
 from accelwatch.fleet.ssh.script import SHELL
 from accelwatch.fleet.ssh.settings import Ssh
 
 _ALIVE_EVERY_S, _ALIVE_COUNT = 5, 3
-_END_S, _GLANCE_S = 1.0, 0.01
+_END_S, _POLL_S = 1.0, 0.01
 _REAP_S = 0.2
 
 _OPTIONS = (
@@ -40,7 +40,7 @@ def command_line(program: str, whom: Destination, settings: Ssh) -> list[str]:
     file = ["-F", settings.config_file] if settings.config_file else []
     return [
         *(program, "-T", "-e", "none", *file),
-        *(word for option in options for word in ("-o", option)),
+        *(argument for option in options for argument in ("-o", option)),
         *(*whom.arguments, SHELL),
     ]
 
@@ -50,11 +50,11 @@ class Connection:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._output, self._said = Output(), Said()
+        self._output, self._stderr = Output(), StderrTail()
         self._transports: list[asyncio.ReadTransport] = []
 
     @classmethod
-    async def begin(cls, whom: Destination, settings: Ssh) -> "Connection":
+    async def start(cls, whom: Destination, settings: Ssh) -> "Connection":
         """Start ssh. Raises TargetFault when there is none."""
         program = shutil.which("ssh")
         if program is None:
@@ -84,12 +84,12 @@ class Connection:
         os.set_blocking(self._process.stdin.fileno(), False)
         for protocol, stream in (
             (self._output, self._process.stdout),
-            (self._said, self._process.stderr),
+            (self._stderr, self._process.stderr),
         ):
             transport = await _reading(protocol, stream)
             self._transports.append(transport)
 
-    def ask(self, words: bytes, until: bytes, limit_bytes: int) -> "asyncio.Future[bytes]":
+    def request(self, payload: bytes, until: bytes, limit_bytes: int) -> "asyncio.Future[bytes]":
         """Send words; the future has what comes back up to `until`.
 
         It raises TargetFault above the limit and EOFError when ssh ends before, see `ending`.
@@ -99,7 +99,7 @@ class Connection:
         # Questions are short and answered one by one, so the pipe always has room; a broken one is
         # told by the end of the output.
         with contextlib.suppress(OSError):
-            os.write(self._process.stdin.fileno(), words)
+            os.write(self._process.stdin.fileno(), payload)
         return answer
 
     def divert(self, receive: Callable[[bytes], None]) -> "asyncio.Future[bytes]":
@@ -110,22 +110,22 @@ class Connection:
         return self._output.divert(receive)
 
     @property
-    def said(self) -> str:
+    def stderr(self) -> str:
         """The end of what ssh said on standard error."""
-        return self._said.data.decode("utf-8", "replace")
+        return self._stderr.data.decode("utf-8", "replace")
 
     @property
     def printed(self) -> bytes:
         """What came on standard output and was no answer."""
         return bytes(self._output.data)
 
-    async def ending(self) -> int:
+    async def wait_for_exit(self) -> int:
         """How ssh ended, once its output has; negative for a signal. One that goes on is killed."""
-        for _ in range(round(_END_S / _GLANCE_S)):
+        for _ in range(round(_END_S / _POLL_S)):
             if (status := self._process.poll()) is not None:
                 await asyncio.sleep(0)  # what stands in the pipe of standard error
                 return status
-            await asyncio.sleep(_GLANCE_S)
+            await asyncio.sleep(_POLL_S)
         self.close()
         return -signal.SIGKILL
 

@@ -58,14 +58,14 @@ def _split(rest: str) -> tuple[str, str | None]:
 
 def ssh_targets(texts: Iterable[str], labels: Mapping[str, str] | None = None) -> list[Target]:
     """The targets that texts with host ranges stand for. Raises UsageError."""
-    given = checked_labels(labels or {})
-    return [_target(one, given) for text in texts for one in expand(text.strip())]
+    checked = checked_labels(labels or {})
+    return [_target(host, checked) for text in texts for host in expand(text.strip())]
 
 
 def _target(text: str, labels: Mapping[str, str]) -> Target:
-    told = destination(text.removeprefix(f"{SSH}://"))
+    parsed = destination(text.removeprefix(f"{SSH}://"))
     return Target(
-        node=labels.get(NODE_LABEL) or _node(told),
+        node=labels.get(NODE_LABEL) or _node(parsed),
         scheme=SSH,
         address=text.removeprefix(f"{SSH}://"),
         metrics_path="",
@@ -77,9 +77,9 @@ def _target(text: str, labels: Mapping[str, str]) -> Target:
     )
 
 
-def _node(told: Destination) -> str:
+def _node(parsed: Destination) -> str:
     """The host; with its port on loopback, where hosts are alike."""
-    if told.port is None or not is_loopback_host(told.host):
-        return told.host
-    host = f"[{told.host}]" if ":" in told.host else told.host
-    return f"{host}:{told.port}"
+    if parsed.port is None or not is_loopback_host(parsed.host):
+        return parsed.host
+    host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
+    return f"{host}:{parsed.port}"

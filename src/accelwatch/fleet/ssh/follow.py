@@ -11,19 +11,19 @@ from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.poll import PacedReader
 from accelwatch.fleet.ssh.answers import (
-    Looked,
-    end_of_look,
+    HostProbe,
+    end_of_probe,
     end_of_round,
     failed_before,
-    looked,
+    parse_probe,
 )
 from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.destination import destination
 from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
 from accelwatch.fleet.ssh.rounds import RoundReader
-from accelwatch.fleet.ssh.script import LOOK, ROUND, also, script
+from accelwatch.fleet.ssh.script import PROBE, ROUND, also, script
 from accelwatch.fleet.ssh.streaming import Streaming
-from accelwatch.fleet.ssh.way import SshWay, check
+from accelwatch.fleet.ssh.transport import SshTransport, check
 from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
@@ -46,13 +46,13 @@ _MOST_DROPS = 3
 class SshFollower:
     """Follows one host."""
 
-    def __init__(self, way: SshWay, target: Target, sink: Sink) -> None:
-        self._way = way
+    def __init__(self, transport: SshTransport, target: Target, sink: Sink) -> None:
+        self._transport = transport
         self._target = target
         self._sink = sink
-        self._mark = secrets.token_hex(16)
-        self._backoff = SpreadBackoff(way.max_backoff_s)
-        self._reading = PacedReader(RoundReader(way.known, self._mark), way.turn)
+        self._marker = secrets.token_hex(16)
+        self._backoff = SpreadBackoff(transport.max_backoff_s)
+        self._reading = PacedReader(RoundReader(transport.backends, self._marker), transport.turn)
         self._drops = 0
         """Logins in a row that an sshd dropped."""
         self._commands_until = 0.0
@@ -65,77 +65,79 @@ class SshFollower:
                 try:
                     await self._visit()
                 except TooMany as fault:
-                    self._way.pace.dropped()
+                    self._transport.pace.dropped()
                     self._drops += 1
                     if self._drops > _MOST_DROPS:
-                        self._tell(fault)
+                        self._report_fault(fault)
                     await asyncio.sleep(self._backoff.next(fault.retry_after_s))
                 except TargetFault as fault:
-                    self._tell(fault)
+                    self._report_fault(fault)
                     await asyncio.sleep(self._backoff.next(fault.retry_after_s))
         finally:
-            self._way.failures.forget(self._target)
+            self._transport.failures.forget(self._target)
 
-    def _tell(self, fault: TargetFault) -> None:
+    def _report_fault(self, fault: TargetFault) -> None:
         self._sink.failed(self._target, fault)
-        self._way.failures.failed(self._target, fault)
+        self._transport.failures.failed(self._target, fault)
 
     async def _visit(self) -> None:
         """Read for as long as the connection lives. Raises TargetFault."""
         loop = asyncio.get_running_loop()
-        self._sink.began(self._target, "poll")
+        self._sink.started(self._target, "poll")
         connection, there = await self._logged_in()
         try:
-            auto = self._way.settings.mode == "auto"
+            auto = self._transport.settings.mode == "auto"
             if there.ours and auto and loop.time() >= self._commands_until:
                 await self._stream(connection, there)
                 return
-            check(there, self._way.known)
+            check(there, self._transport.backends)
             while True:
                 await self._round(connection)
         finally:
             connection.close()
 
-    async def _stream(self, connection: Connection, there: Looked) -> None:
+    async def _stream(self, connection: Connection, there: HostProbe) -> None:
         """Returns when the vendors' commands are to be asked instead. Raises TargetFault."""
-        way = self._way
-        first_s = max(_FIRST_TICK_S, way.settings.connect_timeout_s)
-        streaming = Streaming(connection, self._target, self._sink, (way.limit_bytes, first_s))
-        began = asyncio.get_running_loop().time()
+        transport = self._transport
+        first_s = max(_FIRST_TICK_S, transport.settings.connect_timeout_s)
+        streaming = Streaming(
+            connection, self._target, self._sink, (transport.limit_bytes, first_s)
+        )
+        started = asyncio.get_running_loop().time()
         try:
-            await streaming.run(self._mark)
+            await streaming.run(self._marker)
         except NotOurs as fault:
             if not there.programs:
                 raise
             self._commands_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
             logger.info("a host does not stream node=%s: %s", self._target.node, fault)
         except TargetFault:
-            if asyncio.get_running_loop().time() - began > _STEADY_S:
+            if asyncio.get_running_loop().time() - started > _STEADY_S:
                 self._well()
             raise
 
-    async def _logged_in(self) -> tuple[Connection, Looked]:
+    async def _logged_in(self) -> tuple[Connection, HostProbe]:
         """A connection whose shell answers, and what there is. Raises TargetFault."""
-        settings = self._way.settings
+        settings = self._transport.settings
         limit_s = 2 * settings.connect_timeout_s
-        words = script(self._way.commands, self._mark) + LOOK
-        async with self._way.room:
-            await self._way.pace.turn()
-            connection = await Connection.begin(destination(self._target.address), settings)
+        payload = script(self._transport.commands, self._marker) + PROBE
+        async with self._transport.room:
+            await self._transport.pace.turn()
+            connection = await Connection.start(destination(self._target.address), settings)
             try:
                 async with asyncio.timeout(limit_s):
-                    until = end_of_look(self._mark)
-                    body = await connection.ask(words, until, _MAX_GREETING)
-                self._way.pace.logged_in()
+                    until = end_of_probe(self._marker)
+                    body = await connection.request(payload, until, _MAX_GREETING)
+                self._transport.pace.logged_in()
                 self._drops = 0
-                return connection, looked(body, self._mark)
+                return connection, parse_probe(body, self._marker)
             except TimeoutError as error:
                 connection.close()
                 text = f"no login within {limit_s:g} s: the host hangs before or after it"
                 raise TargetFault(Reason.TIMEOUT, text) from error
             except EOFError as error:
-                status = await connection.ending()
-                fault = refusal(status, connection.said, connection.printed)
+                status = await connection.wait_for_exit()
+                fault = refusal(status, connection.stderr, connection.printed)
                 connection.close()
                 raise fault from error
             except BaseException:
@@ -145,37 +147,39 @@ class SshFollower:
     async def _round(self, connection: Connection) -> None:
         """One round, and the rest after it. Raises TargetFault."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        started = loop.time()
         body = await self._answer(connection, ROUND)
-        for name in failed_before(body, self._mark, self._way.commands):
-            body += await self._answer(connection, also(self._way.commands, name))
-        took_s = loop.time() - began
-        pace_s = max(self._way.settings.interval_s, min(_SHARE * took_s, _LONGEST_REST_S))
+        for name in failed_before(body, self._marker, self._transport.commands):
+            body += await self._answer(connection, also(self._transport.commands, name))
+        duration_s = loop.time() - started
+        pace_s = max(self._transport.settings.interval_s, min(_SHARE * duration_s, _LONGEST_REST_S))
         exposed = await self._reading.read(body)
         paced = msgspec.structs.replace(exposed, interval_s=pace_s)
-        self._sink.exposed(self._target, paced, took_s)
+        self._sink.exposed(self._target, paced, duration_s)
         self._well()
-        await asyncio.sleep(max(0.0, began + pace_s - loop.time()))
+        await asyncio.sleep(max(0.0, started + pace_s - loop.time()))
 
     def _well(self) -> None:
         self._backoff.succeeded()
-        self._way.failures.recovered(self._target)
+        self._transport.failures.recovered(self._target)
 
-    async def _answer(self, connection: Connection, word: bytes) -> bytes:
+    async def _answer(self, connection: Connection, command: bytes) -> bytes:
         """What comes of a word. Raises TargetFault.
 
         One that takes too long is told and waited for all the same: a second one beside a command that
         hangs in its driver would hang too, and so on.
         """
-        asked = connection.ask(word, end_of_round(self._mark), self._way.limit_bytes)
-        patience_s = self._way.patience_s
+        pending = connection.request(
+            command, end_of_round(self._marker), self._transport.limit_bytes
+        )
+        patience_s = self._transport.patience_s
         waited_s = 0.0
-        while not (await asyncio.wait({asked}, timeout=patience_s))[0]:
+        while not (await asyncio.wait({pending}, timeout=patience_s))[0]:
             waited_s += patience_s
             text = f"logged in, but its commands have not come back for {waited_s:.0f} s"
-            self._tell(TargetFault(Reason.TIMEOUT, text))
+            self._report_fault(TargetFault(Reason.TIMEOUT, text))
         try:
-            return asked.result()
+            return pending.result()
         except EOFError as error:
-            await connection.ending()
-            raise lost(connection.said) from error
+            await connection.wait_for_exit()
+            raise lost(connection.stderr) from error

@@ -13,7 +13,7 @@ class Output(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.ended = False
+        self.closed = False
         self._until = b""
         self._limit = 0
         self._searched = 0
@@ -24,7 +24,7 @@ class Output(asyncio.Protocol):
         """The bytes up to and with `until`; raises TargetFault when there are too many."""
         self._until, self._limit, self._searched = until, limit_bytes, 0
         self._waiting = asyncio.get_running_loop().create_future()
-        self._look()
+        self._search()
         return self._waiting
 
     def divert(self, receive: Callable[[bytes], None]) -> "asyncio.Future[bytes]":
@@ -33,7 +33,7 @@ class Output(asyncio.Protocol):
         self._receive = receive
         self._waiting = asyncio.get_running_loop().create_future()
         self._hand_over(rest)
-        if self.ended and not self._waiting.done():
+        if self.closed and not self._waiting.done():
             self._waiting.set_exception(EOFError())
         return self._waiting
 
@@ -49,7 +49,7 @@ class Output(asyncio.Protocol):
             return
         if len(self.data) <= self._limit:
             self.data += data
-        self._look()
+        self._search()
 
     def _hand_over(self, data: bytes) -> None:
         waiting = self._waiting
@@ -62,10 +62,10 @@ class Output(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         """No more will come."""
-        self.ended = True
-        self._look()
+        self.closed = True
+        self._search()
 
-    def _look(self) -> None:
+    def _search(self) -> None:
         waiting = self._waiting
         if waiting is None or waiting.done():
             return
@@ -78,12 +78,12 @@ class Output(asyncio.Protocol):
         elif len(self.data) > self._limit:
             text = f"it prints more than {self._limit} bytes where an answer is expected"
             waiting.set_exception(TargetFault(Reason.TOO_LARGE, text))
-        elif self.ended:
+        elif self.closed:
             waiting.set_exception(EOFError())
         self._searched = len(self.data)
 
 
-class Said(asyncio.Protocol):
+class StderrTail(asyncio.Protocol):
     """Standard error of ssh, the end of it."""
 
     def __init__(self) -> None:

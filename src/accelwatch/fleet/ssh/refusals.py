@@ -16,7 +16,7 @@ _NOISE = ("Warning: Permanently added", "@@@@", "Killed by signal", "Pseudo-term
 
 _AGAIN_S = 60.0
 """After a refusal that only a person can mend: hosts shut out who fails to log in again and again."""
-_MENDED_BY_HAND = (Reason.CREDENTIALS, Reason.HOST_KEY)
+_REPAIRED_BY_HAND = (Reason.CREDENTIALS, Reason.HOST_KEY)
 
 _DROPPED = r"(?:Connection|kex_exchange_identification).{0,80}(?:closed|reset)"
 
@@ -93,42 +93,42 @@ _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
 )
 
 
-def refusal(status: int, said: str, printed: bytes = b"") -> TargetFault:
+def refusal(status: int, stderr: str, printed: bytes = b"") -> TargetFault:
     """Why a connection ended before the shell there answered.
 
     `status` is that of ssh, `said` its standard error; `printed` what came on standard output.
     """
-    told = " ".join(said.split())
+    text = " ".join(stderr.split())
     if status == _OF_SSH or status < 0:
         for pattern, reason, sentence in _PATTERNS:
-            if re.search(pattern, told):
+            if re.search(pattern, text):
                 kind = TooMany if pattern is _DROPPED else TargetFault
                 return kind(
                     reason,
-                    f"{sentence}{quoted(said, _telling(pattern))}",
-                    retry_after_s=_AGAIN_S if reason in _MENDED_BY_HAND else None,
+                    f"{sentence}{quoted(stderr, _telling(pattern))}",
+                    retry_after_s=_AGAIN_S if reason in _REPAIRED_BY_HAND else None,
                 )
-        what = quoted(said) or f"; ssh ended with status {status}"
+        what = quoted(stderr) or f"; ssh ended with status {status}"
         return TargetFault(Reason.CLOSED, f"ssh cannot log in{what}")
     # A shell that lets nobody in says why on either, beside what a profile complains of.
-    what = quoted(said) + quoted(printed.decode("utf-8", "replace")) or "; it says nothing"
+    what = quoted(stderr) + quoted(printed.decode("utf-8", "replace")) or "; it says nothing"
     return TargetFault(
         Reason.STATUS, f"the login shell there ends with status {status} instead of serving{what}"
     )
 
 
-def lost(said: str) -> TargetFault:
+def lost(stderr: str) -> TargetFault:
     """Why a connection ended that had been well."""
-    return TargetFault(Reason.CLOSED, f"the connection was lost{quoted(said)}")
+    return TargetFault(Reason.CLOSED, f"the connection was lost{quoted(stderr)}")
 
 
 def _telling(pattern: str) -> Callable[[str], bool]:
     return lambda line: re.search(pattern, line) is not None
 
 
-def quoted(said: str, telling: Callable[[str], bool] = bool) -> str:
+def quoted(text: str, telling: Callable[[str], bool] = bool) -> str:
     """The line that tells most, in brackets and harmless; the last one where none does."""
-    lines = [line.strip() for line in said.replace("\r", "\n").split("\n") if line.strip()]
+    lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
     lines = [line for line in lines if not line.startswith(_NOISE)]
     if not lines:
         return ""

@@ -14,7 +14,7 @@ from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.ssh.answers import outputs_of
 from accelwatch.node.sampler.turns.contract import ContractError, sound_devices, sound_readings
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
-from accelwatch.schema.health import Health, Judgement, judge
+from accelwatch.schema.health import Health, HealthEvaluation, evaluate_health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading, complete, in_catalogue, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
@@ -28,10 +28,10 @@ class RoundReader:
     """Turns what the script wrote in a round into devices; callable as a reader of expositions."""
 
     def __init__(
-        self, known: Mapping[str, Remote], mark: str, now: Callable[[], float] = time.time
+        self, backends: Mapping[str, Remote], marker: str, now: Callable[[], float] = time.time
     ) -> None:
-        self._known = known
-        self._mark = mark
+        self._backends = backends
+        self._marker = marker
         self._now = now
         self._readers: dict[str, RemoteReader] = {}
         self._devices: dict[str, tuple[Device, ...]] = {}
@@ -40,17 +40,17 @@ class RoundReader:
 
     def __call__(self, body: bytes) -> Exposed:
         """The devices of a round. Raises TargetFault when there is none to tell of."""
-        outputs = outputs_of(body, self._mark)
+        outputs = outputs_of(body, self._marker)
         now = self._now()
         views: list[DeviceView] = []
         faults: list[AccelwatchError] = []
         programs: list[str] = []
-        for name, remote in self._known.items():
-            begin = f"{name}."
+        for name, remote in self._backends.items():
+            prefix = f"{name}."
             own = {
-                place.removeprefix(begin): told
-                for place, told in outputs.items()
-                if place.startswith(begin)
+                key.removeprefix(prefix): output
+                for key, output in outputs.items()
+                if key.startswith(prefix)
             }
             if not own:
                 continue
@@ -58,7 +58,7 @@ class RoundReader:
             if fault is not None:
                 faults.append(fault)
             if rows:
-                programs += [told.program.rpartition("/")[2] for told in own.values()]
+                programs += [output.program.rpartition("/")[2] for output in own.values()]
             views += [self._view(device, outcome, now) for device, outcome in rows]
         if not views:
             text = (
@@ -81,13 +81,13 @@ class RoundReader:
             rows = tuple(reader.read(own))
             self._devices[name] = sound_devices([device for device, _ in rows])
         except (ReadError, BackendUnavailable, ContractError) as error:
-            told = error if isinstance(error, AccelwatchError) else ReadError(str(error))
+            fault = error if isinstance(error, AccelwatchError) else ReadError(str(error))
         except Exception as error:  # noqa: BLE001 - a parser's bug costs its backend's devices only
-            told = ReadError(f"{name}: {type(error).__name__}: {error!s:.200}")
+            fault = ReadError(f"{name}: {type(error).__name__}: {error!s:.200}")
         else:
             return rows, None
-        why = told if isinstance(told, ReadError) else ReadError(str(told))
-        return [(device, why) for device in self._devices.get(name, ())], told
+        why = fault if isinstance(fault, ReadError) else ReadError(str(fault))
+        return [(device, why) for device in self._devices.get(name, ())], fault
 
     def _view(self, device: Device, outcome: Reading | ReadError, now: float) -> DeviceView:
         state = DeviceState.OK
@@ -104,7 +104,7 @@ class RoundReader:
         if before is not state:
             since = now
         self._since[device.id] = state, since
-        judged = _judged(state, reading, outcome, now)
+        evaluation = _evaluated_health(state, reading, outcome, now)
         return DeviceView(
             device=device,
             state=state,
@@ -112,8 +112,8 @@ class RoundReader:
             reading=reading,
             sample_time=None if isinstance(outcome, ReadError) else now,
             sample_age_s=None if isinstance(outcome, ReadError) else 0.0,
-            health=judged.health,
-            health_reasons=judged.reasons,
+            health=evaluation.health,
+            health_reasons=evaluation.reasons,
         )
 
 
@@ -127,8 +127,8 @@ def _shared(reading: Reading) -> Reading:
     if len(_series) > _MANY_SERIES:
         _series.clear()
     values = {_series.setdefault(series, series): value for series, value in reading.values.items()}
-    told = frozenset(values), frozenset(reading.absent.items())
-    absent = _absences(*told, reading.processes is not None)
+    keys = frozenset(values), frozenset(reading.absent.items())
+    absent = _absences(*keys, reading.processes is not None)
     if absent is None:
         return complete(reading, _GROUPS)
     return msgspec.structs.replace(reading, values=values, absent=absent)
@@ -141,21 +141,21 @@ def _absences(
     """Every reason of a reading with these; None where some of it is not in the catalogue."""
     if not all(map(in_catalogue, values)):
         return None
-    known = Reading(
+    reading = Reading(
         device_id="",
         values=dict.fromkeys(values, 0),
         absent=dict(absent),
         processes=() if processes else None,
     )
-    return complete(known, _GROUPS).absent
+    return complete(reading, _GROUPS).absent
 
 
-def _judged(
+def _evaluated_health(
     state: DeviceState, reading: Reading, outcome: Reading | ReadError, now: float
-) -> Judgement:
+) -> HealthEvaluation:
     if not isinstance(outcome, ReadError):
-        return judge(state, reading, (), now)
+        return evaluate_health(state, reading, (), now)
     if state is DeviceState.DEGRADED:  # the command failed, which is no word of the device's
-        return Judgement(Health.UNKNOWN, (str(outcome),))
-    judged = judge(state, reading, (), now)
-    return Judgement(judged.health, (*judged.reasons, str(outcome)))
+        return HealthEvaluation(Health.UNKNOWN, (str(outcome),))
+    evaluation = evaluate_health(state, reading, (), now)
+    return HealthEvaluation(evaluation.health, (*evaluation.reasons, str(outcome)))

@@ -12,7 +12,7 @@ from accelwatch.backend_kit.remote import RemoteCommand
 
 SHELL = "exec /bin/sh"
 """What the login shell, whichever it is, is asked to become."""
-LOOK, ROUND, STREAM = b"look\n", b"round\n", b"stream\n"
+PROBE, ROUND, STREAM = b"look\n", b"round\n", b"stream\n"
 """The functions that the script defines, called by their names."""
 FOLDERS = (
     "/usr/local/sbin",
@@ -76,7 +76,7 @@ accelerators() {
 """
 
 
-def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
+def script(commands: Mapping[str, RemoteCommand], marker: str) -> bytes:
     """The definitions for commands by the names under which their outputs come back.
 
     `mark` begins every line of ours: letters and digits, of chance.
@@ -86,7 +86,7 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
     folders = dict.fromkeys((*FOLDERS, *own))  # each once, in their order
     return "\n".join(
         (
-            f"mark={shlex.quote(mark)}",
+            f"mark={shlex.quote(marker)}",
             f"PATH=$PATH:{shlex.quote(':'.join(folders))}",
             _filled(_BASE),
             "look() {",
@@ -99,7 +99,7 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
             *_function(
                 "round",
                 (
-                    _asking(at, name, command)
+                    _invocation(at, name, command)
                     for at, (name, command) in enumerate(commands.items())
                     if not command.if_fails
                 ),
@@ -108,7 +108,7 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
                 line
                 for at, (name, command) in enumerate(commands.items())
                 if command.if_fails
-                for line in _function(f"also{at}", [_asking(at, name, command)])
+                for line in _function(f"also{at}", [_invocation(at, name, command)])
             ),
             "",
         )
@@ -116,8 +116,8 @@ def script(commands: Mapping[str, RemoteCommand], mark: str) -> bytes:
 
 
 def _filled(text: str) -> str:
-    for word, stands_for in (("END", _END_S), ("ERRORS", _MAX_ERRORS), ("OURS", _OURS)):
-        text = text.replace(f"@{word}@", str(stands_for))
+    for placeholder, stands_for in (("END", _END_S), ("ERRORS", _MAX_ERRORS), ("OURS", _OURS)):
+        text = text.replace(f"@{placeholder}@", str(stands_for))
     return text
 
 
@@ -138,14 +138,14 @@ def _function(name: str, lines: Iterable[str]) -> list[str]:
     return [f"{name}() {{", *lines, "    printf '\\n%s done\\n' \"$mark\"", "}"]
 
 
-def _asking(at: int, name: str, command: RemoteCommand) -> str:
-    words = " ".join(map(shlex.quote, command.arguments))
+def _invocation(at: int, name: str, command: RemoteCommand) -> str:
+    arguments = " ".join(map(shlex.quote, command.arguments))
     if not command.each_in:
-        ask = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {words}'.rstrip()
-        return f'    [ -z "$p{at}" ] || {ask}'
-    ask = f'ask {shlex.quote(name)}/"${{one##*/}}" {command.timeout_s:g} "$p{at}" {words}'
+        call = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {arguments}'.rstrip()
+        return f'    [ -z "$p{at}" ] || {call}'
+    call = f'ask {shlex.quote(name)}/"${{one##*/}}" {command.timeout_s:g} "$p{at}" {arguments}'
     return (
         f"    for one in {shlex.quote(command.each_in)}/*; do\n"
-        f'        [ -z "$p{at}" ] || [ ! -e "$one" ] || {ask} "${{one##*/}}"\n'
+        f'        [ -z "$p{at}" ] || [ ! -e "$one" ] || {call} "${{one##*/}}"\n'
         "    done"
     )

@@ -5,7 +5,7 @@ import asyncio
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
-from accelwatch.fleet.ssh.answers import begin_of_stream
+from accelwatch.fleet.ssh.answers import start_of_stream
 from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.refusals import lost, quoted
 from accelwatch.fleet.ssh.script import STREAM
@@ -31,29 +31,29 @@ class Streaming:
         self._ticked = 0.0
         self.ticks = 0
 
-    async def run(self, mark: str) -> None:
+    async def run(self, marker: str) -> None:
         """Hand every message over. Raises TargetFault, NotOurs."""
         loop = asyncio.get_running_loop()
         self._ticked = loop.time()
-        self._sink.began(self._target, "stream")
+        self._sink.started(self._target, "stream")
         try:
             async with asyncio.timeout(self._silence_s):
-                await self._connection.ask(STREAM, begin_of_stream(mark), self._limit)
-            ended = self._connection.divert(self._receive)
-            while not ended.done():
+                await self._connection.request(STREAM, start_of_stream(marker), self._limit)
+            finished = self._connection.divert(self._receive)
+            while not finished.done():
                 left_s = self._ticked + self._silence_s - loop.time()
                 if left_s <= 0:
                     raise self._named(Reason.TIMEOUT, "no tick of its accelwatch in time")
-                await asyncio.wait({ended}, timeout=left_s)
-            ended.result()
+                await asyncio.wait({finished}, timeout=left_s)
+            finished.result()
         except TimeoutError as error:
             raise self._named(Reason.TIMEOUT, "its shell does not begin accelwatch") from error
         except EOFError as error:
-            await self._connection.ending()
-            said = self._connection.said
+            await self._connection.wait_for_exit()
+            stderr = self._connection.stderr
             if self.ticks:
-                raise lost(said) from error
-            text = f"its accelwatch does not stream{quoted(said)}"
+                raise lost(stderr) from error
+            text = f"its accelwatch does not stream{quoted(stderr)}"
             raise NotOurs(Reason.CLOSED, text) from error
 
     def _named(self, reason: Reason, text: str) -> TargetFault:

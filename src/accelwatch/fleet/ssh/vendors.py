@@ -30,11 +30,11 @@ def remotes() -> dict[str, Remote]:
     return by_name
 
 
-def commands_of(known: dict[str, Remote]) -> dict[str, RemoteCommand]:
+def commands_of(backends: dict[str, Remote]) -> dict[str, RemoteCommand]:
     """All commands by `backend.key`."""
     return {
         f"{name}.{command.key}": command
-        for name, remote in known.items()
+        for name, remote in backends.items()
         for command in remote.commands
     }
 

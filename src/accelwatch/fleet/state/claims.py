@@ -8,14 +8,14 @@ from accelwatch.schema.device import Device
 logger = logging.getLogger(__name__)
 
 Uuids = set[str]
-_MADE_OF_PLACES = frozenset({"intel"})
+_UUID_FROM_ADDRESS = frozenset({"intel"})
 """Vendors whose driver makes a uuid of device id and PCI address: equal nodes have equal ones (Level
 Zero's `zes_uuid_t` as the Intel driver fills it, printed by xpu-smi and XPUM alike)."""
 
 
 def claimed(device: Device) -> str | None:
     """The uuid that no other node can have; None where there is none."""
-    return None if device.vendor in _MADE_OF_PLACES else device.uuid
+    return None if device.vendor in _UUID_FROM_ADDRESS else device.uuid
 
 
 class Claims:

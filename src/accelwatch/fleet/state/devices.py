@@ -62,11 +62,11 @@ class FleetDevice(Protocol):
         """The value of a series; None when it has none."""
         ...
 
-    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+    def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
         """The same of several, without keeping what it took to find them."""
         ...
 
-    def keys(self, wanted: Sequence[str]) -> set[str]:
+    def keys(self, requested: Sequence[str]) -> set[str]:
         """Those quantities that have a value in any of their series; kept no more than `numbers`."""
         ...
 
@@ -98,14 +98,14 @@ class StreamDevice:
     @property
     def state(self) -> str:
         """A word of DeviceState; one that this version does not know counts as degraded."""
-        word = self.tick.state if self.tick is not None else DeviceState.UNRESPONSIVE
-        return word if word in _STATES else DeviceState.DEGRADED
+        name = self.tick.state if self.tick is not None else DeviceState.UNRESPONSIVE
+        return name if name in _STATES else DeviceState.DEGRADED
 
     @property
     def health(self) -> str:
         """A word of Health."""
-        word = self.tick.health if self.tick is not None else Health.UNKNOWN
-        return word if word in _HEALTHS else Health.UNKNOWN
+        name = self.tick.health if self.tick is not None else Health.UNKNOWN
+        return name if name in _HEALTHS else Health.UNKNOWN
 
     @property
     def state_since(self) -> float:
@@ -124,17 +124,17 @@ class StreamDevice:
         position = self.columns.index.get(series)
         return None if position is None else self._number(position, self._decode())
 
-    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+    def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
         """The same of several, without keeping what it took to find them."""
         values = self._decode()
-        positions = [self.columns.index.get(series) for series in wanted]
+        positions = [self.columns.index.get(series) for series in requested]
         return [None if at is None else self._number(at, values) for at in positions]
 
-    def keys(self, wanted: Sequence[str]) -> set[str]:
+    def keys(self, requested: Sequence[str]) -> set[str]:
         """Those quantities that have a value in any of their series."""
-        places = [(key, at) for key in set(wanted) for at in self.columns.of_key.get(key, ())]
-        values = self._decode() if places else ()
-        return {key for key, at in places if self._number(at, values) is not None}
+        positions = [(key, at) for key in set(requested) for at in self.columns.of_key.get(key, ())]
+        values = self._decode() if positions else ()
+        return {key for key, at in positions if self._number(at, values) is not None}
 
     def _number(self, position: int, values: Values) -> Number | None:
         value = values[position]
@@ -146,9 +146,9 @@ class StreamDevice:
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
         absent = dict(self.columns.absent)
-        if self.tick is not None and self.tick.whole:
-            whole = REASONS.get(self.tick.whole, Absence.ERROR)
-            return Reading(device_id=self.device.id, absent={("*",): whole})
+        if self.tick is not None and self.tick.device_absence:
+            absence = REASONS.get(self.tick.device_absence, Absence.ERROR)
+            return Reading(device_id=self.device.id, absent={("*",): absence})
         values: dict[Series, Number] = {}
         decoded = self._decode()
         for series, value in zip(self.columns.series, decoded, strict=True):
@@ -221,21 +221,21 @@ class ReadDevice:
         value = self._values.get(series)
         return None if value is None or not believed(series, value) else value
 
-    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+    def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
-        told = self._values.get
+        value_of = self._values.get
         return [
-            None if (value := told(series)) is None or not believed(series, value) else value
-            for series in wanted
+            None if (value := value_of(series)) is None or not believed(series, value) else value
+            for series in requested
         ]
 
-    def keys(self, wanted: Sequence[str]) -> set[str]:
+    def keys(self, requested: Sequence[str]) -> set[str]:
         """Those quantities that have a value in any of their series."""
-        asked = set(wanted)
+        names = set(requested)
         return {
             series[0]
             for series, value in self._values.items()
-            if series[0] in asked and believed(series, value)
+            if series[0] in names and believed(series, value)
         }
 
     def reading(self) -> Reading:

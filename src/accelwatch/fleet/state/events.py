@@ -20,7 +20,7 @@ OWN = "hub"
 """Origin and source of such events; no target has such a key."""
 _SAME_S = 5.0
 """Time within which an event of a new connection or of another target is one that is known already."""
-_SAME_MOMENT_S = 0.002
+_SAME_TIME_S = 0.002
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,13 +72,13 @@ class EventLog:
         """
         entries = self._nodes.setdefault(node, deque())
         numbered = {entry.number: entry for entry in entries if entry.origin == origin}
-        taken: set[int] = set()
+        matched: set[int] = set()
         for numbered_event in events:
             if not math.isfinite(numbered_event.event.time):
                 continue
             event = event_message(numbered_event.sequence, numbered_event.event).event
-            known = None if event.source == COUNTER else numbered.get(numbered_event.sequence)
-            entry = known or _alike(entries, event, origin, again, taken)
+            existing = None if event.source == COUNTER else numbered.get(numbered_event.sequence)
+            entry = existing or _alike(entries, event, origin, again, matched)
             if entry is None:
                 self.last += 1
                 entry = _Entry(sequence=self.last, code=event.code)
@@ -87,7 +87,7 @@ class EventLog:
                 continue
             entry.origin, entry.number = origin, numbered_event.sequence
             entry.device_id, entry.time = event.device_id, event.time
-            taken.add(entry.sequence)
+            matched.add(entry.sequence)
             self._noted[entry.sequence] = Noted(
                 sequence=entry.sequence,
                 node=node,
@@ -166,18 +166,18 @@ class EventLog:
 
 
 def _alike(
-    entries: Iterable[_Entry], event: ErrorEvent, origin: str, again: bool, taken: set[int]
+    entries: Iterable[_Entry], event: ErrorEvent, origin: str, again: bool, matched: set[int]
 ) -> _Entry | None:
     """The entry of an event that was told before under another number."""
     for entry in entries:
         if entry.origin == OWN:
             continue
-        near_s = _SAME_S if again or entry.origin != origin else _SAME_MOMENT_S
+        near_s = _SAME_S if again or entry.origin != origin else _SAME_TIME_S
         if (
             entry.code == event.code
             and entry.device_id == event.device_id
             and abs(entry.time - event.time) <= near_s
-            and entry.sequence not in taken
+            and entry.sequence not in matched
         ):
             return entry
     return None

@@ -7,13 +7,13 @@ import msgspec
 
 from accelwatch.schema.event import ErrorEvent
 
-MOST_STANDING = 4096
+MAX_ACTIVE = 4096
 """More at one time are refused: somebody's alerts must not fill the hub."""
 STANDS = "stands"
 """In `detail` of an event in the log that tells of a beginning or an end; rules ask the board."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ReceivedAlert(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence that has begun."""
 
     key: str
@@ -30,43 +30,43 @@ class EvidenceBoard:
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._standing: dict[str, Standing] = {}
+        self._active: dict[str, ReceivedAlert] = {}
         self._next_end = math.inf
 
     def __len__(self) -> int:
-        return len(self._standing)
+        return len(self._active)
 
-    def get(self, key: str) -> Standing | None:
+    def get(self, key: str) -> ReceivedAlert | None:
         """One that stands now."""
         self._forget_old()
-        return self._standing.get(key)
+        return self._active.get(key)
 
-    def begin(self, standing: Standing) -> bool:
+    def activate(self, alert: ReceivedAlert) -> bool:
         """Take it up or keep it longer; whether there is room."""
         self._forget_old()
-        if standing.key not in self._standing and len(self._standing) >= MOST_STANDING:
+        if alert.key not in self._active and len(self._active) >= MAX_ACTIVE:
             return False
-        before = self._standing.get(standing.key)
+        before = self._active.get(alert.key)
         if before is not None:
-            event = msgspec.structs.replace(standing.event, time=before.event.time)
-            standing = msgspec.structs.replace(standing, event=event)
-        self._standing[standing.key] = standing
-        self._next_end = min(self._next_end, standing.until)
+            event = msgspec.structs.replace(alert.event, time=before.event.time)
+            alert = msgspec.structs.replace(alert, event=event)
+        self._active[alert.key] = alert
+        self._next_end = min(self._next_end, alert.until)
         return True
 
-    def end(self, key: str) -> Standing | None:
+    def resolve(self, key: str) -> ReceivedAlert | None:
         """It is over; what it was, or None if nothing stood."""
         self._forget_old()
-        return self._standing.pop(key, None)
+        return self._active.pop(key, None)
 
-    def all(self) -> Iterator[Standing]:
+    def all(self) -> Iterator[ReceivedAlert]:
         """Those that stand now, in the order in which they began."""
         self._forget_old()
-        return iter(tuple(self._standing.values()))
+        return iter(tuple(self._active.values()))
 
     def _forget_old(self) -> None:
         now = self._wall()
         if now < self._next_end:
             return
-        self._standing = {key: one for key, one in self._standing.items() if one.until > now}
-        self._next_end = min((one.until for one in self._standing.values()), default=math.inf)
+        self._active = {key: alert for key, alert in self._active.items() if alert.until > now}
+        self._next_end = min((alert.until for alert in self._active.values()), default=math.inf)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.files.atomic_file import read_replaced, replace_file
-from accelwatch.fleet.state.evidence import Standing
+from accelwatch.fleet.state.evidence import ReceivedAlert
 from accelwatch.schema.renamed import current_id
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ _VERSION = 1
 
 class _Document(msgspec.Struct, frozen=True, kw_only=True):
     version: int
-    standing: tuple[Standing, ...] = ()
+    standing: tuple[ReceivedAlert, ...] = ()
 
 
 class EvidenceFile:
@@ -29,7 +29,7 @@ class EvidenceFile:
         self.problem = ""
         """Why nothing is kept; empty when all is well."""
 
-    def read(self) -> tuple[Standing, ...]:
+    def read(self) -> tuple[ReceivedAlert, ...]:
         """What stood when it was written last."""
         if self._path is None:
             return ()
@@ -41,9 +41,9 @@ class EvidenceFile:
             return self._refused(f"evidence that stood is not known: {error}")
         if document.version != _VERSION:
             return self._refused(f"written by version {document.version} of the file")
-        return tuple([_with_current_vendor(standing) for standing in document.standing])
+        return tuple([_with_current_vendor(alert) for alert in document.standing])
 
-    def _refused(self, why: str) -> tuple[Standing, ...]:
+    def _refused(self, why: str) -> tuple[ReceivedAlert, ...]:
         self.problem = (
             f"{self._path}: {why}; nothing is written there until it is put back from a backup or "
             "moved away and the hub restarted"
@@ -51,11 +51,11 @@ class EvidenceFile:
         logger.error("%s", self.problem)
         return ()
 
-    def write(self, standing: Iterable[Standing]) -> str:
+    def write(self, alerts: Iterable[ReceivedAlert]) -> str:
         """Write all of it, on any thread; what went wrong, or empty."""
         if self._path is None or self.problem:
             return self.problem
-        document = _Document(version=_VERSION, standing=tuple(standing))
+        document = _Document(version=_VERSION, standing=tuple(alerts))
         try:
             replace_file(self._path, msgspec.json.encode(document))
         except OSError as error:
@@ -63,12 +63,12 @@ class EvidenceFile:
         return ""
 
 
-def _with_current_vendor(standing: Standing) -> Standing:
+def _with_current_vendor(alert: ReceivedAlert) -> ReceivedAlert:
     """The evidence about its device as it is called now, also where its key names the device."""
-    device_id = standing.event.device_id
+    device_id = alert.event.device_id
     current = current_id(device_id)
     if current == device_id:
-        return standing
-    parts = [current if part == device_id else part for part in standing.key.split("\x1f")]
-    event = msgspec.structs.replace(standing.event, device_id=current)
-    return msgspec.structs.replace(standing, key="\x1f".join(parts), event=event)
+        return alert
+    fields = [current if field == device_id else field for field in alert.key.split("\x1f")]
+    event = msgspec.structs.replace(alert.event, device_id=current)
+    return msgspec.structs.replace(alert, key="\x1f".join(fields), event=event)

@@ -35,7 +35,7 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
-_SEEN_EVERY_S = 60.0
+_LAST_SEEN_EVERY_S = 60.0
 """How often it is written down that a node is still there."""
 MAX_NODES = 100_000
 """Nodes up to which one is expected from first sight: names that change all the time must not stay."""
@@ -61,8 +61,8 @@ class Fleet:
         self.evidence = EvidenceBoard(clock.wall)
         """Evidence that others sent and that has not expired."""
         self.evidence_file = EvidenceFile(state_dir)
-        for standing in self.evidence_file.read():
-            self.evidence.begin(standing)
+        for alert in self.evidence_file.read():
+            self.evidence.activate(alert)
         self._claims = Claims()
         self.membership = 0
         """Grows when a node answers for the first time, and when the devices of one may be others."""
@@ -78,15 +78,19 @@ class Fleet:
         self._verified = True
         self._inventory = InventoryWriter(state_dir)
         self._by_key: dict[str, tuple[Node, TargetSource]] = {}
-        self.began = clock.monotonic()
+        self.started = clock.monotonic()
         for name, expected in self._inventory.expected.items():
-            self.nodes[name] = Node(name, expected, self.began)
+            self.nodes[name] = Node(name, expected, self.started)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The targets from now on; a source that stays keeps what it told."""
         before, self._by_key = self._by_key, {}
         had = {name: list(node.sources.values()) for name, node in self.nodes.items()}
-        heard = {known.name: known.best.arrived_wall for known in self.nodes.values() if known.best}
+        arrived = {
+            existing.name: existing.best.arrived_wall
+            for existing in self.nodes.values()
+            if existing.best
+        }
         for node in self.nodes.values():
             node.sources = {}
         for target in targets:
@@ -104,10 +108,10 @@ class Fleet:
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
                 self.events.forget(name)
-            elif node.unlisted and node.expected is not None and name in heard:
+            elif node.unlisted and node.expected is not None and name in arrived:
                 # The time went with the sources; the inventory has to know it from now on.
-                node.expected.last_seen = heard[name]
-                self._inventory.changes.seen[name] = node.expected
+                node.expected.last_seen = arrived[name]
+                self._inventory.changes.updated[name] = node.expected
             if list(node.sources.values()) != had.get(name):
                 self._regather(node)
         self.table.sync(self.nodes)
@@ -154,8 +158,8 @@ class Fleet:
         # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
             self.membership += not answered_before
-            self._keep_history(node, now)
-            self._seen(node, source.arrived_wall)
+            self._store_history(node, now)
+            self._update_last_seen(node, source.arrived_wall)
             events, source.events = source.events, []
             if events:
                 self._note(node, source, events, again=source.opening)
@@ -204,7 +208,7 @@ class Fleet:
         node.version += 1
         listed = list(views)
         if (learnt := node.learn_listing(source, listing, listed)) is not None:
-            self._inventory.changes.seen[node.name] = learnt
+            self._inventory.changes.updated[node.name] = learnt
         left_out = node.left_out(source, listing, listed, self.clock.wall() - age_s)
         others = source.read([*listed, *left_out], interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
@@ -218,14 +222,14 @@ class Fleet:
         # It may as well be the first to be heard at all, or again after others were.
         if others or node.expected is None or not node.settled:
             self._regather(node)
-        self._keep_history(node, now)
-        self._seen(node, source.arrived_wall)
+        self._store_history(node, now)
+        self._update_last_seen(node, source.arrived_wall)
 
-    def _keep_history(self, node: Node, now: float) -> None:
+    def _store_history(self, node: Node, now: float) -> None:
         """Keep the values of this step of history, once a step."""
         step = int(now // STEP_S)
         if node.due(step):
-            self._history.keep(step, self.table.arrange(node).present)
+            self._history.store(step, self.table.arrange(node).present)
 
     def history(self, node: Node, device_id: str) -> dict[Series, list[float | None]]:
         """Recent history of a device up to now; empty when nothing is kept of it."""
@@ -233,12 +237,12 @@ class Fleet:
         step = int(self.clock.monotonic() // STEP_S)
         return {} if row is None else self._history.rows(row, step)
 
-    def wanted_past(
+    def windowed_history(
         self, node: Node, device_id: str
     ) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
         """What rules have windows over, of a device and as long as its history: values, and growths."""
         row = self.table.rows.get((node.name, device_id))
-        return ({}, {}) if row is None else self.table.windows.told(row, STEPS)
+        return ({}, {}) if row is None else self.table.windows.recent_means(row, STEPS)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
@@ -289,25 +293,25 @@ class Fleet:
             if len(self.nodes) > MAX_NODES:
                 return
             node.expected = Expected(first_seen=wall, last_seen=wall)
-            self._inventory.changes.seen[node.name] = node.expected
+            self._inventory.changes.updated[node.name] = node.expected
         node.shape += 1
         for key, present in node.devices.items():
             if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
                 node.expected.devices[key] = present.device
                 self._inventory.changes.added.append((node.name, present.device, wall))
 
-    def _seen(self, node: Node, wall: float) -> None:
+    def _update_last_seen(self, node: Node, wall: float) -> None:
         """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
         expected = node.expected
         if expected is None:
             return
-        heard_again = expected.acknowledged is not None and (
+        is_back = expected.acknowledged is not None and (
             wall > expected.acknowledged or self.state_of(node) is not NodeState.DOWN
         )
-        if heard_again or abs(wall - expected.last_seen) > _SEEN_EVERY_S:
+        if is_back or abs(wall - expected.last_seen) > _LAST_SEEN_EVERY_S:
             expected.last_seen = wall
-            expected.acknowledged = None if heard_again else expected.acknowledged
-            self._inventory.changes.seen[node.name] = expected
+            expected.acknowledged = None if is_back else expected.acknowledged
+            self._inventory.changes.updated[node.name] = expected
 
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:
         """Take note that missing devices have gone, one or all of a node; returns how many.
@@ -330,10 +334,10 @@ class Fleet:
                 del node.expected.devices[device.id]
                 self._inventory.changes.removed.append((name, device.id))
             node.shape += 1
-            self._inventory.changes.take_back()
+            self._inventory.changes.drop_removed()
             if device_id is None and self.state_of(node) is NodeState.DOWN:
                 node.expected.acknowledged = self.clock.wall()
-                self._inventory.changes.seen[name] = node.expected
+                self._inventory.changes.updated[name] = node.expected
         await self.flush()
         return len(missing)
 
@@ -342,7 +346,7 @@ class Fleet:
         del self.nodes[node.name]
         self.table.sync(self.nodes)
         self.events.forget(node.name)
-        self._inventory.changes.seen.pop(node.name, None)
+        self._inventory.changes.updated.pop(node.name, None)
         self._inventory.changes.added = [
             added for added in self._inventory.changes.added if added[0] != node.name
         ]
@@ -355,9 +359,9 @@ class Fleet:
         return list(node.missing()) if node.best is not None else []
 
     @property
-    def keeps_folder(self) -> bool:
+    def owns_folder(self) -> bool:
         """Whether the state folder is this hub's: no other hub keeps anything there meanwhile."""
-        return self._inventory.keeps_folder
+        return self._inventory.owns_folder
 
     @property
     def forgetful(self) -> tuple[str, ...]:
@@ -379,11 +383,11 @@ class Fleet:
         """Write down what has changed. Raises InventoryError; what could not be written is kept."""
         await self._inventory.flush()
 
-    async def keep_again(self) -> None:
+    async def reopen_inventory(self) -> None:
         """Try to keep an inventory that could not be kept, and expect what it holds as well."""
         expected = await self._inventory.open_again()
         for name, kept in expected.items():
-            node = self.nodes.setdefault(name, Node(name, None, self.began))
+            node = self.nodes.setdefault(name, Node(name, None, self.started))
             if node.expected is None:
                 node.expected = kept
             else:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.fleet.state.seats import Seats
-from accelwatch.fleet.state.table import Places, Table
+from accelwatch.fleet.state.node_slots import NodeSlots
+from accelwatch.fleet.state.table import Indices, Table
 from accelwatch.fleet.state.usage import Occupancy
 from accelwatch.fleet.table.jobs import Jobs, RowJobs
 from accelwatch.schema.device import Device
@@ -37,12 +37,12 @@ class Groups(NamedTuple):
     """By number, sorted."""
     of_row: Numbers
     """The group of each row, NO_GROUP of one without; of several the first by name."""
-    rows: Places
+    rows: Indices
     """Every membership: its row ..."""
-    groups: Places
+    groups: Indices
     """... and its group. Sorted by group, then row."""
 
-    def counts(self) -> Places:
+    def counts(self) -> Indices:
         """Members of each group."""
         return np.bincount(self.groups, minlength=len(self.names))
 
@@ -58,7 +58,7 @@ class GroupIndex:
     def jobs(self) -> Jobs:
         """By row a number that is another when another job has begun there; of several the first's."""
         belonging = self.by("job")
-        return self._row_jobs.bring(belonging, belonging.of_row, belonging.names)
+        return self._row_jobs.refresh(belonging, belonging.of_row, belonging.names)
 
     def by(self, key: str) -> Groups:
         """The groups by a name, as of when nodes were last brought up to date.
@@ -97,61 +97,61 @@ class _Memberships:
 
     def _moved(self, table: Table) -> set[int]:
         """Nodes whose devices stand in other rows than before, and those that have gone."""
-        seated = {seats.number: seats.rows for seats in table.seated()}
-        numbers = seated.keys() | self._rows.keys()
-        return {at for at in numbers if seated.get(at) != self._rows.get(at)}
+        current = {slots.number: slots.rows for slots in table.all_slots()}
+        numbers = current.keys() | self._rows.keys()
+        return {at for at in numbers if current.get(at) != self._rows.get(at)}
 
     def _renew(self, table: Table, numbers: Iterable[int]) -> bool:
         """Look at nodes again; whether anything has another name than before."""
-        seated = {seats.number: seats for seats in table.seated()}
+        current = {slots.number: slots for slots in table.all_slots()}
         before: dict[int, Names] = {}
         now: dict[int, Names] = {}
         for number in numbers:
             for row in self._rows.pop(number, ()):
                 before[row] = self._names.pop(row)
-            seats = seated.get(number)
-            if seats is not None:
-                self._rows[number] = list(seats.rows)
-                now.update(_names(self._key, table, seats))
+            slots = current.get(number)
+            if slots is not None:
+                self._rows[number] = list(slots.rows)
+                now.update(_names(self._key, table, slots))
         self._names.update(now)
         return before != now
 
 
-def _names(key: str, table: Table, seats: Seats) -> dict[int, Names]:
+def _names(key: str, table: Table, slots: NodeSlots) -> dict[int, Names]:
     """What the devices of a node are called; a partition without an owner has that of its device."""
     calls = _CALLS.get(key)
     names: list[Names] = [
-        belonging(key, device, table.occupancy[row], seats.labels)
+        belonging(key, device, table.occupancy[row], slots.labels)
         if calls is None
-        else calls(device, table.occupancy[row], seats)
-        for row, device in zip(seats.rows, seats.devices, strict=True)
+        else calls(device, table.occupancy[row], slots)
+        for row, device in zip(slots.rows, slots.devices, strict=True)
     ]
     if key in OWNER_NAMES or key in _OF_JOB:
-        by_id = {device.id: some for device, some in zip(seats.devices, names, strict=True)}
-        parents = [device.parent_id or "" for device in seats.devices]
+        by_id = {device.id: some for device, some in zip(slots.devices, names, strict=True)}
+        parents = [device.parent_id or "" for device in slots.devices]
         names = [some or by_id.get(parent, ()) for some, parent in zip(names, parents, strict=True)]
-    return dict(zip(seats.rows, names, strict=True))
+    return dict(zip(slots.rows, names, strict=True))
 
 
-def _by_node(_device: Device, _occupancy: Occupancy, seats: Seats) -> Names:
-    return (seats.node,)
+def _by_node(_device: Device, _occupancy: Occupancy, slots: NodeSlots) -> Names:
+    return (slots.node,)
 
 
-def _by_model(device: Device, _occupancy: Occupancy, _seats: Seats) -> Names:
+def _by_model(device: Device, _occupancy: Occupancy, _slots: NodeSlots) -> Names:
     return (f"{device.vendor} {device.model}",) if device.model else ()
 
 
-def _by_stage(_device: Device, occupancy: Occupancy, seats: Seats) -> Names:
-    stage = seats.labels.get(STAGE)
+def _by_stage(_device: Device, occupancy: Occupancy, slots: NodeSlots) -> Names:
+    stage = slots.labels.get(STAGE)
     return () if not stage else tuple(f"{job}/{stage}" for job in occupancy.names.get("job", ()))
 
 
-def _by_job_model(device: Device, occupancy: Occupancy, _seats: Seats) -> Names:
+def _by_job_model(device: Device, occupancy: Occupancy, _slots: NodeSlots) -> Names:
     return _of_model(occupancy.names.get("job", ()), device)
 
 
-def _by_stage_model(device: Device, occupancy: Occupancy, seats: Seats) -> Names:
-    return _of_model(_by_stage(device, occupancy, seats), device)
+def _by_stage_model(device: Device, occupancy: Occupancy, slots: NodeSlots) -> Names:
+    return _of_model(_by_stage(device, occupancy, slots), device)
 
 
 def _of_model(names: Names, device: Device) -> Names:
@@ -159,7 +159,7 @@ def _of_model(names: Names, device: Device) -> Names:
     return tuple(f"{name}/{device.vendor} {device.model or ''}".rstrip() for name in names)
 
 
-_CALLS: dict[str, Callable[[Device, Occupancy, Seats], Names]] = {
+_CALLS: dict[str, Callable[[Device, Occupancy, NodeSlots], Names]] = {
     "node": _by_node,
     "model": _by_model,
     STAGE: _by_stage,
@@ -172,9 +172,9 @@ _CALLS: dict[str, Callable[[Device, Occupancy, Seats], Names]] = {
 def _grouped(names: dict[int, Names], size: int) -> Groups:
     pairs = [(row, name) for row, some in names.items() for name in some]
     sorted_names = tuple(sorted({name for _, name in pairs}))
-    number = {name: place for place, name in enumerate(sorted_names)}
-    rows: Places = np.array([row for row, _ in pairs], dtype=np.intp)
-    groups: Places = np.array([number[name] for _, name in pairs], dtype=np.intp)
+    number = {name: index for index, name in enumerate(sorted_names)}
+    rows: Indices = np.array([row for row, _ in pairs], dtype=np.intp)
+    groups: Indices = np.array([number[name] for _, name in pairs], dtype=np.intp)
     order = np.lexsort((rows, groups))
     rows, groups = rows[order], groups[order]
     of_row: Numbers = np.full(size, NO_GROUP, dtype=np.int32)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
-from accelwatch.fleet.table.buckets import BUCKET_S, PART, Buckets
+from accelwatch.fleet.table.buckets import BUCKET_S, CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
@@ -59,7 +59,7 @@ class History:
         self._count = 0
         """How many devices wait."""
 
-    def keep(self, step: int, devices: Sequence[tuple[int, FleetDevice]]) -> None:
+    def store(self, step: int, devices: Sequence[tuple[int, FleetDevice]]) -> None:
         """The values of a step (monotonic seconds divided by STEP_S) of devices in their rows."""
         self._roll(step)
         if step < self._step:
@@ -108,14 +108,14 @@ class History:
         self._decode()
         if self._step >= 0:
             for past, values in zip(self._past, self._open, strict=True):
-                past.put(self._step, values)
+                past.store(self._step, values)
                 past.skip(self._step + 1, step - 1)
             self._open[:] = math.nan
         self._step = step
 
     def _grow(self, rows: int) -> None:
         if rows > len(self._newest):
-            rows = -(-rows // PART) * PART
+            rows = -(-rows // CHUNK_ROWS) * CHUNK_ROWS
             self._open = grown(self._open, rows, math.nan)
             self._newest = grown(self._newest, rows, -1)
             for past in self._past:
@@ -123,19 +123,19 @@ class History:
 
     def clear(self, row: int) -> None:
         """Another device stands in the row from now on."""
-        if self._known(row):
+        if self._has_data(row):
             self._decode()
             for past in self._past:
                 past.clear(np.array([row]))
             self._open[:, row] = math.nan
             self._newest[row] = -1
 
-    def _known(self, row: int) -> bool:
+    def _has_data(self, row: int) -> bool:
         return row < len(self._newest) and bool(self._newest[row] >= 0)
 
     def rows(self, row: int, now: int) -> dict[Series, list[float | None]]:
         """Each quantity's last STEPS steps up to step `now`, oldest first; of an empty row nothing."""
-        if not self._known(row):
+        if not self._has_data(row):
             return {}
         self._roll(now)
         self._decode()

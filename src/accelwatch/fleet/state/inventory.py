@@ -18,7 +18,7 @@ from accelwatch.files.sqlite_files import (
     check_has_tables,
     check_no_links,
     check_version,
-    keep_private,
+    make_private,
     translated,
 )
 from accelwatch.fleet.listing import Listing
@@ -66,16 +66,16 @@ Added = tuple[str, Device, float]
 class Changes(msgspec.Struct, kw_only=True):
     """What is to be written."""
 
-    seen: dict[str, Expected] = msgspec.field(default_factory=dict)
+    updated: dict[str, Expected] = msgspec.field(default_factory=dict)
     """Nodes whose row is new or changed."""
     added: list[Added] = msgspec.field(default_factory=list)
     removed: list[tuple[str, str]] = msgspec.field(default_factory=list)
     forgotten: list[str] = msgspec.field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.seen or self.added or self.removed or self.forgotten)
+        return bool(self.updated or self.added or self.removed or self.forgotten)
 
-    def take_back(self) -> None:
+    def drop_removed(self) -> None:
         """Do not add what is to be removed."""
         gone = set(self.removed)
         self.added = [added for added in self.added if (added[0], added[1].id) not in gone]
@@ -83,17 +83,17 @@ class Changes(msgspec.Struct, kw_only=True):
     def before(self, later: "Changes") -> "Changes":
         """These, which could not be written, with those that came after them."""
         kept = Changes(
-            seen={
+            updated={
                 name: expected
-                for name, expected in self.seen.items()
+                for name, expected in self.updated.items()
                 if name not in later.forgotten
             },
             added=[added for added in self.added if added[0] not in later.forgotten],
             removed=later.removed,
         )
-        kept.take_back()
+        kept.drop_removed()
         return Changes(
-            seen={**kept.seen, **later.seen},
+            updated={**kept.updated, **later.updated},
             added=kept.added + later.added,
             removed=self.removed + later.removed,
             forgotten=self.forgotten + later.forgotten,
@@ -107,22 +107,22 @@ class InventoryFile:
         """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
         self._lock = threading.Lock()
         path = ":memory:" if folder is None else str(folder / FILE)
-        known = folder is not None and (folder / FILE).exists()
+        existed = folder is not None and (folder / FILE).exists()
         with _our_errors(f"{path}: cannot keep the inventory"):
             if folder is not None:
                 check_no_links(folder / FILE)
-                keep_private(folder / FILE)
+                make_private(folder / FILE)
             self._database = sqlite3.connect(
                 path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
             )
             try:
-                self._prepare(known)
+                self._prepare(existed)
             except BaseException:
                 self._database.close()
                 raise
 
-    def _prepare(self, known: bool) -> None:
-        if known:
+    def _prepare(self, existed: bool) -> None:
+        if existed:
             check_has_tables(self._database)
         check_version(self._database, VERSION)  # first: what is not ours is not written to
         self._database.execute("PRAGMA journal_mode=WAL")
@@ -135,16 +135,16 @@ class InventoryFile:
     def _rename_devices(self) -> None:
         """Replace rows of devices that were written under an old name of their vendor."""
         of_vendor = "SELECT node, id, first_seen, device FROM devices WHERE id GLOB ?"
-        found = [
+        rows = [
             row
             for vendor in RENAMED
             for row in self._database.execute(of_vendor, (f"{vendor}:*",)).fetchall()
         ]
-        if not found:
+        if not rows:
             return
         self._database.execute("BEGIN IMMEDIATE")
         try:
-            for node, old_id, first_seen, blob in found:
+            for node, old_id, first_seen, blob in rows:
                 with contextlib.suppress(msgspec.DecodeError):
                     device = _device_of(blob)
                     row = (node, device.id, first_seen, msgspec.json.encode(device))
@@ -181,8 +181,12 @@ class InventoryFile:
         many("DELETE FROM devices WHERE node = ?", gone)
         many("DELETE FROM nodes WHERE name = ?", gone)
         many("DELETE FROM listings WHERE node = ?", gone)
-        many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.seen.items()))
-        many("INSERT OR REPLACE INTO listings VALUES (?, ?)", _listing_rows(changes.seen.items()))
+        many(
+            "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.updated.items())
+        )
+        many(
+            "INSERT OR REPLACE INTO listings VALUES (?, ?)", _listing_rows(changes.updated.items())
+        )
         many(
             "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?)",
             [

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
-from accelwatch.fleet.state.keeping import Opened, open_again, open_inventory
+from accelwatch.fleet.state.inventory_opening import Opened, open_again, open_inventory
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class InventoryWriter:
         return self._opened.expected
 
     @property
-    def keeps_folder(self) -> bool:
+    def owns_folder(self) -> bool:
         """Whether the folder is this hub's: no other hub keeps anything there meanwhile."""
         return self._opened.lock is not None
 
@@ -94,4 +94,4 @@ def _without_gone(opened: Opened, changes: Changes) -> dict[str, Expected]:
             id_: device for id_, device in expected.devices.items() if (name, id_) not in gone
         }
     forgotten = set(changes.forgotten)
-    return {name: one for name, one in opened.expected.items() if name not in forgotten}
+    return {name: entry for name, entry in opened.expected.items() if name not in forgotten}

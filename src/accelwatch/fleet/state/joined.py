@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from operator import is_
 
 from accelwatch.fleet.merge import (
-    Judged,
+    HealthReport,
     health_of,
     may_fill,
     reading_of,
@@ -15,7 +15,7 @@ from accelwatch.fleet.merge import (
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.usage import UNUSED, Usage, occupancy
 from accelwatch.schema.device import Device
-from accelwatch.schema.health import Judgement
+from accelwatch.schema.health import HealthEvaluation
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import EventCount
@@ -24,33 +24,40 @@ from accelwatch.schema.snapshot import EventCount
 class Joined:
     """One device over its parts, best first; worked out anew with every tick of any of them."""
 
-    __slots__ = ("_names", "_parts", "_usage", "_usages", "_words", "device")
+    __slots__ = ("_components", "_names", "_statuses", "_usage", "_usages", "device")
 
-    def __init__(self, device: Device, parts: Sequence[tuple[str, FleetDevice]]) -> None:
+    def __init__(self, device: Device, components: Sequence[tuple[str, FleetDevice]]) -> None:
         """Each part with the name of its exporter."""
         self.device = device
-        self._names = tuple(name for name, _ in parts)
-        self._parts = tuple(part for _, part in parts)
+        self._names = tuple(name for name, _ in components)
+        self._components = tuple(component for _, component in components)
         self._usages: list[Usage] = []
-        self._words: list[str] = []
+        self._statuses: list[str] = []
         self._usage = UNUSED
 
     def _speaking(self) -> list[int]:
-        return speaking([part.state for part in self._parts])
+        return speaking([component.state for component in self._components])
 
-    def _judgement(self) -> Judgement:
-        parts = [self._parts[at] for at in self._speaking()]
+    def _health_evaluation(self) -> HealthEvaluation:
+        components = [self._components[at] for at in self._speaking()]
         return health_of(
-            [Judged(part.state, part.health, part.usage.health_reasons) for part in parts]
+            [
+                HealthReport(component.state, component.health, component.usage.health_reasons)
+                for component in components
+            ]
         )
 
     @property
     def usage(self) -> Usage:
         """Who uses it, by all sources; what is wrong with it, by those that speak."""
-        usages = [part.usage for part in self._parts]
-        words = [word for part in self._parts for word in (part.state, part.health)]
-        if words != self._words or not all(map(is_, usages, self._usages)):
-            self._usages, self._words, self._usage = usages, words, self._joined()
+        usages = [component.usage for component in self._components]
+        statuses = [
+            status
+            for component in self._components
+            for status in (component.state, component.health)
+        ]
+        if statuses != self._statuses or not all(map(is_, usages, self._usages)):
+            self._usages, self._statuses, self._usage = usages, statuses, self._joined()
         return self._usage
 
     @property
@@ -59,14 +66,14 @@ class Joined:
         return self.usage.event_counts
 
     def _joined(self) -> Usage:
-        parts = [part.usage for part in self._parts]
-        owners = united(usage.occupancy.owners for usage in parts)
-        users = next((usage.users for usage in parts if usage.users), ())
+        usages = [component.usage for component in self._components]
+        owners = united(usage.occupancy.owners for usage in usages)
+        users = next((usage.users for usage in usages if usage.users), ())
         return Usage(
             occupancy=occupancy(owners, users),
             users=users,
-            health_reasons=self._judgement().reasons,
-            event_counts=next((usage.event_counts for usage in parts if usage.event_counts), ()),
+            health_reasons=self._health_evaluation().reasons,
+            event_counts=next((usage.event_counts for usage in usages if usage.event_counts), ()),
         )
 
     @property
@@ -77,7 +84,7 @@ class Joined:
     @property
     def health(self) -> str:
         """A word of Health, the worst of those that speak."""
-        return self._judgement().health
+        return self._health_evaluation().health
 
     @property
     def state_since(self) -> float:
@@ -92,66 +99,71 @@ class Joined:
     @property
     def first(self) -> FleetDevice:
         """What the first source tells."""
-        return self._parts[0]
+        return self._components[0]
 
     @property
-    def parts(self) -> tuple[FleetDevice, ...]:
+    def components(self) -> tuple[FleetDevice, ...]:
         """What each source tells, best first."""
-        return self._parts
+        return self._components
 
-    def teller(self, series: Series) -> FleetDevice:
+    def component_of(self, series: Series) -> FleetDevice:
         """The part that a series' value is from; the first where there is none."""
         for at in self._speaking():
-            part = self._parts[at]
-            if part.number(series) is not None:
-                return part
-            if not may_fill(series, part.keys((series[0],))):
+            component = self._components[at]
+            if component.number(series) is not None:
+                return component
+            if not may_fill(series, component.keys((series[0],))):
                 break
         return self.first
 
     def number(self, series: Series) -> Number | None:
         """The value of a series from the first source that tells of its quantity."""
         for at in self._speaking():
-            part = self._parts[at]
-            value = part.number(series)
+            component = self._components[at]
+            value = component.number(series)
             if value is not None:
                 return value
-            if not may_fill(series, part.keys((series[0],))):
+            if not may_fill(series, component.keys((series[0],))):
                 return None
         return None
 
-    def keys(self, wanted: Sequence[str]) -> set[str]:
+    def keys(self, requested: Sequence[str]) -> set[str]:
         """Those quantities of which any source has a value."""
-        return {key for at in self._speaking() for key in self._parts[at].keys(wanted)}
+        return {key for at in self._speaking() for key in self._components[at].keys(requested)}
 
-    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+    def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
-        first, *others = [self._parts[at] for at in self._speaking()]
-        numbers, before = first.numbers(wanted), first
-        open_ = list(range(len(wanted)))
-        for part in others:
+        first, *others = [self._components[at] for at in self._speaking()]
+        numbers, before = first.numbers(requested), first
+        open_ = list(range(len(requested)))
+        for component in others:
             lacking = [at for at in open_ if numbers[at] is None]
-            keys = before.keys([wanted[at][0] for at in lacking])
-            open_ = [at for at in lacking if may_fill(wanted[at], keys)]
-            for at, value in zip(open_, part.numbers([wanted[at] for at in open_]), strict=True):
+            keys = before.keys([requested[at][0] for at in lacking])
+            open_ = [at for at in lacking if may_fill(requested[at], keys)]
+            for at, value in zip(
+                open_, component.numbers([requested[at] for at in open_]), strict=True
+            ):
                 numbers[at] = value
-            before = part
+            before = component
         return numbers
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
-        parts = [(self._names[at], self._parts[at].reading()) for at in self._speaking()]
-        return reading_of(self.device.id, parts)
+        readings = [(self._names[at], self._components[at].reading()) for at in self._speaking()]
+        return reading_of(self.device.id, readings)
 
 
 def merged(sources: Sequence[tuple[str, Mapping[str, FleetDevice]]]) -> dict[str, FleetDevice]:
     """Devices of several sources, each with the name of its exporter, best first, by id as one."""
-    parts = [(name, tuple(devices.values())) for name, devices in sources]
+    named_devices = [(name, tuple(devices.values())) for name, devices in sources]
     by_id: dict[str, FleetDevice] = {}
-    for device, places in same_devices(
-        [[known.device for known in devices] for _, devices in parts]
+    for device, positions in same_devices(
+        [[present.device for present in devices] for _, devices in named_devices]
     ):
-        views = [(parts[source][0], parts[source][1][place]) for source, place in places]
+        views = [
+            (named_devices[source][0], named_devices[source][1][position])
+            for source, position in positions
+        ]
         only = views[0][1]
         alone = len(views) == 1 and only.device is device
         by_id[device.id] = only if alone else Joined(device, views)

@@ -39,18 +39,18 @@ class Skew:
     A delay on the way only makes the difference smaller, so the largest is nearest to the truth.
     """
 
-    __slots__ = ("_seen", "seconds")
+    __slots__ = ("_differences", "seconds")
 
     def __init__(self) -> None:
-        self._seen: deque[float] | None = None
+        self._differences: deque[float] | None = None
         self.seconds: float | None = None
 
     def observe(self, node_time: float, arrival: float) -> None:
         """A message written at `node_time` arrived at `arrival`, both Unix seconds."""
-        if self._seen is None:  # most exporters do not say what time it is
-            self._seen = deque(maxlen=_SAMPLES)
-        self._seen.append(node_time - arrival)
-        self.seconds = max(self._seen)
+        if self._differences is None:  # most exporters do not say what time it is
+            self._differences = deque(maxlen=_SAMPLES)
+        self._differences.append(node_time - arrival)
+        self.seconds = max(self._differences)
 
     def ours(self, node_time: float) -> float:
         """A time of the node on our clock; only a large skew is taken out."""

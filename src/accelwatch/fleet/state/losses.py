@@ -23,18 +23,18 @@ _CODES = frozenset(
 """Other faults of the bus are of devices that are still there."""
 
 
-def says_lost(event: ErrorEvent) -> bool:
+def reports_loss(event: ErrorEvent) -> bool:
     """Whether an event says that its device is gone."""
     return event.trusted and event.code in _CODES
 
 
-def are_lost(failing_s: Floats, said_at: Floats, read_at: Floats) -> Bools:
+def are_lost(failing_s: Floats, reported_at: Floats, read_at: Floats) -> Bools:
     """By device that is not read: for how long reads have failed, when a log said last that it is
     lost, and when it was read last; minus infinity of what never was.
     """
-    return (failing_s >= LOST_AFTER_S) | (said_at > read_at)
+    return (failing_s >= LOST_AFTER_S) | (reported_at > read_at)
 
 
-def is_lost(failing_s: float, said_at: float, read_at: float) -> bool:
+def is_lost(failing_s: float, reported_at: float, read_at: float) -> bool:
     """The same of one device."""
-    return failing_s >= LOST_AFTER_S or said_at > read_at
+    return failing_s >= LOST_AFTER_S or reported_at > read_at

@@ -23,14 +23,14 @@ _BEHIND_S = 30.0
 class Node:
     """A node of the fleet; the loop's thread only. Times are monotonic seconds if not said otherwise."""
 
-    def __init__(self, name: str, expected: Expected | None, began: float) -> None:
+    def __init__(self, name: str, expected: Expected | None, started: float) -> None:
         self.name = name
         self.sources: dict[str, TargetSource] = {}
         self.expected = expected
         """What the inventory says; None for a node never seen."""
         self.devices: dict[str, FleetDevice] = {}
         """Present devices by id, merged over the sources."""
-        self._began = began
+        self._started = started
         self._gathered: list[tuple[TargetSource, str]] = []
         """The sources that the devices are of, with their dialects."""
         self.version = 0
@@ -125,7 +125,7 @@ class Node:
         if self.expected is None:
             return NodeState.NEVER
         # Known from before this hub began: it has until `down_s` to be heard again, if it can be asked.
-        waited = now - self._began
+        waited = now - self._started
         broken = all(source.fault is not None for source in self.sources.values())
         if broken and waited > thresholds.stale_s:
             return NodeState.DOWN
@@ -215,17 +215,19 @@ class Node:
         expected: Expected,
         views: Sequence[DeviceView],
     ) -> Listing | None:
-        known = expected.listing
+        previous = expected.listing
         if listing is not None:
             unlisted = unlisted_devices(listing.vendor, views, expected.devices.values())
-            were_missing = () if source.arrived is None else [one.id for one in self.missing()]
-            return listing.after(known, unlisted, were_missing)
-        if known is None or known.exporter not in source.dialect.split("+"):
-            return known
-        if not any(view.device.vendor == known.vendor for view in views):
-            return known  # nothing could be read
-        return known.without_claims(
-            unlisted_devices(known.vendor, views, expected.devices.values())
+            were_missing = (
+                () if source.arrived is None else [device.id for device in self.missing()]
+            )
+            return listing.after(previous, unlisted, were_missing)
+        if previous is None or previous.exporter not in source.dialect.split("+"):
+            return previous
+        if not any(view.device.vendor == previous.vendor for view in views):
+            return previous  # nothing could be read
+        return previous.without_claims(
+            unlisted_devices(previous.vendor, views, expected.devices.values())
         )
 
     def left_out(

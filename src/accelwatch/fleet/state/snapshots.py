@@ -22,8 +22,8 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     views = [view(node, present, now) for present in node.devices.values()]
     if fleet.missing(node):
         views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
-    place = device_order(shown.device for shown in views)
-    views.sort(key=lambda shown: place(shown.device))
+    sort_key = device_order(shown.device for shown in views)
+    views.sort(key=lambda shown: sort_key(shown.device))
     host = node.host
     backends, errors = _read_through(node)
     return Snapshot(

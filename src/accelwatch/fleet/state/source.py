@@ -110,7 +110,7 @@ class TargetSource:
         self._greeted = False
         self._layout_bytes = 0
 
-    def begin_stream(self) -> None:
+    def start_stream(self) -> None:
         """A new connection: slots and sequence begin anew, devices stay until its first tick."""
         self.events = []
         self.opening = True
@@ -183,8 +183,8 @@ class TargetSource:
         self._greeted = True
         self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
         self.host_name, self.system_uuid = hello.host[:255], hello.system_uuid[:64]
-        told = hello.boot_time
-        self.boot_time = told if told is not None and is_time(told) else None
+        reported = hello.boot_time
+        self.boot_time = reported if reported is not None and is_time(reported) else None
         interval = hello.interval_s
         well = (
             interval is not None and math.isfinite(interval) and 0.05 <= interval <= _MAX_INTERVAL_S

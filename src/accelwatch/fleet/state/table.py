@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.fleet.state.device_batch import DeviceBatch
 from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.seats import Seats
-from accelwatch.fleet.state.standing import Standing
+from accelwatch.fleet.state.node_slots import NodeSlots
 from accelwatch.fleet.state.tracing import of_device, of_node
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
@@ -24,13 +24,13 @@ from accelwatch.fleet.table.pick import (
     EXACT,
     INTEGER,
     LARGE,
-    NOT_TOLD,
+    NOT_REPORTED,
     Block,
 )
 from accelwatch.fleet.table.planes import Planes
 from accelwatch.fleet.table.rows import Rows, grown
-from accelwatch.fleet.table.windows import Heard, Windows
-from accelwatch.fleet.table.words import HEALTH, STATE
+from accelwatch.fleet.table.state_codes import HEALTH, STATE
+from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -41,7 +41,7 @@ _MISSING = STATE["missing"]
 _UNKNOWN = HEALTH[Health.UNKNOWN]
 
 Codes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
 
 class Memo:
@@ -84,13 +84,13 @@ class Table:
         """How much older than that its newest numbers are; NaN where it has none."""
         self.interval_s: Floats = np.full(size, math.nan)
         """How often a device's source is heard."""
-        self.node: Places = np.zeros(size, dtype=np.intp)
+        self.node: Indices = np.zeros(size, dtype=np.intp)
         """Number of the node."""
         self.provenance: Codes = np.zeros(size, dtype=np.uint8)
         """Rank of the weakest class of source that tells of a device (`schema.provenance`)."""
-        self.whole: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.is_device: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         """Whether it is a device and no partition of one."""
-        self.kind: Places = np.zeros(size, dtype=np.intp)
+        self.kind: Indices = np.zeros(size, dtype=np.intp)
         """Which of `kinds`."""
         self.kinds: dict[tuple[str, str], int] = {}
         """Numbers of vendor and model."""
@@ -104,63 +104,63 @@ class Table:
         """Fields of devices by name."""
         self.groupings: dict[str, object] = {}
         """What readers worked out from devices, labels and owners, by name; they know when it is old."""
-        self.at_number: list[Seats] = []
+        self.at_number: list[NodeSlots] = []
         """Where the devices of a node stand, by the node's number."""
-        self._seats: dict[str, Seats] = {}
+        self._slots: dict[str, NodeSlots] = {}
         self._free_numbers: list[int] = []
 
-    def seats(self, name: str) -> Seats | None:
+    def slots_of(self, name: str) -> NodeSlots | None:
         """Where the devices of a node stand."""
-        return self._seats.get(name)
+        return self._slots.get(name)
 
-    def seated(self) -> Iterable[Seats]:
+    def all_slots(self) -> Iterable[NodeSlots]:
         """Where the devices of each node stand."""
-        return self._seats.values()
+        return self._slots.values()
 
     def sync(self, nodes: Mapping[str, Node]) -> None:
         """Forget nodes that have gone."""
-        for name in self._seats.keys() - nodes.keys():
-            seats = self._seats.pop(name)
-            self._leave(seats.leave(self.rows))
-            self._free_numbers.append(seats.number)
+        for name in self._slots.keys() - nodes.keys():
+            slots = self._slots.pop(name)
+            self._leave(slots.leave(self.rows))
+            self._free_numbers.append(slots.number)
             self.shape += 1
 
-    def arrange(self, node: Node) -> Seats:
+    def arrange(self, node: Node) -> NodeSlots:
         """Give the devices of a node their rows."""
-        seats = self._seats.get(node.name)
-        if seats is None:
-            seats = self._seats[node.name] = self._seated(node.name)
-        elif seats.shape == node.shape:
-            return seats
-        others, freed = seats.arrange(node, self.rows)
+        slots = self._slots.get(node.name)
+        if slots is None:
+            slots = self._slots[node.name] = self._new_slots(node.name)
+        elif slots.shape == node.shape:
+            return slots
+        others, freed = slots.arrange(node, self.rows)
         for row in others:
             self._forget(row)
         self._grow()
         self._leave(freed)
         self.shape += 1
         self.changes += 1
-        here = dict(seats.present)
-        gone = [row for row in seats.rows if row not in here]
-        for row, device in zip(seats.rows, seats.devices, strict=True):
+        here = dict(slots.present)
+        gone = [row for row in slots.rows if row not in here]
+        for row, device in zip(slots.rows, slots.devices, strict=True):
             left = row not in here and self.occupancy[row] is not NOBODY
-            if seats.relabelled or left or self.devices[row] != device:
+            if slots.relabelled or left or self.devices[row] != device:
                 self.changed[row] = self.changes
             self.devices[row], self.present[row] = device, here.get(row)
-            self.whole[row] = device.parent_id is None
+            self.is_device[row] = device.parent_id is None
             kind = device.vendor, device.model or ""
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
-        self.node[seats.rows] = seats.number
-        self.provenance[seats.rows] = _ranks(node, seats.rows, here)
+        self.node[slots.rows] = slots.number
+        self.provenance[slots.rows] = _ranks(node, slots.rows, here)
         self._free(gone)
-        return seats
+        return slots
 
-    def _seated(self, node: str) -> Seats:
+    def _new_slots(self, node: str) -> NodeSlots:
         if self._free_numbers:
             number = self._free_numbers.pop()
-            self.at_number[number] = Seats(node, number)
+            self.at_number[number] = NodeSlots(node, number)
         else:
             number = len(self.at_number)
-            self.at_number.append(Seats(node, number))
+            self.at_number.append(NodeSlots(node, number))
         return self.at_number[number]
 
     def _grow(self) -> None:
@@ -180,7 +180,10 @@ class Table:
             self.interval_s = grown(self.interval_s, size, math.nan)
             self.provenance = grown(self.provenance, size, 0)
             self.node, self.kind = grown(self.node, size, 0), grown(self.kind, size, 0)
-            self.changed, self.whole = grown(self.changed, size, 0), grown(self.whole, size, 0)
+            self.changed, self.is_device = (
+                grown(self.changed, size, 0),
+                grown(self.is_device, size, 0),
+            )
 
     def _leave(self, rows: list[int]) -> None:
         """Others may be given these rows."""
@@ -198,21 +201,21 @@ class Table:
         self.arrived[rows] = self.behind[rows] = self.interval_s[rows] = math.nan
         self.planes.clear(rows)
 
-    def bring(self, nodes: Iterable[Node], series: Iterable[Series], now: float) -> None:
+    def refresh(self, nodes: Iterable[Node], series: Iterable[Series], now: float) -> None:
         """Bring the rows of these nodes up to date, with these series among their columns.
 
         `now` is monotonic seconds. What has not changed since it was last brought costs nothing.
         """
-        self.planes.want(series, now)
-        stale: list[tuple[Node, Seats]] = []
+        self.planes.request(series, now)
+        stale: list[tuple[Node, NodeSlots]] = []
         epoch = self.planes.epoch
         for node in nodes:
-            seats = self._seats.get(node.name)
-            if seats is None or seats.shape != node.shape:
-                seats = self.arrange(node)
-            if seats.version != node.version or seats.epoch != epoch:
-                seats.version, seats.epoch = node.version, epoch
-                stale.append((node, seats))
+            slots = self._slots.get(node.name)
+            if slots is None or slots.shape != node.shape:
+                slots = self.arrange(node)
+            if slots.version != node.version or slots.epoch != epoch:
+                slots.version, slots.epoch = node.version, epoch
+                stale.append((node, slots))
         if stale:
             self._fill(self._stand(stale))
 
@@ -221,24 +224,24 @@ class Table:
 
         `jobs` is of what job each row is, as a number.
         """
-        rows = Heard(self.rows.used, self.arrived, self.interval_s, self.rows.generation, jobs)
+        rows = Arrivals(self.rows.used, self.arrived, self.interval_s, self.rows.generation, jobs)
         self.windows.sample(now, rows, lambda series: self.planes.column(series).values)
 
-    def _stand(self, seated: Iterable[tuple[Node, Seats]]) -> Standing:
+    def _stand(self, pairs: Iterable[tuple[Node, NodeSlots]]) -> DeviceBatch:
         """State, health, age and owners of devices that are there."""
-        standing = Standing()
-        for node, seats in seated:
-            standing.add(node, seats)
+        batch = DeviceBatch()
+        for node, slots in pairs:
+            batch.add(node, slots)
             noted = node.noted
-            if seats.others or seats.noted != noted:
-                seats.noted = noted
-                self._own(seats.present)
-        for stated in standing.statements():
+            if slots.others or slots.noted != noted:
+                slots.noted = noted
+                self._own(slots.present)
+        for stated in batch.statements():
             rows = stated.rows
             self.state[rows], self.health[rows] = stated.states, stated.healths
             self.arrived[rows], self.behind[rows] = stated.arrived, stated.behind
             self.interval_s[rows] = stated.intervals
-        return standing
+        return batch
 
     def _own(self, present: Iterable[tuple[int, FleetDevice]]) -> None:
         """Who has the devices that are there."""
@@ -251,15 +254,15 @@ class Table:
                     self.changes += 1
                     self.changed[row] = self.changes
 
-    def _fill(self, standing: Standing) -> None:
+    def _fill(self, batch: DeviceBatch) -> None:
         """Decode the values of devices, those of one layout together."""
-        wanted = self.planes.wanted
-        for streamed in standing.streamed:
+        series = self.planes.series
+        for streamed in batch.streamed:
             ticks = [tick.values for tick in streamed.ticks]
-            self.planes.put(streamed.rows, streamed.columns.pick(wanted).block(ticks))
-        if standing.others:
-            rows = [row for row, _ in standing.others]
-            self.planes.put(rows, _read([device for _, device in standing.others], wanted))
+            self.planes.store(streamed.rows, streamed.columns.pick(series).block(ticks))
+        if batch.others:
+            rows = [row for row, _ in batch.others]
+            self.planes.store(rows, _read([device for _, device in batch.others], series))
 
     def number(self, row: int, series: Series) -> Number | None:
         """One value exactly as it was told."""
@@ -274,18 +277,18 @@ def _ranks(node: Node, rows: Sequence[int], here: Mapping[int, FleetDevice]) -> 
     return [RANK[of_device(node, here.get(row))] for row in rows]
 
 
-def _read(devices: Sequence[FleetDevice], wanted: tuple[Series, ...]) -> Block:
+def _read(devices: Sequence[FleetDevice], series: tuple[Series, ...]) -> Block:
     """Devices that are no part of a stream, or of several sources."""
-    numbers = [device.numbers(wanted) for device in devices]
-    shape = len(wanted), len(devices)
+    numbers = [device.numbers(series) for device in devices]
+    shape = len(series), len(devices)
     values = np.array(numbers, dtype=np.float64).T.reshape(shape)  # None becomes NaN
-    marks = [[_mark(value) for value in line] for line in numbers]
-    return Block(values, np.array(marks, dtype=np.uint8).T.reshape(shape))
+    tags = [[_tag(value) for value in line] for line in numbers]
+    return Block(values, np.array(tags, dtype=np.uint8).T.reshape(shape))
 
 
-def _mark(value: Number | None) -> int:
+def _tag(value: Number | None) -> int:
     if value is None:
-        return NOT_TOLD
+        return NOT_REPORTED
     if isinstance(value, float):
         return DOUBLE
     return INTEGER if -EXACT <= value <= EXACT else LARGE

@@ -30,8 +30,8 @@ def of_device(node: Node, device: FleetDevice | None) -> Provenance:
     """The weakest of the sources that tell of a device; of one that is missing that of its node."""
     if device is None:
         return of_node(node)
-    parts = device.parts if isinstance(device, Joined) else (device,)
-    return weakest(_of_part(node, part) for part in parts)
+    components = device.components if isinstance(device, Joined) else (device,)
+    return weakest(_of_component(node, component) for component in components)
 
 
 def of_value(node: Node, device: FleetDevice | None, key: Key) -> Provenance:
@@ -40,17 +40,17 @@ def of_value(node: Node, device: FleetDevice | None, key: Key) -> Provenance:
         return _of_host(node)
     if device is None or isinstance(key, str):
         return of_device(node, device)
-    return _of_part(node, device.teller(key) if isinstance(device, Joined) else device)
+    return _of_component(node, device.component_of(key) if isinstance(device, Joined) else device)
 
 
 def _of_host(node: Node) -> Provenance:
     host = node.host
     if host is not None:
-        return _of_part(node, host)
-    own = next((one for one in node.sources.values() if one.own), None)
+        return _of_component(node, host)
+    own = next((source for source in node.sources.values() if source.own), None)
     return of_node(node) if own is None else class_of(own)
 
 
-def _of_part(node: Node, part: FleetDevice) -> Provenance:
-    source = node.origin(part)
+def _of_component(node: Node, component: FleetDevice) -> Provenance:
+    source = node.origin(component)
     return of_node(node) if source is None else class_of(source)

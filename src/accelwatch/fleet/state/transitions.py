@@ -23,14 +23,14 @@ MISSING_AFTER_S = 5.0
 """How long a device must not be there: an agent that starts again finds its devices one by one."""
 _AT_ONCE = 48
 """Nodes that are looked at without a rest."""
-_News = tuple[str, Category, str]
+_Notice = tuple[str, Category, str]
 """Code, category and text of an event."""
-_DEVICE: dict[DeviceState, _News] = {
+_DEVICE: dict[DeviceState, _Notice] = {
     DeviceState.LOST: ("device_lost", Category.BUS, "the device is lost"),
     DeviceState.UNRESPONSIVE: ("device_unresponsive", Category.HANG, "the device hangs"),
     DeviceState.DEGRADED: ("device_degraded", Category.OTHER, "the device is degraded"),
 }
-_MISSING: _News = ("device_missing", Category.BUS, "the device is expected and not there")
+_MISSING: _Notice = ("device_missing", Category.BUS, "the device is expected and not there")
 _NODE = {
     NodeState.STALE: ("node_stale", Category.OTHER),
     NodeState.DOWN: ("node_down", Category.HANG),
@@ -45,21 +45,21 @@ OWN_CATEGORIES: dict[str, Category] = {
 Rest = Callable[[], Awaitable[None]]
 
 
-class _Spell(msgspec.Struct, kw_only=True):
+class _Episode(msgspec.Struct, kw_only=True):
     """A device that is not well."""
 
     state: str
-    began: float
+    started: float
     """Unix seconds, on the hub's clock."""
 
 
 class _Absent(msgspec.Struct, kw_only=True):
     """A device that is expected and not there."""
 
-    began: float
+    started: float
     waiting: bool
     """Whether it may yet come before it is told."""
-    told: bool = False
+    was_reported: bool = False
 
 
 class _Watched(msgspec.Struct, kw_only=True):
@@ -69,7 +69,7 @@ class _Watched(msgspec.Struct, kw_only=True):
     silent_since: float = 0.0
     """When it was last heard before it fell silent, Unix seconds."""
     restated: int = -1
-    spells: dict[str, _Spell] = {}
+    episodes: dict[str, _Episode] = {}
     """Of devices that are there, by id."""
     shape: int = -1
     absent: dict[str, _Absent] = {}
@@ -81,12 +81,12 @@ class Transitions:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._nodes: dict[str, _Watched] = {}
-        self._looked: float | None = None
+        self._last_poll: float | None = None
 
-    async def look(self, rest: Rest) -> None:
+    async def poll(self, rest: Rest) -> None:
         """Tell what has changed since the look before; `rest` is awaited between some nodes."""
-        now, before = self._fleet.clock.monotonic(), self._looked
-        self._looked = now
+        now, before = self._fleet.clock.monotonic(), self._last_poll
+        self._last_poll = now
         if before is None or now - before > LATE_S:
             return
         for name in self._nodes.keys() - self._fleet.nodes.keys():
@@ -96,9 +96,9 @@ class Transitions:
             await rest()
             now = self._fleet.clock.monotonic()
             for node in nodes[at : at + _AT_ONCE]:
-                self._look_at(node, now)
+                self._poll_node(node, now)
 
-    def _look_at(self, node: Node, now: float) -> None:
+    def _poll_node(self, node: Node, now: float) -> None:
         best = node.best
         if best is None:  # not heard since the hub began, or nobody's target any more
             self._nodes.pop(node.name, None)
@@ -121,7 +121,7 @@ class Transitions:
         if state in SPEAKING:
             if before not in SPEAKING:
                 text = f"the node is heard again after {duration(now - watched.silent_since)}"
-                self._tell(node, ("node_recovered", Category.OTHER, text), now)
+                self._report(node, ("node_recovered", Category.OTHER, text), now)
             return
         age_s = self._fleet.age_of(node) or 0.0
         if before in SPEAKING:
@@ -131,7 +131,7 @@ class Transitions:
             fault = node.best.fault if node.best is not None else None
             why = f" ({fault.reason.value})" if fault is not None else ""
             text = f"the node was last heard {duration(age_s)} ago{why}"
-            self._tell(node, (*_NODE[state], text), now)
+            self._report(node, (*_NODE[state], text), now)
 
     def _devices(self, node: Node, watched: _Watched, *, first: bool) -> None:
         self._absent(node, watched, first=first)
@@ -140,28 +140,30 @@ class Transitions:
             return
         for device_id, device in list(node.devices.items()):
             self._device(node, watched, device_id, device.state, first=first)
-        for gone in watched.spells.keys() - node.devices.keys():
-            del watched.spells[gone]
+        for gone in watched.episodes.keys() - node.devices.keys():
+            del watched.episodes[gone]
         watched.restated, watched.shape = restated, node.shape
 
     def _device(
         self, node: Node, watched: _Watched, device_id: str, state: str, *, first: bool
     ) -> None:
-        spell = watched.spells.get(device_id)
-        if spell is not None and spell.state == state:
+        episode = watched.episodes.get(device_id)
+        if episode is not None and episode.state == state:
             return
-        known = _DEVICE.get(DeviceState(state))
-        if known is None:
-            if spell is not None:
-                del watched.spells[device_id]
+        notice = _DEVICE.get(DeviceState(state))
+        if notice is None:
+            if episode is not None:
+                del watched.episodes[device_id]
                 if state == DeviceState.OK:
-                    self._recovered(node, device_id, spell.state, spell.began)
+                    self._recovered(node, device_id, episode.state, episode.started)
             return
-        began = self._since(node, device_id)
+        started = self._since(node, device_id)
         # It is as unwell as before, only in another way: recovery counts from the beginning.
-        watched.spells[device_id] = _Spell(state=state, began=spell.began if spell else began)
+        watched.episodes[device_id] = _Episode(
+            state=state, started=episode.started if episode else started
+        )
         if not first:
-            self._tell(node, known, began, device_id)
+            self._report(node, notice, started, device_id)
 
     def _since(self, node: Node, device_id: str) -> float:
         """Since when a device says to be as it is, on our clock, if that can be."""
@@ -180,21 +182,21 @@ class Transitions:
         for device_id in watched.absent.keys() - set(missing):
             absent = watched.absent.pop(device_id)
             # One that is not even expected any more was acknowledged.
-            if absent.told and device_id in node.devices:
-                self._recovered(node, device_id, "missing", absent.began)
+            if absent.was_reported and device_id in node.devices:
+                self._recovered(node, device_id, "missing", absent.started)
         for device_id in missing:
-            absent = watched.absent.setdefault(device_id, _Absent(began=now, waiting=not first))
-            if absent.waiting and now - absent.began >= MISSING_AFTER_S:
-                absent.waiting, absent.told = False, True
-                self._tell(node, _MISSING, absent.began, device_id)
+            absent = watched.absent.setdefault(device_id, _Absent(started=now, waiting=not first))
+            if absent.waiting and now - absent.started >= MISSING_AFTER_S:
+                absent.waiting, absent.was_reported = False, True
+                self._report(node, _MISSING, absent.started, device_id)
 
-    def _recovered(self, node: Node, device_id: str, was: str, began: float) -> None:
+    def _recovered(self, node: Node, device_id: str, was: str, started: float) -> None:
         now = self._fleet.clock.wall()
-        text = f"the device is well again, {was} for {duration(now - began)}"
-        self._tell(node, ("device_recovered", Category.OTHER, text), now, device_id)
+        text = f"the device is well again, {was} for {duration(now - started)}"
+        self._report(node, ("device_recovered", Category.OTHER, text), now, device_id)
 
-    def _tell(self, node: Node, news: _News, time: float, device_id: str = "") -> None:
-        code, category, text = news
+    def _report(self, node: Node, notice: _Notice, time: float, device_id: str = "") -> None:
+        code, category, text = notice
         event = ErrorEvent(
             code=code, category=category, time=time, text=text, source=OWN, device_id=device_id
         )

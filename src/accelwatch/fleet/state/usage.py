@@ -13,7 +13,7 @@ from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, EventCount, Owner
 
 _FIELDS = {"job": "job_id"}
-_HELD = 8192
+_CACHE_SIZE = 8192
 _rows = msgspec.msgpack.Decoder(tuple[ProcessRow, ...]).decode
 
 
@@ -30,13 +30,13 @@ class Occupancy(msgspec.Struct, frozen=True):
 NOBODY = Occupancy()
 
 
-@lru_cache(maxsize=_HELD)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _occupancy(owners: tuple[Owner, ...], users: tuple[str, ...]) -> Occupancy:
     names: dict[str, tuple[str, ...]] = {}
     for name in OWNER_NAMES:
-        words = {getattr(owner, _FIELDS.get(name, name)) for owner in owners} - {""}
-        if words:
-            names[name] = tuple(sorted(words))
+        distinct = {getattr(owner, _FIELDS.get(name, name)) for owner in owners} - {""}
+        if distinct:
+            names[name] = tuple(sorted(distinct))
     if users and "user" not in names:
         names["user"] = users
     return Occupancy(owners, names, {name: "+".join(values) for name, values in names.items()})

@@ -20,25 +20,27 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 @cache
 def _sentinels() -> tuple[Floats, Bools]:
     """The sentinels in order, and which of the places of a hash table one of them falls into."""
-    values = np.unique(np.array([float(one) for one in SENTINELS], dtype=np.float64))
-    places = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
-    places[_place(values)] = True
-    return values, places
+    values = np.unique(np.array([float(number) for number in SENTINELS], dtype=np.float64))
+    occupied = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
+    occupied[_hash_slot(values)] = True
+    return values, occupied
 
 
-def _place(values: Floats) -> npt.NDArray[np.intp]:
-    found = (values.view(np.uint64) * _GOLDEN) >> np.uint64(64 - _HASH_BITS)
-    return found.view(np.intp)
+def _hash_slot(values: Floats) -> npt.NDArray[np.intp]:
+    hashed = (values.view(np.uint64) * _GOLDEN) >> np.uint64(64 - _HASH_BITS)
+    return hashed.view(np.intp)
 
 
 def sentinel(values: Floats) -> Bools:
     """Which numbers are what an empty register becomes; for integers that doubles hold exactly."""
-    known, places = _sentinels()
-    found: Bools = places.take(_place(values))
-    if found.any():
-        like = values[found]
-        found[found] = known[np.minimum(np.searchsorted(known, like), len(known) - 1)] == like
-    return found
+    sentinels, occupied = _sentinels()
+    is_sentinel: Bools = occupied.take(_hash_slot(values))
+    if is_sentinel.any():
+        like = values[is_sentinel]
+        is_sentinel[is_sentinel] = (
+            sentinels[np.minimum(np.searchsorted(sentinels, like), len(sentinels) - 1)] == like
+        )
+    return is_sentinel
 
 
 class Limits:
@@ -47,12 +49,14 @@ class Limits:
     __slots__ = ("_high", "_low", "_series", "_wide")
 
     def __init__(self, series: tuple[Series, ...]) -> None:
-        ends = [bounds(one[0]) for one in series]
+        ranges = [bounds(key[0]) for key in series]
         self._series = series
-        self._low: Floats = np.array([low for low, _ in ends], dtype=np.float64).reshape(-1, 1)
-        self._high: Floats = np.array([high for _, high in ends], dtype=np.float64).reshape(-1, 1)
-        known, _ = _sentinels()
-        self._wide = np.flatnonzero(((known >= self._low) & (known <= self._high)).any(axis=1))
+        self._low: Floats = np.array([low for low, _ in ranges], dtype=np.float64).reshape(-1, 1)
+        self._high: Floats = np.array([high for _, high in ranges], dtype=np.float64).reshape(-1, 1)
+        sentinels, _ = _sentinels()
+        self._wide = np.flatnonzero(
+            ((sentinels >= self._low) & (sentinels <= self._high)).any(axis=1)
+        )
         """Series whose bounds leave room for a sentinel."""
 
     def believed(self, values: Floats, exact: Bools) -> Bools:
@@ -60,10 +64,10 @@ class Limits:
 
         Those that are `exact` integers beyond a double were looked at by `believes`.
         """
-        found: Bools = (values >= self._low) & (values <= self._high)
-        found[self._wide] &= ~sentinel(values[self._wide])
-        found |= exact
-        return found
+        plausible: Bools = (values >= self._low) & (values <= self._high)
+        plausible[self._wide] &= ~sentinel(values[self._wide])
+        plausible |= exact
+        return plausible
 
     def believes(self, row: int, value: Number) -> bool:
         """The same of one number."""

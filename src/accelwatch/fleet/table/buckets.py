@@ -16,7 +16,7 @@ from accelwatch.fleet.table.rows import grown
 
 BUCKET_S = 10
 """Seconds in a bucket; number `n` begins at `n` times as many (monotonic)."""
-PART = 1024
+CHUNK_ROWS = 1024
 """Rows that are allocated together."""
 
 Plane = npt.NDArray[np.generic]
@@ -30,7 +30,7 @@ class Buckets:
         self.count = count
         self._width = np.dtype(width)
         self._empty = empty
-        self._parts: list[Plane] = []
+        self._chunks: list[Plane] = []
         self._rows = 0
         self._first = 0
         """The bucket of the first line; those of the following ones follow."""
@@ -42,7 +42,7 @@ class Buckets:
     @property
     def nbytes(self) -> int:
         """Memory that is set aside; none before there is anything to keep."""
-        return sum(part.nbytes for part in self._parts)
+        return sum(chunk.nbytes for chunk in self._chunks)
 
     def grow(self, rows: int) -> None:
         """Make room for as many rows."""
@@ -50,26 +50,26 @@ class Buckets:
             self._rows = max(self._rows, rows)
             return
         while self._rows < rows:
-            begun = self._rows % PART
-            size = min(PART, rows - self._rows + begun)
-            if begun:
-                self._parts[-1] = grown(self._parts[-1], size, self._empty)
+            remainder = self._rows % CHUNK_ROWS
+            size = min(CHUNK_ROWS, rows - self._rows + remainder)
+            if remainder:
+                self._chunks[-1] = grown(self._chunks[-1], size, self._empty)
             else:
-                part = np.empty((self.count, size), dtype=self._width)
-                part[: self._lines] = self._empty
-                self._parts.append(part)
-            self._rows += size - begun
+                chunk = np.empty((self.count, size), dtype=self._width)
+                chunk[: self._lines] = self._empty
+                self._chunks.append(chunk)
+            self._rows += size - remainder
 
-    def put(self, bucket: int, values: Plane) -> None:
+    def store(self, bucket: int, values: Plane) -> None:
         """Close a bucket with the numbers of all rows, instead of the oldest that is there."""
         if not self._lines:
             if self._is_empty(values):
                 return
-            self._begin(bucket)
+            self._allocate(bucket)
         at = self._line(bucket)
         self._write(at + 1)
-        for begin, part in self._places():
-            part[at] = values[begin : begin + part.shape[1]]
+        for start, chunk in self._chunk_starts():
+            chunk[at] = values[start : start + chunk.shape[1]]
         if not self._empty and np.count_nonzero(values):
             self._filled = bucket
 
@@ -78,10 +78,10 @@ class Buckets:
         first = max(first, last - self.count + 1)
         if first > last or not self._lines:
             return
-        for begin, end in self._cuts(first, last):
+        for start, end in self._cuts(first, last):
             self._write(end)
-            for part in self._parts:
-                part[begin:end] = self._empty
+            for chunk in self._chunks:
+                chunk[start:end] = self._empty
 
     def fold(self, how: np.ufunc, first: int, last: int) -> Floats:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
@@ -94,10 +94,10 @@ class Buckets:
         width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
         folds: Floats = np.empty(self._rows)
         cuts = self._cuts(first, last)
-        for begin, part in self._places():
-            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=width) for cut in cuts]
-            whole = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
-            folds[begin : begin + part.shape[1]] = whole
+        for start, chunk in self._chunk_starts():
+            cut_folds = [how.reduce(chunk[cut[0] : cut[1]], axis=0, dtype=width) for cut in cuts]
+            total = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
+            folds[start : start + chunk.shape[1]] = total
         return folds
 
     def each(self, first: int, last: int, rows: range | None = None) -> Floats:
@@ -108,10 +108,10 @@ class Buckets:
         self._write(self.count)
         at = [self._line(bucket) for bucket in range(first, last + 1)]
         numbers: Floats = np.empty((len(at), len(rows)))
-        for begin, part in self._places():
-            low, high = max(rows.start, begin), min(rows.stop, begin + part.shape[1])
+        for start, chunk in self._chunk_starts():
+            low, high = max(rows.start, start), min(rows.stop, start + chunk.shape[1])
             if low < high:
-                here = part[at, low - begin : high - begin]
+                here = chunk[at, low - start : high - start]
                 numbers[:, low - rows.start : high - rows.start] = here
         return numbers
 
@@ -122,25 +122,25 @@ class Buckets:
         self._write(self.count)
         at = (np.arange(first, last + 1) - self._first) % self.count
         numbers: Floats = np.empty((len(at), len(rows)))
-        for begin, part in self._places():
-            here = (rows >= begin) & (rows < begin + part.shape[1])
-            numbers[:, here] = part[at[:, np.newaxis], rows[here] - begin]
+        for start, chunk in self._chunk_starts():
+            here = (rows >= start) & (rows < start + chunk.shape[1])
+            numbers[:, here] = chunk[at[:, np.newaxis], rows[here] - start]
         return numbers
 
     def read(self, row: int, first: int, last: int) -> list[float]:
         """The numbers of one row in these buckets."""
         if not self._lines:
             return [self._empty] * (last + 1 - first)
-        part, at = self._parts[row // PART], row % PART
+        chunk, at = self._chunks[row // CHUNK_ROWS], row % CHUNK_ROWS
         lines = [self._line(bucket) for bucket in range(first, last + 1)]
-        return [float(part[line, at]) if line < self._lines else self._empty for line in lines]
+        return [float(chunk[line, at]) if line < self._lines else self._empty for line in lines]
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
         """Begin these rows anew."""
-        for begin, part in self._places():
-            here = rows[(rows >= begin) & (rows < begin + part.shape[1])]
+        for start, chunk in self._chunk_starts():
+            here = rows[(rows >= start) & (rows < start + chunk.shape[1])]
             if len(here):
-                part[: self._lines, here - begin] = self._empty
+                chunk[: self._lines, here - start] = self._empty
 
     def resized(self, count: int, newest: int) -> "Buckets":
         """The same with room for another number of buckets, of which `newest` was closed last."""
@@ -148,21 +148,21 @@ class Buckets:
         made.grow(self._rows)
         if not self._lines:
             return made
-        made._begin(self._first)
+        made._allocate(self._first)
         made._filled, made._first = self._filled, self._first
         self._write(self.count)
         made._write(count)
         for bucket in range(newest - min(count, self.count) + 1, newest + 1):
-            for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
+            for (_, old), (_, new) in zip(self._chunk_starts(), made._chunk_starts(), strict=True):
                 new[made._line(bucket)] = old[self._line(bucket)]
         return made
 
-    def _begin(self, bucket: int) -> None:
+    def _allocate(self, bucket: int) -> None:
         """Set memory aside: there is something to keep from this bucket on."""
         self._first = bucket
-        for begin in range(0, self._rows, PART):
-            size = min(PART, self._rows - begin)
-            self._parts.append(np.empty((self.count, size), dtype=self._width))
+        for start in range(0, self._rows, CHUNK_ROWS):
+            size = min(CHUNK_ROWS, self._rows - start)
+            self._chunks.append(np.empty((self.count, size), dtype=self._width))
 
     def _is_empty(self, values: Plane) -> bool:
         return bool(np.isnan(values).all() if math.isnan(self._empty) else not values.any())
@@ -173,19 +173,19 @@ class Buckets:
     def _write(self, lines: int) -> None:
         """Let so many lines be written."""
         if lines > self._lines:
-            for part in self._parts:
-                part[self._lines : lines] = self._empty
+            for chunk in self._chunks:
+                chunk[self._lines : lines] = self._empty
             self._lines = lines
 
     def _cuts(self, first: int, last: int) -> list[tuple[int, int]]:
         """Where these buckets lie: one run of lines, or two."""
-        begin, end = self._line(first), self._line(last) + 1
-        return [(begin, end)] if begin < end else [(begin, self.count), (0, end)]
+        start, end = self._line(first), self._line(last) + 1
+        return [(start, end)] if start < end else [(start, self.count), (0, end)]
 
-    def _places(self) -> Iterator[tuple[int, Plane]]:
+    def _chunk_starts(self) -> Iterator[tuple[int, Plane]]:
         """Each part with its first row."""
-        for number, part in enumerate(self._parts):
-            yield number * PART, part
+        for number, chunk in enumerate(self._chunks):
+            yield number * CHUNK_ROWS, chunk
 
 
 def bucket_of(now: float, shift: int = 0) -> int:

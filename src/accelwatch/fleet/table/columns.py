@@ -28,41 +28,41 @@ class Columns:
     def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
         self.series = tuple(series)
         self.index = {
-            one: position for position, one in enumerate(self.series) if in_catalogue(one)
+            key: position for position, key in enumerate(self.series) if in_catalogue(key)
         }
         self.of_key: dict[str, list[int]] = {}
-        for one, position in self.index.items():
-            self.of_key.setdefault(one[0], []).append(position)
-        self.limits = tuple(bounds(one[0]) for one in self.series)
+        for key, position in self.index.items():
+            self.of_key.setdefault(key[0], []).append(position)
+        self.limits = tuple(bounds(key[0]) for key in self.series)
         self.absent = {
-            one: REASONS.get(letter, Absence.ERROR) for one, letter in absent if may_be_absent(one)
+            key: REASONS.get(letter, Absence.ERROR) for key, letter in absent if may_be_absent(key)
         }
         self._picks: dict[tuple[Series, ...], Pick] = {}
 
-    def pick(self, wanted: tuple[Series, ...]) -> Pick:
+    def pick(self, requested: tuple[Series, ...]) -> Pick:
         """Where the wanted series stand; kept for those who ask again for the same."""
-        found = self._picks.get(wanted)
-        if found is None:
+        pick = self._picks.get(requested)
+        if pick is None:
             if len(self._picks) >= _MAX_PICKS:
                 self._picks.clear()
-            positions = [self.index.get(one) for one in wanted]
-            found = self._picks[wanted] = Pick(wanted, positions, len(self.series))
-        return found
+            positions = [self.index.get(key) for key in requested]
+            pick = self._picks[requested] = Pick(requested, positions, len(self.series))
+        return pick
 
 
 class ColumnStore:
     """Hands out the same columns for equal layouts; forgets those that nobody uses."""
 
     def __init__(self) -> None:
-        self._held: weakref.WeakValueDictionary[object, Columns] = weakref.WeakValueDictionary()
+        self._cached: weakref.WeakValueDictionary[object, Columns] = weakref.WeakValueDictionary()
 
     def of(self, layout: Layout) -> Columns:
         """The columns of a layout."""
         key = (layout.series, layout.absent)
-        found = self._held.get(key)
-        if found is None:
-            found = self._held[key] = Columns(layout.series, layout.absent)
-        return found
+        columns = self._cached.get(key)
+        if columns is None:
+            columns = self._cached[key] = Columns(layout.series, layout.absent)
+        return columns
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._cached)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Part, Track
+from accelwatch.fleet.table.tracks import Aggregate, Track
 
 Jobs = npt.NDArray[np.uint32]
 """By row a number that is another when another job has begun there; 0: none was ever known."""
@@ -26,15 +26,15 @@ class RowJobs:
         self._numbers: Jobs = np.empty(0, dtype=np.uint32)
         self._names: npt.NDArray[np.object_] = np.empty(0, dtype=object)
         """The job of each row that was known last."""
-        self._told: object = None
+        self._stamp: object = None
 
-    def bring(self, told: object, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Jobs:
+    def refresh(self, stamp: object, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Jobs:
         """The numbers by row; `codes` are places among the names of jobs, negative without one.
 
         `told` is the same object as long as neither has changed.
         """
-        if told is not self._told:
-            self._told = told
+        if stamp is not self._stamp:
+            self._stamp = stamp
             now = np.array(["", *names], dtype=object)[np.maximum(codes, -1) + 1]
             before = grown(self._names, len(now), math.nan)
             other = (codes >= 0) & (now != before)
@@ -52,25 +52,25 @@ class JobStarts:
         self._jobs: Jobs = np.empty(0, dtype=np.uint32)
         self._since: Floats = np.empty(0)
         """Monotonic seconds; infinite before the first sample, minus infinity without a known start."""
-        self._begun: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._started: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """By row what `version` was when its job began."""
 
-    def bring(self, now: float, jobs: Jobs, sampled: Bools) -> None:
+    def refresh(self, now: float, jobs: Jobs, sampled: Bools) -> None:
         """The jobs of all rows at `now`, and which rows have a sample then."""
         self._jobs = grown(self._jobs, len(jobs), 0)
         self._since = grown(self._since, len(jobs), -math.inf)
-        self._begun = grown(self._begun, len(jobs), 0)
+        self._started = grown(self._started, len(jobs), 0)
         other = jobs != self._jobs
         # What came with the news of the job may be older than the job.
         self._since[np.isposinf(self._since) & sampled] = now
         if other.any():
             self.version += 1
-            self._since[other], self._begun[other] = math.inf, self.version
+            self._since[other], self._started[other] = math.inf, self.version
             self._jobs = jobs.copy()
 
-    def begun_after(self, version: int) -> npt.NDArray[np.intp]:
+    def started_after(self, version: int) -> npt.NDArray[np.intp]:
         """Rows on which a job has begun since `version`."""
-        return np.flatnonzero(self._begun > version)
+        return np.flatnonzero(self._started > version)
 
     def first(self, shift: int) -> Floats:
         """By row the first bucket that is all the job's; buckets begin `shift` seconds later."""
@@ -84,39 +84,42 @@ class JobTotals:
         """`count` is how many closed buckets the window has."""
         self._track, self._count, self._starts = track, count, starts
         self._version = -1
-        self._closed: dict[Part, tuple[int, Floats]] = {}
+        self._closed: dict[Aggregate, tuple[int, Floats]] = {}
         """Folds of closed buckets, with the version of starts that they know."""
 
-    def total(self, part: Part) -> Floats:
+    def total(self, aggregate: Aggregate) -> Floats:
         """A part over the open bucket and the closed ones."""
         track = self._track
         if self._version != track.version:
             self._version, self._closed = track.version, {}
-        known, closed = self._closed.get(part) or (self._starts.version, self._folded(part))
-        closed[self._starts.begun_after(known)] = part.empty
-        self._closed[part] = self._starts.version, closed
-        total: Floats = part.fold(closed, self.now(part))
+        version, closed = self._closed.get(aggregate) or (
+            self._starts.version,
+            self._folded(aggregate),
+        )
+        closed[self._starts.started_after(version)] = aggregate.empty
+        self._closed[aggregate] = self._starts.version, closed
+        total: Floats = aggregate.fold(closed, self.now(aggregate))
         return total
 
-    def now(self, part: Part) -> Floats:
+    def now(self, aggregate: Aggregate) -> Floats:
         """A part of the open bucket."""
         counts = self._first() <= self._track.bucket
-        return np.where(counts, self._track.now(part), part.empty)
+        return np.where(counts, self._track.now(aggregate), aggregate.empty)
 
     def means(self, means: Floats, rows: range) -> Floats:
         """Means of closed buckets of some rows, a bucket a line, without those before the job."""
         before = self._buckets()[:, np.newaxis] < self._first()[rows.start : rows.stop]
         return np.where(before, math.nan, means)
 
-    def _folded(self, part: Part) -> Floats:
-        closed = self._track.closed_total(part, self._count).copy()
+    def _folded(self, aggregate: Aggregate) -> Floats:
+        closed = self._track.closed_total(aggregate, self._count).copy()
         first = self._first()
-        empty = np.isnan(closed) if math.isnan(part.empty) else closed == part.empty
+        empty = np.isnan(closed) if math.isnan(aggregate.empty) else closed == aggregate.empty
         young = np.flatnonzero((first > self._track.bucket - self._count) & ~empty)
         if len(young):
-            buckets = self._track.closed_of(part, self._count, young)
-            buckets[self._buckets()[:, np.newaxis] < first[young]] = part.empty
-            closed[young] = part.fold.reduce(buckets, axis=0)
+            buckets = self._track.closed_of(aggregate, self._count, young)
+            buckets[self._buckets()[:, np.newaxis] < first[young]] = aggregate.empty
+            closed[young] = aggregate.fold.reduce(buckets, axis=0)
         return closed
 
     def _first(self) -> Floats:

@@ -18,13 +18,13 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.packed import WIDTH, unpack
 from accelwatch.schema.reading import Number
 
-Marks = npt.NDArray[np.uint8]
+Tags = npt.NDArray[np.uint8]
 Values = tuple[int | float | str, ...]
 """Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection."""
 
 DOUBLE, INTEGER, LARGE = ord("d"), ord("q"), ord("Q")
 REFUSED = NEVER_READ = ord("e")
-NOT_TOLD = ord("n")
+NOT_REPORTED = ord("n")
 """The layout has no such series."""
 EXACT = 2**53
 """Integers up to this are doubles as well."""
@@ -43,7 +43,7 @@ class Block(NamedTuple):
     """Numbers and marks of devices of one layout, a wanted series a row, a device a column."""
 
     values: Floats
-    marks: Marks
+    tags: Tags
 
 
 def count_of(raw: msgspec.Raw) -> int:
@@ -67,10 +67,10 @@ def decoded(raw: msgspec.Raw, count: int) -> Values:
     """The values of one device exactly as they were told; `error` for each when they cannot be read."""
     try:
         is_array = memoryview(raw)[0] in _ARRAYS
-        found = _anything(raw) if is_array else unpack(_bytes(raw))
+        values = _anything(raw) if is_array else unpack(_bytes(raw))
     except (*_BAD, IndexError):
         return ("e",) * count
-    return found if len(found) == count else ("e",) * count
+    return values if len(values) == count else ("e",) * count
 
 
 Line = Sequence[Number] | Values
@@ -81,39 +81,39 @@ class Pick:
     """The wanted series of a layout."""
 
     def __init__(
-        self, wanted: tuple[Series, ...], positions: Sequence[int | None], count: int
+        self, requested: tuple[Series, ...], positions: Sequence[int | None], count: int
     ) -> None:
         """`positions` are those of the wanted series among the `count` of the layout."""
         self._count = count
-        self._wanted = len(wanted)
+        self._requested_count = len(requested)
         self._columns = np.array(
             [column for column, at in enumerate(positions) if at is not None], dtype=np.intp
         )
         self._positions = [at for at in positions if at is not None]
         self._at = np.array(self._positions, dtype=np.intp)
         self._limits = Limits(
-            tuple(one for one, at in zip(wanted, positions, strict=True) if at is not None)
+            tuple(series for series, at in zip(requested, positions, strict=True) if at is not None)
         )
         self._split: _Split | None = None
         self._pick = _getter(self._positions)
 
     def block(self, ticks: Sequence[msgspec.Raw]) -> Block:
         """The values of devices of this layout, undecoded; also of series that it does not have."""
-        shape = self._wanted, len(ticks)
+        shape = self._requested_count, len(ticks)
         if not self._positions or not ticks:
-            return Block(np.full(shape, np.nan), np.full(shape, NOT_TOLD, dtype=np.uint8))
-        found = self._packed(ticks) or self._listed(ticks)
-        believed = self._limits.believed(found.values, found.marks == LARGE)
+            return Block(np.full(shape, np.nan), np.full(shape, NOT_REPORTED, dtype=np.uint8))
+        block = self._packed(ticks) or self._listed(ticks)
+        believed = self._limits.believed(block.values, block.tags == LARGE)
         if not believed.all():
             refused = ~believed
-            found.values[refused] = np.nan
-            found.marks[refused & _is_number(found.marks)] = REFUSED
-        if len(self._positions) == self._wanted:
-            return found
+            block.values[refused] = np.nan
+            block.tags[refused & _is_number(block.tags)] = REFUSED
+        if len(self._positions) == self._requested_count:
+            return block
         values = np.full(shape, np.nan)
-        marks = np.full(shape, NOT_TOLD, dtype=np.uint8)
-        values[self._columns], marks[self._columns] = found
-        return Block(values, marks)
+        tags = np.full(shape, NOT_REPORTED, dtype=np.uint8)
+        values[self._columns], tags[self._columns] = block
+        return Block(values, tags)
 
     def _packed(self, ticks: Sequence[msgspec.Raw]) -> Block | None:
         """All of them in one pass, where all are packed and begin alike; else None."""
@@ -127,79 +127,77 @@ class Pick:
         # Numbers are where they are, aligned or not: only those that are wanted are copied.
         shape = len(ticks), self._count
         numbers = np.ndarray(shape, "<i8", joined, offset=first, strides=(stride, 8))
-        whole = numbers.T[self._at]
+        raw = numbers.T[self._at]
         alike = lines[:, :first] == lines[0, :first]
         if alike.all():
-            return self._marked_alike(whole, lines[0, head:first][self._at])
+            return self._tagged_alike(raw, lines[0, head:first][self._at])
         if not alike[:, :head].all():
             return None
-        return self._numbers(whole, lines[:, head:first].T[self._at])
+        return self._numbers(raw, lines[:, head:first].T[self._at])
 
-    def _marked_alike(self, whole: npt.NDArray[np.int64], mark: Marks) -> Block:
+    def _tagged_alike(self, raw: npt.NDArray[np.int64], tag: Tags) -> Block:
         """What eight bytes mean where every device has the same marks, one a series."""
-        marks = np.repeat(mark[:, np.newaxis], whole.shape[1], axis=1)
-        integers = np.flatnonzero(mark == INTEGER)
-        signed = whole[integers]
-        if (mark == LARGE).any() or _beyond(signed):
-            return self._numbers(whole, marks)
-        values = whole.view(np.float64)
+        tags = np.repeat(tag[:, np.newaxis], raw.shape[1], axis=1)
+        integers = np.flatnonzero(tag == INTEGER)
+        signed = raw[integers]
+        if (tag == LARGE).any() or _beyond(signed):
+            return self._numbers(raw, tags)
+        values = raw.view(np.float64)
         values[integers] = signed
-        values[~_is_number(mark)] = np.nan
-        return Block(values, marks)
+        values[~_is_number(tag)] = np.nan
+        return Block(values, tags)
 
-    def _numbers(self, whole: npt.NDArray[np.int64], marks: Marks) -> Block:
+    def _numbers(self, raw: npt.NDArray[np.int64], tags: Tags) -> Block:
         """What eight bytes mean by their marks."""
-        integers, large = marks == INTEGER, marks == LARGE
-        values = np.where(integers, whole, whole.view(np.float64))
-        absent = ~(integers | (marks == DOUBLE))
+        integers, large = tags == INTEGER, tags == LARGE
+        values = np.where(integers, raw, raw.view(np.float64))
+        absent = ~(integers | (tags == DOUBLE))
         if absent.any():
             values[absent] = np.nan
-        beyond = integers & ((whole > EXACT) | (whole < -EXACT))
+        beyond = integers & ((raw > EXACT) | (raw < -EXACT))
         for some, modulus in ((beyond, 0), (large, _2_64)):
             if some.any():
                 for row, column in np.argwhere(some).tolist():
-                    bits = int(whole[row, column])
+                    bits = int(raw[row, column])
                     exact = bits % modulus if modulus else bits
-                    self._set_large(values, marks, (row, column), exact)
-        return Block(values, marks)
+                    self._set_large(values, tags, (row, column), exact)
+        return Block(values, tags)
 
-    def _set_large(
-        self, values: Floats, marks: Marks, cell: tuple[int, int], exact: Number
-    ) -> None:
+    def _set_large(self, values: Floats, tags: Tags, cell: tuple[int, int], exact: Number) -> None:
         """An integer that a double does not hold is looked at as it is."""
         if self._limits.believes(cell[0], exact):
-            values[cell], marks[cell] = exact, LARGE
+            values[cell], tags[cell] = exact, LARGE
         else:
-            values[cell], marks[cell] = np.nan, REFUSED
+            values[cell], tags[cell] = np.nan, REFUSED
 
     def _listed(self, ticks: Sequence[msgspec.Raw]) -> Block:
         """The same of values as MessagePack arrays."""
         try:
-            told: list[tuple[Number, ...]] = [_numbers(one) for one in ticks]
+            lines: list[tuple[Number, ...]] = [_numbers(tick) for tick in ticks]
         except _BAD:
-            return self._one_by_one([decoded(one, self._count) for one in ticks])
-        if {len(one) for one in told} != {self._count}:
-            return self._one_by_one([decoded(one, self._count) for one in ticks])
+            return self._line_by_line([decoded(tick, self._count) for tick in ticks])
+        if {len(line) for line in lines} != {self._count}:
+            return self._line_by_line([decoded(tick, self._count) for tick in ticks])
         if self._split is None:
-            self._split = _Split(self._positions, self._positions).after(told[:1])
-        found = self._split.block(told)
-        if found is None:  # an integer has become a double, or is a large one
-            self._split = self._split.after(told)
-            return self._one_by_one(told)
-        return found
+            self._split = _Split(self._positions, self._positions).after(lines[:1])
+        block = self._split.block(lines)
+        if block is None:  # an integer has become a double, or is a large one
+            self._split = self._split.after(lines)
+            return self._line_by_line(lines)
+        return block
 
-    def _one_by_one(self, told: Sequence[Values]) -> Block:
-        values = np.full((len(self._positions), len(told)), np.nan)
-        marks = np.full(values.shape, NEVER_READ, dtype=np.uint8)
-        for column, line in enumerate(told):
+    def _line_by_line(self, lines: Sequence[Values]) -> Block:
+        values = np.full((len(self._positions), len(lines)), np.nan)
+        tags = np.full(values.shape, NEVER_READ, dtype=np.uint8)
+        for column, line in enumerate(lines):
             picked = self._pick(line)
-            marks[:, column] = [_mark(one) for one in picked]
-            values[:, column] = [np.nan if isinstance(one, str) else one for one in picked]
-            for row in np.flatnonzero(marks[:, column] == LARGE).tolist():
+            tags[:, column] = [_tag(value) for value in picked]
+            values[:, column] = [np.nan if isinstance(value, str) else value for value in picked]
+            for row in np.flatnonzero(tags[:, column] == LARGE).tolist():
                 exact = picked[row]
                 if not isinstance(exact, str):
-                    self._set_large(values, marks, (row, column), exact)
-        return Block(values, marks)
+                    self._set_large(values, tags, (row, column), exact)
+        return Block(values, tags)
 
 
 class _Split:
@@ -210,47 +208,47 @@ class _Split:
         self.integral = integral
         doubles = [at for at in positions if at not in integral]
         self._integers, self._doubles = _getter(integral), _getter(doubles)
-        place = {at: column for column, at in enumerate(positions)}
-        self._of_integers = np.array([place[at] for at in integral], dtype=np.intp)
-        self._of_doubles = np.array([place[at] for at in doubles], dtype=np.intp)
-        self._marks = np.full(len(positions), DOUBLE, dtype=np.uint8)
-        self._marks[self._of_integers] = INTEGER
+        column_of = {at: column for column, at in enumerate(positions)}
+        self._of_integers = np.array([column_of[at] for at in integral], dtype=np.intp)
+        self._of_doubles = np.array([column_of[at] for at in doubles], dtype=np.intp)
+        self._tags = np.full(len(positions), DOUBLE, dtype=np.uint8)
+        self._tags[self._of_integers] = INTEGER
 
-    def after(self, told: Sequence[Sequence[Number]]) -> "_Split":
+    def after(self, lines: Sequence[Sequence[Number]]) -> "_Split":
         """The same after more values: what was a double once stays among the doubles."""
-        left = [at for at in self.integral if all(isinstance(line[at], int) for line in told)]
+        left = [at for at in self.integral if all(isinstance(line[at], int) for line in lines)]
         return _Split(self._positions, left)
 
-    def block(self, told: Sequence[Sequence[Number]]) -> Block | None:
+    def block(self, lines: Sequence[Sequence[Number]]) -> Block | None:
         """The values; None where one is not of the kind that it was, or a large integer."""
         doubles: list[Any] = []
         integers: list[Any] = []  # `array` looks at the kinds faster than we could
-        for line in told:
+        for line in lines:
             doubles += self._doubles(line)
             integers += self._integers(line)
         try:
-            whole = np.frombuffer(array("q", integers), dtype=np.int64)
+            signed = np.frombuffer(array("q", integers), dtype=np.int64)
         except (TypeError, OverflowError):
             return None
         real = np.frombuffer(array("d", doubles), dtype=np.float64)
-        if ((real >= EXACT) | (real <= -EXACT)).any() or _beyond(whole):
+        if ((real >= EXACT) | (real <= -EXACT)).any() or _beyond(signed):
             return None  # the next integer is this very double
-        values = np.empty((len(self._marks), len(told)))
-        values[self._of_doubles] = real.reshape(len(told), -1).T
-        values[self._of_integers] = whole.reshape(len(told), -1).T
-        return Block(values, np.repeat(self._marks[:, np.newaxis], len(told), axis=1))
+        values = np.empty((len(self._tags), len(lines)))
+        values[self._of_doubles] = real.reshape(len(lines), -1).T
+        values[self._of_integers] = signed.reshape(len(lines), -1).T
+        return Block(values, np.repeat(self._tags[:, np.newaxis], len(lines), axis=1))
 
 
-def _is_number(marks: Marks) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (marks == DOUBLE) | (marks == INTEGER) | (marks == LARGE)
-    return found
+def _is_number(tags: Tags) -> npt.NDArray[np.bool_]:
+    result: npt.NDArray[np.bool_] = (tags == DOUBLE) | (tags == INTEGER) | (tags == LARGE)
+    return result
 
 
 def _beyond(numbers: npt.NDArray[np.int64]) -> bool:
     return bool(((numbers > EXACT) | (numbers < -EXACT)).any())
 
 
-def _mark(value: Number | str) -> int:
+def _tag(value: Number | str) -> int:
     if isinstance(value, str):
         return ord(value[:1] or "e") & 0xFF
     if isinstance(value, float):

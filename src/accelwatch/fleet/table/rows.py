@@ -50,14 +50,14 @@ class Rows:
         before, now = self._identity[row], (*who, boot)
         if before != now:
             changed = [bool(a and b) and a != b for a, b in zip(before, now, strict=True)]
-            known = zip(before, now, strict=True)
-            self._identity[row] = tuple([new or old for old, new in known])
+            pairs = zip(before, now, strict=True)
+            self._identity[row] = tuple([new or old for old, new in pairs])
             if any(changed):
                 self.generation[row] += 1
                 return row, any(changed[:-1])
         return row, False
 
-    def take_back(self, key: Key) -> None:
+    def release(self, key: Key) -> None:
         """A device is neither there nor expected any more."""
         row = self._of.pop(key)
         self._identity[row] = ()

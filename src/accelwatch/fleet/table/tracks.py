@@ -24,7 +24,7 @@ _MOST_COUNTED = 255
 """Samples of a bucket, as one byte holds them."""
 
 
-class Part(Enum):
+class Aggregate(Enum):
     """What a bucket holds of a series."""
 
     COUNT = auto()
@@ -58,16 +58,16 @@ class _Form(NamedTuple):
 
 
 _FORMS = {
-    Part.COUNT: _Form(np.uint8, 0, np.add),
-    Part.TRUE: _Form(np.uint8, 0, np.add),
-    Part.SUM: _Form(np.float32, 0, np.add),
-    Part.LEAST: _Form(np.float32, math.nan, np.fmin),
-    Part.MOST: _Form(np.float32, math.nan, np.fmax),
-    Part.RISE: _Form(np.float32, 0, np.add),
-    Part.SPAN: _Form(np.float32, 0, np.add),
+    Aggregate.COUNT: _Form(np.uint8, 0, np.add),
+    Aggregate.TRUE: _Form(np.uint8, 0, np.add),
+    Aggregate.SUM: _Form(np.float32, 0, np.add),
+    Aggregate.LEAST: _Form(np.float32, math.nan, np.fmin),
+    Aggregate.MOST: _Form(np.float32, math.nan, np.fmax),
+    Aggregate.RISE: _Form(np.float32, 0, np.add),
+    Aggregate.SPAN: _Form(np.float32, 0, np.add),
 }
-_COUNTERS = frozenset({Part.RISE, Part.SPAN})
-_TOLD = (Part.SUM, Part.MOST, Part.LEAST, Part.RISE, Part.TRUE)
+_COUNTERS = frozenset({Aggregate.RISE, Aggregate.SPAN})
+_REPORTED = (Aggregate.SUM, Aggregate.MOST, Aggregate.LEAST, Aggregate.RISE, Aggregate.TRUE)
 """Parts that tell what was in a bucket, the best first."""
 
 
@@ -83,8 +83,8 @@ class Sample(NamedTuple):
 class _Plane:
     """One part of a series."""
 
-    def __init__(self, part: Part, count: int, rows: int) -> None:
-        self.form = _FORMS[part]
+    def __init__(self, aggregate: Aggregate, count: int, rows: int) -> None:
+        self.form = _FORMS[aggregate]
         self.past = Buckets(count, self.form.width, self.form.empty)
         self.past.grow(rows)
         self.now: Floats = np.full(rows, self.form.empty, dtype=np.float64)
@@ -109,7 +109,7 @@ class _Plane:
         counts = self.form.width is np.uint8
         full = np.minimum(self.now, _MOST_COUNTED) if counts else self.now
         self.folded = self._moved_on(full, bucket, following) if counts else {}
-        self.past.put(bucket, full)
+        self.past.store(bucket, full)
         self.past.skip(bucket + 1, following - 1)
         self.now[:] = self.form.empty
 
@@ -131,8 +131,8 @@ class _Plane:
 
     def total(self, bucket: int, count: int) -> Floats:
         """The open bucket and so many before it, folded."""
-        whole: Floats = self.form.fold(self.closed(bucket, count), self.now)
-        return whole
+        result: Floats = self.form.fold(self.closed(bucket, count), self.now)
+        return result
 
 
 class Track:
@@ -145,22 +145,22 @@ class Track:
         self._first = self.bucket
         """No samples are older."""
         self._rows = rows
-        self._planes: dict[Part, _Plane] = {}
+        self._planes: dict[Aggregate, _Plane] = {}
         self._last: Floats = np.full(rows, math.nan)
         self.last_at: Floats = np.full(rows, math.nan)
         """When the last sample arrived, monotonic seconds; NaN where there was none."""
         self.version = 0
         """Grows when closed buckets are others than before."""
 
-    def keep(self, wanted: Mapping[Part, int]) -> None:
+    def retain(self, needed: Mapping[Aggregate, int]) -> None:
         """Keep these parts, each for so many closed buckets, and no others."""
         self.version += 1
-        for part in self._planes.keys() - wanted.keys():
-            del self._planes[part]
-        for part, count in wanted.items():
-            plane = self._planes.get(part)
+        for aggregate in self._planes.keys() - needed.keys():
+            del self._planes[aggregate]
+        for aggregate, count in needed.items():
+            plane = self._planes.get(aggregate)
             if plane is None:
-                self._planes[part] = _Plane(part, count, self._rows)
+                self._planes[aggregate] = _Plane(aggregate, count, self._rows)
             elif plane.past.count != count:
                 plane.past = plane.past.resized(count, self.bucket - 1)
                 plane.folded = {}
@@ -193,74 +193,76 @@ class Track:
     def add(self, sample: Sample, gap_s: Floats) -> None:
         """Samples into the open bucket; `gap_s` is how far apart two of a row may be, if not GAP_S."""
         values = sample.values
-        known = ~np.isnan(values)
-        for part, plane in self._planes.items():
-            if part is Part.COUNT:
-                plane.now += known
-            elif part is Part.TRUE:
-                plane.now += known & (values != 0)
-            elif part is Part.SUM:
-                np.add(plane.now, values, out=plane.now, where=known)
-            elif part not in _COUNTERS:  # rounded as closed buckets are: a constant has one value
+        present = ~np.isnan(values)
+        for aggregate, plane in self._planes.items():
+            if aggregate is Aggregate.COUNT:
+                plane.now += present
+            elif aggregate is Aggregate.TRUE:
+                plane.now += present & (values != 0)
+            elif aggregate is Aggregate.SUM:
+                np.add(plane.now, values, out=plane.now, where=present)
+            elif (
+                aggregate not in _COUNTERS
+            ):  # rounded as closed buckets are: a constant has one value
                 plane.form.fold(plane.now, values.astype(np.float32), out=plane.now)
         if not _COUNTERS.isdisjoint(self._planes):
             self._rise(sample, gap_s)
-        np.copyto(self._last, values, where=known)
-        np.copyto(self.last_at, sample.arrived, where=known)
+        np.copyto(self._last, values, where=present)
+        np.copyto(self.last_at, sample.arrived, where=present)
 
     def _rise(self, sample: Sample, gap_s: Floats) -> None:
         rise, gap = sample.values - self._last, sample.arrived - self.last_at
         counts = (rise >= 0) & (gap <= np.fmax(gap_s, GAP_S))  # NaN is neither
-        for part, grew in ((Part.RISE, rise), (Part.SPAN, np.maximum(gap, 0))):
-            if part in self._planes:
-                now = self._planes[part].now
+        for aggregate, grew in ((Aggregate.RISE, rise), (Aggregate.SPAN, np.maximum(gap, 0))):
+            if aggregate in self._planes:
+                now = self._planes[aggregate].now
                 np.add(now, grew, out=now, where=counts)
 
-    def told(self, row: int, count: int) -> tuple[bool, list[float | None]]:
+    def recent_means(self, row: int, count: int) -> tuple[bool, list[float | None]]:
         """Means of a row's last `count` buckets, the open one last, or by how much it grew a second.
 
         Whether it is growth; None for a bucket without samples, or from before any was kept.
         """
-        part = next((one for one in _TOLD if one in self._planes), None)
-        if part is None:
+        aggregate = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
+        if aggregate is None:
             return False, []
-        planes = self._planes[Part.COUNT], self._planes[part]
+        planes = self._planes[Aggregate.COUNT], self._planes[aggregate]
         closed = min(count - 1, *(plane.past.count for plane in planes))
         counts, numbers = (self._last_of(plane, row, closed) for plane in planes)
-        whole = [
-            value / _share_of(part, number) if number and math.isfinite(value) else None
+        means = [
+            value / _share_of(aggregate, number) if number and math.isfinite(value) else None
             for number, value in zip(counts, numbers, strict=True)
         ]
-        return part is Part.RISE, [*[None] * (count - len(whole)), *whole]
+        return aggregate is Aggregate.RISE, [*[None] * (count - len(means)), *means]
 
     def _last_of(self, plane: _Plane, row: int, closed: int) -> list[float]:
         before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
         return [*before, float(plane.now[row])]
 
-    def total(self, part: Part, count: int) -> Floats:
+    def total(self, aggregate: Aggregate, count: int) -> Floats:
         """A part over the open bucket and so many closed ones."""
-        return self._planes[part].total(self.bucket, count)
+        return self._planes[aggregate].total(self.bucket, count)
 
-    def closed_total(self, part: Part, count: int) -> Floats:
+    def closed_total(self, aggregate: Aggregate, count: int) -> Floats:
         """A part over so many closed buckets alone; it is not to be written to."""
-        return self._planes[part].closed(self.bucket, count)
+        return self._planes[aggregate].closed(self.bucket, count)
 
-    def closed_of(self, part: Part, count: int, rows: npt.NDArray[np.intp]) -> Floats:
+    def closed_of(self, aggregate: Aggregate, count: int, rows: npt.NDArray[np.intp]) -> Floats:
         """A part of so many closed buckets of a few rows, a bucket a line, oldest first."""
-        return self._planes[part].past.some(self.bucket - count, self.bucket - 1, rows)
+        return self._planes[aggregate].past.some(self.bucket - count, self.bucket - 1, rows)
 
-    def now(self, part: Part) -> Floats:
+    def now(self, aggregate: Aggregate) -> Floats:
         """A part of the open bucket."""
-        return self._planes[part].now
+        return self._planes[aggregate].now
 
     @property
     def rows(self) -> int:
         """How many there are."""
         return self._rows
 
-    def closed(self, part: Part, count: int, rows: range | None = None) -> Floats:
+    def closed(self, aggregate: Aggregate, count: int, rows: range | None = None) -> Floats:
         """A part of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
-        return self._planes[part].past.each(self.bucket - count, self.bucket - 1, rows)
+        return self._planes[aggregate].past.each(self.bucket - count, self.bucket - 1, rows)
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
@@ -268,7 +270,7 @@ class Track:
         Most rows have some in the first buckets that are looked at, so that the rest is left alone.
         """
         oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
-        some = np.flatnonzero(self._planes[Part.COUNT].closed(self.bucket, count) > 0)
+        some = np.flatnonzero(self._planes[Aggregate.COUNT].closed(self.bucket, count) > 0)
         return (
             self._first_mean(range(oldest, newest + 1), some),
             self._first_mean(range(newest, oldest - 1, -1), some),
@@ -277,30 +279,31 @@ class Track:
     def _first_mean(self, buckets: range, rows: npt.NDArray[np.intp]) -> Floats:
         """By row the mean of the first of these buckets with samples; NaN but of these rows."""
         means = np.full(self._rows, math.nan)
-        counts, sums = self._planes[Part.COUNT].past, self._planes[Part.SUM].past
+        counts, sums = self._planes[Aggregate.COUNT].past, self._planes[Aggregate.SUM].past
         size = 1
         while len(rows) and buckets:
             some, buckets, size = buckets[:size], buckets[size:], 4 * size
             low, high, lines = min(some), max(some), slice(None, None, some.step)
             count = counts.some(low, high, rows)[lines]
-            first, place = (count > 0).argmax(axis=0), np.arange(len(rows))
-            count = count[first, place]
+            first, column = (count > 0).argmax(axis=0), np.arange(len(rows))
+            count = count[first, column]
             has = count > 0
-            total = sums.some(low, high, rows)[lines][first, place]
+            total = sums.some(low, high, rows)[lines][first, column]
             means[rows[has]] = total[has] / count[has]
             rows = rows[~has]
         return means
 
 
-def _share_of(part: Part, samples: float) -> float:
+def _share_of(aggregate: Aggregate, samples: float) -> float:
     """By what the number of a bucket is divided: growth is told a second, a sum and a share a sample."""
-    if part is Part.RISE:
+    if aggregate is Aggregate.RISE:
         return BUCKET_S
-    return samples if part in (Part.SUM, Part.TRUE) else 1.0
+    return samples if aggregate in (Aggregate.SUM, Aggregate.TRUE) else 1.0
 
 
-def bytes_a_row(wanted: Mapping[Part, int]) -> int:
+def bytes_a_row(needed: Mapping[Aggregate, int]) -> int:
     """Memory a row: the last sample, and of each part closed buckets, an open and a folded one."""
     return 16 + sum(
-        np.dtype(_FORMS[part].width).itemsize * count + 16 for part, count in wanted.items()
+        np.dtype(_FORMS[aggregate].width).itemsize * count + 16
+        for aggregate, count in needed.items()
     )

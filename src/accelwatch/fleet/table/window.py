@@ -10,7 +10,7 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
 from accelwatch.fleet.table.jobs import JobStarts, JobTotals
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Part, Track
+from accelwatch.fleet.table.tracks import Aggregate, Track
 from accelwatch.schema.metrics import Kind as MetricKind
 from accelwatch.schema.metrics import Series, by_key
 
@@ -42,16 +42,16 @@ class Kind(StrEnum):
     """Seconds since there was a value, however long ago."""
 
 
-_PARTS = {
-    Kind.AVG: (Part.COUNT, Part.SUM),
-    Kind.MIN: (Part.COUNT, Part.LEAST),
-    Kind.MAX: (Part.COUNT, Part.MOST),
-    Kind.INCREASE: (Part.COUNT, Part.RISE),
-    Kind.RATE: (Part.COUNT, Part.RISE, Part.SPAN),
-    Kind.SHARE: (Part.COUNT, Part.TRUE),
-    Kind.DELTA: (Part.COUNT, Part.SUM),
-    Kind.QUANTILE: (Part.COUNT, Part.SUM),
-    Kind.CHANGED: (Part.COUNT, Part.LEAST, Part.MOST),
+_AGGREGATES = {
+    Kind.AVG: (Aggregate.COUNT, Aggregate.SUM),
+    Kind.MIN: (Aggregate.COUNT, Aggregate.LEAST),
+    Kind.MAX: (Aggregate.COUNT, Aggregate.MOST),
+    Kind.INCREASE: (Aggregate.COUNT, Aggregate.RISE),
+    Kind.RATE: (Aggregate.COUNT, Aggregate.RISE, Aggregate.SPAN),
+    Kind.SHARE: (Aggregate.COUNT, Aggregate.TRUE),
+    Kind.DELTA: (Aggregate.COUNT, Aggregate.SUM),
+    Kind.QUANTILE: (Aggregate.COUNT, Aggregate.SUM),
+    Kind.CHANGED: (Aggregate.COUNT, Aggregate.LEAST, Aggregate.MOST),
     Kind.AGE: (),
 }
 
@@ -90,7 +90,7 @@ class Window:
         self.quantile = quantile
         self.count = count
         """Closed buckets that it spans, beside the open one."""
-        self.parts = _PARTS[Kind.INCREASE if self._counts else kind]
+        self.aggregates = _AGGREGATES[Kind.INCREASE if self._counts else kind]
         """What is kept for it."""
         self._track = track
         self._pace = pace
@@ -98,7 +98,7 @@ class Window:
         self._job = JobTotals(track, count, pace.starts) if of_job else None
         self._folded: tuple[int, tuple[Floats, ...]] = (-1, ())
         """What was made of closed buckets, and of which version of them."""
-        self._starts_known = 0
+        self._starts_version = 0
         """Which version of starts of jobs that knows."""
 
     @property
@@ -113,51 +113,55 @@ class Window:
 
     def avg(self) -> Floats:
         """Mean of the samples."""
-        return self._known(self._total(Part.SUM) / np.maximum(self._total(Part.COUNT), 1))
+        return self._where_covered(
+            self._total(Aggregate.SUM) / np.maximum(self._total(Aggregate.COUNT), 1)
+        )
 
     def min(self) -> Floats:
         """Least sample."""
-        return self._known(self._total(Part.LEAST))
+        return self._where_covered(self._total(Aggregate.LEAST))
 
     def max(self) -> Floats:
         """Greatest sample."""
-        return self._known(self._total(Part.MOST))
+        return self._where_covered(self._total(Aggregate.MOST))
 
     def increase(self) -> Floats:
         """By how much a counter has grown."""
-        return self._known(self._total(Part.RISE))
+        return self._where_covered(self._total(Aggregate.RISE))
 
     def rate(self) -> Floats:
         """Growth of a counter a second."""
-        span = self._total(Part.SPAN)
-        grown_by = self._total(Part.RISE) / np.where(span > 0, span, 1)
-        return self._known(np.where(span > 0, grown_by, math.nan))
+        span = self._total(Aggregate.SPAN)
+        grown_by = self._total(Aggregate.RISE) / np.where(span > 0, span, 1)
+        return self._where_covered(np.where(span > 0, grown_by, math.nan))
 
     def share(self) -> Floats:
         """Share of samples that are not 0, from 0 to 1."""
-        return self._known(self._total(Part.TRUE) / np.maximum(self._total(Part.COUNT), 1))
+        return self._where_covered(
+            self._total(Aggregate.TRUE) / np.maximum(self._total(Aggregate.COUNT), 1)
+        )
 
     def delta(self) -> Floats:
         """By how much a gauge is above where it was; 0 without a closed bucket that has samples."""
         first, last = self._once(self._edges)
-        count, total = self._now(Part.COUNT), self._now(Part.SUM)
+        count, total = self._now(Aggregate.COUNT), self._now(Aggregate.SUM)
         mean = total / np.maximum(count, 1)
         change = np.where(count > 0, mean, last) - first
-        return self._known(np.where(np.isnan(first), 0, change))
+        return self._where_covered(np.where(np.isnan(first), 0, change))
 
     def _edges(self) -> tuple[Floats, Floats]:
         if self._job is None:
             return self._track.edges(self.count)
         means = self._means(range(self._track.rows))
-        known, rows = ~np.isnan(means), np.arange(means.shape[1])
-        oldest, newest = known.argmax(axis=0), len(means) - 1 - known[::-1].argmax(axis=0)
+        present, rows = ~np.isnan(means), np.arange(means.shape[1])
+        oldest, newest = present.argmax(axis=0), len(means) - 1 - present[::-1].argmax(axis=0)
         return means[oldest, rows], means[newest, rows]
 
     def quantiles(self) -> Floats:
         """The quantile of the means of the closed buckets."""
-        return self._known(self._once(self._whole_quantiles)[0])
+        return self._where_covered(self._once(self._all_quantiles)[0])
 
-    def _whole_quantiles(self) -> tuple[Floats]:
+    def _all_quantiles(self) -> tuple[Floats]:
         return (_quantile(self._means(range(self._track.rows)), self.quantile),)
 
     def prepare(self) -> Iterator[None]:
@@ -168,22 +172,22 @@ class Window:
         version, rows = self._track.version, self._track.rows
         if self.kind is not Kind.QUANTILE or self._folded[0] == version:
             return
-        found, starts = np.full(rows, math.nan), self._pace.starts.version
+        values, starts = np.full(rows, math.nan), self._pace.starts.version
         step = max(_CELLS_AT_ONCE // self.count, 1)
-        for begin in range(0, rows, step):
-            some = range(begin, min(begin + step, rows))
-            found[begin : some.stop] = _quantile(self._means(some), self.quantile)
+        for start in range(0, rows, step):
+            some = range(start, min(start + step, rows))
+            values[start : some.stop] = _quantile(self._means(some), self.quantile)
             yield
             if (self._track.version, self._track.rows) != (version, rows):
                 return
-        self._folded, self._starts_known = (version, (found,)), starts
+        self._folded, self._starts_version = (version, (values,)), starts
 
     def changed(self) -> Floats:
         """1 or 0."""
         if self._counts:
-            return self._known((self._total(Part.RISE) > 0).astype(np.float64))
-        other = self._total(Part.LEAST) != self._total(Part.MOST)
-        return self._known(other.astype(np.float64))
+            return self._where_covered((self._total(Aggregate.RISE) > 0).astype(np.float64))
+        other = self._total(Aggregate.LEAST) != self._total(Aggregate.MOST)
+        return self._where_covered(other.astype(np.float64))
 
     def age(self) -> Floats:
         """Seconds since the last sample; NaN where there never was one."""
@@ -198,20 +202,20 @@ class Window:
             self._folded = self._track.version, folds
         elif self._job is not None:
             for numbers in folds:
-                numbers[self._pace.starts.begun_after(self._starts_known)] = math.nan
-        self._starts_known = self._pace.starts.version
+                numbers[self._pace.starts.started_after(self._starts_version)] = math.nan
+        self._starts_version = self._pace.starts.version
         return folds
 
     def _means(self, rows: range) -> Floats:
         """Means of the closed buckets of some rows, a bucket a line; NaN without samples."""
-        counts = self._track.closed(Part.COUNT, self.count, rows)
-        sums = self._track.closed(Part.SUM, self.count, rows)
+        counts = self._track.closed(Aggregate.COUNT, self.count, rows)
+        sums = self._track.closed(Aggregate.SUM, self.count, rows)
         means = np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
         return means if self._job is None else self._job.means(means, rows)
 
     def samples(self) -> Floats:
         """How many samples each row has in it."""
-        return grown(self._total(Part.COUNT), self._pace.size, 0)
+        return grown(self._total(Aggregate.COUNT), self._pace.size, 0)
 
     def expected(self) -> Floats:
         """How many it would have had each come in its time; NaN of a row that was never heard."""
@@ -228,21 +232,21 @@ class Window:
         first = self._track.bucket - self.count
         return self._pace.now - first * BUCKET_S - self._track.shift
 
-    def _total(self, part: Part) -> Floats:
+    def _total(self, aggregate: Aggregate) -> Floats:
         if self._job is not None:
-            return self._job.total(part)
-        return self._track.total(part, self.count)
+            return self._job.total(aggregate)
+        return self._track.total(aggregate, self.count)
 
-    def _now(self, part: Part) -> Floats:
-        return self._track.now(part) if self._job is None else self._job.now(part)
+    def _now(self, aggregate: Aggregate) -> Floats:
+        return self._track.now(aggregate) if self._job is None else self._job.now(aggregate)
 
     def _expected(self) -> Floats:
         return self.span_s / self._pace.interval_s
 
-    def _known(self, values: Floats) -> Floats:
+    def _where_covered(self, values: Floats) -> Floats:
         least = np.maximum(self._expected() * LEAST_COVERAGE, 1)
-        known = self._total(Part.COUNT) >= least  # never where none is expected
-        return grown(np.where(known, values, math.nan), self._pace.size, math.nan)
+        covered = self._total(Aggregate.COUNT) >= least  # never where none is expected
+        return grown(np.where(covered, values, math.nan), self._pace.size, math.nan)
 
 
 _VALUES: dict[Kind, Callable[[Window], Floats]] = {
@@ -263,9 +267,9 @@ def _quantile(means: Floats, share: float) -> Floats:
     """A quantile of each column's numbers, interpolated linearly; NaN where there are none."""
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])  # NaN come last
     last = np.maximum(np.count_nonzero(~np.isnan(means), axis=0) - 1, 0)
-    place = share * last
-    low = np.floor(place).astype(np.intp)
+    position = share * last
+    low = np.floor(position).astype(np.intp)
     high = np.minimum(low + 1, last)
     below, above = ordered[low, columns], ordered[high, columns]
-    between: Floats = below + (above - below) * (place - low)
+    between: Floats = below + (above - below) * (position - low)
     return between

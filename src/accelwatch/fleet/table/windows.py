@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.buckets import BUCKET_S, PART
+from accelwatch.fleet.table.buckets import BUCKET_S, CHUNK_ROWS
 from accelwatch.fleet.table.jobs import Jobs
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Part, Sample, Track, bytes_a_row
+from accelwatch.fleet.table.tracks import Aggregate, Sample, Track, bytes_a_row
 from accelwatch.fleet.table.window import Kind, Pace, Window
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
@@ -38,7 +38,7 @@ class WindowsError(UsageError):
     """Windows that are asked for would take too much memory; the text names the dearest."""
 
 
-class Heard(NamedTuple):
+class Arrivals(NamedTuple):
     """What is said of rows beside their values, when samples are taken; arrays are alike long."""
 
     used: int
@@ -61,9 +61,9 @@ class Windows:
         self._pace = Pace()
         self._rows = 0
         """Rows for which there is room."""
-        self._asked: list[Window] = []
+        self._requested: list[Window] = []
         self._tracks: dict[Series, Track] = {}
-        self._begun = 0
+        self._tracks_started = 0
         self._arrived: Floats = np.empty(0)
         self._generation: npt.NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
@@ -75,14 +75,14 @@ class Windows:
     @property
     def bytes(self) -> int:
         """Memory of all windows."""
-        return self._rows * _row_bytes(self._asked)
+        return self._rows * _row_bytes(self._requested)
 
     @property
     def left_out(self) -> int:
         """Rows for which there is no room: the fleet has outgrown what was asked for."""
-        return max(0, self._pace.size - self._rows) if self._asked else 0
+        return max(0, self._pace.size - self._rows) if self._requested else 0
 
-    def want(
+    def request(
         self,
         series: Series,
         seconds: float,
@@ -98,38 +98,38 @@ class Windows:
         The age of a value has no length, its seconds are 0. Raises UsageError for a length that makes
         no sense, WindowsError for one that takes too much.
         """
-        asked_for = Kind(kind)
-        if not (0 < seconds <= MOST_S or (asked_for is Kind.AGE and not seconds)):
+        window_kind = Kind(kind)
+        if not (0 < seconds <= MOST_S or (window_kind is Kind.AGE and not seconds)):
             raise UsageError(f"a window is longer than 0 s and at most {MOST_S:g} s")
         track = self._tracks.get(series)
         if track is None:
-            track = Track(self._begun % BUCKET_S, self._rows, self._pace.now)
+            track = Track(self._tracks_started % BUCKET_S, self._rows, self._pace.now)
         count = math.ceil(seconds / BUCKET_S)
         window = Window(
-            series, count, asked_for, track, self._pace, quantile=quantile, of_job=of_job
+            series, count, window_kind, track, self._pace, quantile=quantile, of_job=of_job
         )
-        _check([*self._asked, window], max(self._rows, 1))
-        self._begun += series not in self._tracks
+        _check([*self._requested, window], max(self._rows, 1))
+        self._tracks_started += series not in self._tracks
         self._tracks[series] = track
-        self._asked.append(window)
-        track.keep(self._parts(series))
+        self._requested.append(window)
+        track.retain(self._aggregates_of(series))
         return window
 
     def check(self, devices: int) -> None:
         """Raise WindowsError when a fleet of so many devices is too large for what is asked for."""
-        _check(self._asked, devices)
+        _check(self._requested, devices)
 
-    def let_go(self, window: Window) -> None:
+    def release(self, window: Window) -> None:
         """A window is not asked for any more: what is kept for it alone goes. It has no answers then."""
-        self._asked.remove(window)
-        self._tracks[window.series].keep(self._parts(window.series))
-        if all(other.series != window.series for other in self._asked):
+        self._requested.remove(window)
+        self._tracks[window.series].retain(self._aggregates_of(window.series))
+        if all(other.series != window.series for other in self._requested):
             del self._tracks[window.series]
 
-    def _parts(self, series: Series) -> Mapping[Part, int]:
-        return _wanted([window for window in self._asked if window.series == series])
+    def _aggregates_of(self, series: Series) -> Mapping[Aggregate, int]:
+        return _aggregates_for([window for window in self._requested if window.series == series])
 
-    def sample(self, now: float, rows: Heard, values: Callable[[Series], Floats]) -> None:
+    def sample(self, now: float, rows: Arrivals, values: Callable[[Series], Floats]) -> None:
         """Take what rows tell at `now` (monotonic seconds) as samples, of those heard since last time.
 
         `values` gives a series by row, NaN where there is none.
@@ -138,13 +138,13 @@ class Windows:
         pace.now, pace.size = now, len(rows.arrived)
         self._grow(rows.used)
         count = self._rows
-        self._begin_anew(rows.generation[:count])
+        self._reset_replaced_rows(rows.generation[:count])
         arrived = rows.arrived[:count]
         pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
         new = (arrived != self._arrived) & ~np.isnan(arrived)
         self._arrived = arrived.copy()
         jobs = np.zeros(count, dtype=np.uint32) if rows.jobs is None else rows.jobs[:count]
-        pace.starts.bring(now, jobs, new)
+        pace.starts.refresh(now, jobs, new)
         gap_s, any_new = 3 * pace.interval_s, bool(new.any())
         for series, track in self._tracks.items():
             track.roll(now)
@@ -152,7 +152,7 @@ class Windows:
                 fresh = np.where(new, values(series)[:count], math.nan)
                 track.add(Sample(fresh, arrived), gap_s)
 
-    def told(self, row: int, count: int) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
+    def recent_means(self, row: int, count: int) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
         """What a row told in the last `count` buckets of all series that somebody wants windows over.
 
         Means of each bucket, oldest first; and of series of which only growth is kept, growth a second.
@@ -161,24 +161,24 @@ class Windows:
         values: dict[Series, Steps] = {}
         growth: dict[Series, Steps] = {}
         for series, track in self._tracks.items() if row < self._rows else ():
-            grows, steps = track.told(row, count)
+            grows, steps = track.recent_means(row, count)
             if any(step is not None for step in steps):
                 (growth if grows else values)[series] = steps
         return values, growth
 
     def _grow(self, used: int) -> None:
         """Room for the rows that are used, as far as there may be."""
-        wanted = min(-(-used // PART) * PART, self._pace.size)
-        if self._asked and wanted > self._rows:
-            wanted = min(wanted, MOST_BYTES // _row_bytes(self._asked))
-        if wanted > self._rows:
-            self._rows = wanted
-            self._arrived = grown(self._arrived, wanted, math.nan)
-            self._generation = grown(self._generation, wanted, 0)
+        needed = min(-(-used // CHUNK_ROWS) * CHUNK_ROWS, self._pace.size)
+        if self._requested and needed > self._rows:
+            needed = min(needed, MOST_BYTES // _row_bytes(self._requested))
+        if needed > self._rows:
+            self._rows = needed
+            self._arrived = grown(self._arrived, needed, math.nan)
+            self._generation = grown(self._generation, needed, 0)
             for track in self._tracks.values():
-                track.grow(wanted)
+                track.grow(needed)
 
-    def _begin_anew(self, generation: npt.NDArray[np.uint32]) -> None:
+    def _reset_replaced_rows(self, generation: npt.NDArray[np.uint32]) -> None:
         """Forget what was gathered of rows in which something else stands now."""
         other = np.flatnonzero(generation != self._generation)
         if len(other):
@@ -187,34 +187,34 @@ class Windows:
             self._generation = generation.copy()
 
 
-def _wanted(windows: Sequence[Window]) -> dict[Part, int]:
+def _aggregates_for(windows: Sequence[Window]) -> dict[Aggregate, int]:
     """The parts that windows of one series need, each as long as the longest."""
-    lengths: dict[Part, int] = {}
+    lengths: dict[Aggregate, int] = {}
     for window in windows:
-        for part in window.parts:
-            lengths[part] = max(lengths.get(part, 0), window.count)
+        for aggregate in window.aggregates:
+            lengths[aggregate] = max(lengths.get(aggregate, 0), window.count)
     return lengths
 
 
-def _row_bytes(asked: Sequence[Window]) -> int:
+def _row_bytes(windows: Sequence[Window]) -> int:
     """Memory of windows for each row; those over one series share what they can."""
     by_series: dict[Series, list[Window]] = {}
-    for window in asked:
+    for window in windows:
         by_series.setdefault(window.series, []).append(window)
-    return sum(bytes_a_row(_wanted(some)) for some in by_series.values())
+    return sum(bytes_a_row(_aggregates_for(some)) for some in by_series.values())
 
 
-def _check(asked: Sequence[Window], rows: int) -> None:
-    whole = rows * _row_bytes(asked)
-    if whole <= MOST_BYTES:
+def _check(windows: Sequence[Window], rows: int) -> None:
+    total = rows * _row_bytes(windows)
+    if total <= MOST_BYTES:
         return
-    alone = {window: rows * bytes_a_row(_wanted([window])) for window in asked}
+    alone = {window: rows * bytes_a_row(_aggregates_for([window])) for window in windows}
     dearest = ", ".join(
         f"{window.kind} of {path_of(window.series)} over {window.count * BUCKET_S} s ({_mib(size)})"
         for window, size in sorted(alone.items(), key=lambda pair: -pair[1])[:_SHOWN]
     )
     raise WindowsError(
-        f"windows over {rows} devices would take {_mib(whole)}, and the most is {_mib(MOST_BYTES)}; "
+        f"windows over {rows} devices would take {_mib(total)}, and the most is {_mib(MOST_BYTES)}; "
         f"the dearest are {dearest}: ask for shorter ones"
     )
 

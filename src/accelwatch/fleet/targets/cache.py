@@ -15,23 +15,25 @@ class TargetCache:
         self.complaints: dict[str, str] = {}
         self._targets: dict[str, list[Target]] = {}
 
-    def update(self, place: str, targets: list[Target]) -> None:
+    def update(self, location: str, targets: list[Target]) -> None:
         """A place has answered."""
-        self._targets[place] = targets
-        if self.complaints.pop(place, None) is not None:
-            logger.info("a discovery works again place=%s", place)
+        self._targets[location] = targets
+        if self.complaints.pop(location, None) is not None:
+            logger.info("a discovery works again place=%s", location)
 
-    def refuse(self, place: str, error: AccelwatchError | str) -> None:
+    def refuse(self, location: str, error: AccelwatchError | str) -> None:
         """A place has failed; logged when it fails otherwise than before."""
-        if self.complaints.get(place) != str(error):
+        if self.complaints.get(location) != str(error):
             logger.error(
-                "target discovery failed; keeping the previous targets place=%s: %s", place, error
+                "target discovery failed; keeping the previous targets place=%s: %s",
+                location,
+                error,
             )
-        self.complaints[place] = str(error)
+        self.complaints[location] = str(error)
 
-    def retain(self, places: set[str]) -> None:
+    def retain(self, locations: set[str]) -> None:
         """Forget all places but these."""
-        for gone in (self._targets.keys() | self.complaints.keys()) - places:
+        for gone in (self._targets.keys() | self.complaints.keys()) - locations:
             self._targets.pop(gone, None)
             self.complaints.pop(gone, None)
 

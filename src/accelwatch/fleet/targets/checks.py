@@ -9,8 +9,8 @@ from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Credentials, Scrape
 from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import NODE_LABEL, checked_labels
-from accelwatch.fleet.targets.discovery import SECTIONS, standing_targets
-from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, asked_by
+from accelwatch.fleet.targets.discovery import SECTIONS, static_targets
+from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, scrape_for
 
 Mistake = tuple[str, str]
 """Dotted key and what is wrong."""
@@ -19,7 +19,7 @@ Mistake = tuple[str, str]
 def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iterator[Mistake]:
     """Every mistake with its key."""
     hosts = msgspec.structs.replace(targets, ssh=())
-    yield from _refused(f"{section}.static", lambda: standing_targets(hosts, scrape))
+    yield from _refused(f"{section}.static", lambda: static_targets(hosts, scrape))
     yield from _refused(f"{section}.ssh", lambda: ssh_targets(targets.ssh))
     yield from _labels(f"{section}.labels", targets.labels)
     names = dict.fromkeys((*targets.rename_labels.values(), *targets.keep_labels), "")
@@ -52,13 +52,13 @@ def _of_http(key: str, settings: HttpSd) -> Iterator[Mistake]:
 
 
 def _of_dns(key: str, settings: DnsSd) -> Iterator[Mistake]:
-    from accelwatch.fleet.targets.dns import known_servers, split_name
+    from accelwatch.fleet.targets.dns import check_servers, split_name
 
     if not settings.names:
         yield f"{key}.names", "expected a name or a list of names"
     for name in settings.names:
         yield from _refused(f"{key}.names", lambda name=name: split_name(name, settings))  # type: ignore[misc]
-    yield from _refused(f"{key}.nameservers", lambda: known_servers(settings.nameservers))
+    yield from _refused(f"{key}.nameservers", lambda: check_servers(settings.nameservers))
     yield from _labels(f"{key}.labels", settings.labels)
 
 
@@ -71,18 +71,18 @@ def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
     if settings.service and settings.role != "endpointslice":
         yield f"{key}.service", "only the role endpointslice looks at a service; set role"
     for name in ("labels", "node_labels", "pod_labels"):
-        given: dict[str, str] = getattr(settings, name)
-        wanted = given if name == "labels" else dict.fromkeys(given.values(), "")
-        yield from _labels(f"{key}.{name}", wanted)
+        configured: dict[str, str] = getattr(settings, name)
+        labels = configured if name == "labels" else dict.fromkeys(configured.values(), "")
+        yield from _labels(f"{key}.{name}", labels)
     yield from _of_access(key, settings)
 
 
 def _of_access(key: str, settings: HttpSd | KubernetesSd) -> Iterator[Mistake]:
-    yield from _fitting(asked_by(settings), key)
+    yield from _fitting(scrape_for(settings), key)
 
 
-def _of_credentials(key: str, given: Credentials) -> Iterator[Mistake]:
-    scrape = Scrape(basic_auth=given.basic_auth, authorization=given.authorization)
+def _of_credentials(key: str, credentials: Credentials) -> Iterator[Mistake]:
+    scrape = Scrape(basic_auth=credentials.basic_auth, authorization=credentials.authorization)
     yield from _fitting(scrape, key)
 
 
@@ -90,8 +90,8 @@ def _fitting(scrape: Scrape, key: str) -> Iterator[Mistake]:
     try:
         check_access(scrape, key)
     except ConfigError as error:
-        place, _, text = str(error).partition(": ")
-        yield place, text
+        location, _, text = str(error).partition(": ")
+        yield location, text
 
 
 def _labels(key: str, labels: Mapping[str, str]) -> Iterator[Mistake]:

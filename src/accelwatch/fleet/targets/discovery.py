@@ -11,9 +11,9 @@ from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd, Targets
-from accelwatch.fleet.targets.watch import Way, in_thread
+from accelwatch.fleet.targets.watch import Discoverer, in_thread
 
-MakeWay = Callable[[], Way]
+MakeDiscoverer = Callable[[], Discoverer]
 S = TypeVar("S", HttpSd, DnsSd, KubernetesSd, SlurmSd)
 
 
@@ -21,10 +21,10 @@ SECTIONS = ("http", "dns", "kubernetes", "slurm")
 """Sections whose targets somebody else names; each has credentials of its own."""
 
 
-def standing_targets(targets: Targets, scrape: Scrape) -> list[Target]:
+def static_targets(targets: Targets, scrape: Scrape) -> list[Target]:
     """The targets that are written out. Raises UsageError."""
-    asked = targets_of(targets.static, targets.labels, scrape.scheme, scrape.credentials)
-    return [*asked, *ssh_targets(targets.ssh, targets.labels)]
+    listed = targets_of(targets.static, targets.labels, scrape.scheme, scrape.credentials)
+    return [*listed, *ssh_targets(targets.ssh, targets.labels)]
 
 
 def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:
@@ -39,11 +39,11 @@ def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:
     ]
 
 
-def ways(targets: Targets, scrape: Scrape) -> dict[str, MakeWay]:
+def discoverers(targets: Targets, scrape: Scrape) -> dict[str, MakeDiscoverer]:
     """Name to discovery, in the order in which later ones win; equal settings have equal names."""
     rules = Rules(scheme=scrape.scheme, rename=targets.rename_labels, keep=targets.keep_labels)
     ours = msgspec.structs.replace(rules, credentials=scrape.credentials, may_ssh=True)
-    by_name: dict[str, MakeWay] = {}
+    by_name: dict[str, MakeDiscoverer] = {}
     if targets.files:
         settings = Targets(files=targets.files, refresh_s=targets.refresh_s)
         by_name[_named("files", settings, ours)] = partial(_files, targets, ours)
@@ -55,8 +55,8 @@ def ways(targets: Targets, scrape: Scrape) -> dict[str, MakeWay]:
 
 
 def _each(
-    kind: str, section: Sequence[S], make: Callable[[S, Rules], Way], rules: Rules
-) -> Iterator[tuple[str, MakeWay]]:
+    kind: str, section: Sequence[S], make: Callable[[S, Rules], Discoverer], rules: Rules
+) -> Iterator[tuple[str, MakeDiscoverer]]:
     for settings in section:
         bound = msgspec.structs.replace(rules, credentials=settings.scrape)
         yield _named(kind, settings, bound), partial(make, settings, bound)
@@ -66,31 +66,31 @@ def _named(kind: str, settings: msgspec.Struct, rules: Rules) -> str:
     return f"{kind} {msgspec.json.encode((settings, rules)).decode()}"
 
 
-def _files(targets: Targets, rules: Rules) -> Way:
+def _files(targets: Targets, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.files import TargetFiles
 
     return in_thread(TargetFiles(targets.files, rules), targets.refresh_s)
 
 
-def _http(settings: HttpSd, rules: Rules) -> Way:
+def _http(settings: HttpSd, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.http import HttpTargets
 
     return HttpTargets(settings, rules)
 
 
-def _dns(settings: DnsSd, rules: Rules) -> Way:
+def _dns(settings: DnsSd, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.dns import DnsTargets
 
     return in_thread(DnsTargets(settings, rules), settings.refresh_s)
 
 
-def _kubernetes(settings: KubernetesSd, rules: Rules) -> Way:
+def _kubernetes(settings: KubernetesSd, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets
 
     return KubernetesTargets(settings, rules)
 
 
-def _slurm(settings: SlurmSd, rules: Rules) -> Way:
+def _slurm(settings: SlurmSd, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.slurm import SlurmTargets
 
     return in_thread(SlurmTargets(settings, rules), settings.refresh_s)

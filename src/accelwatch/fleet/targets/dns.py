@@ -26,32 +26,32 @@ class DnsTargets:
         self._names = {name: split_name(name, settings) for name in settings.names}
         self.kept = TargetCache()
 
-    def look(self) -> list[Target]:
+    def poll(self) -> list[Target]:
         """A target for each record."""
         for name, (host, port) in self._names.items():
             try:
-                places = self._places(host, port)
-                self.kept.update(name, self._rules.targets(places, self._settings.labels))
+                addresses = self._addresses(host, port)
+                self.kept.update(name, self._rules.targets(addresses, self._settings.labels))
             except dns.exception.DNSException as error:
                 self.kept.refuse(name, _why(error))
             except (OSError, UsageError) as error:
                 self.kept.refuse(name, str(error))
         return self.kept.targets()
 
-    def _places(self, host: str, port: int) -> list[str]:
-        wanted = self._settings.type
-        asking = _asking(self._settings.nameservers)
-        answer = asking.resolve(host, wanted, search=True, lifetime=self._settings.timeout_s)
+    def _addresses(self, host: str, port: int) -> list[str]:
+        record_type = self._settings.type
+        resolver = _resolver(self._settings.nameservers)
+        answer = resolver.resolve(host, record_type, search=True, lifetime=self._settings.timeout_s)
         if len(answer) > MAX_HOSTS:
             raise UsageError(f"more than {MAX_HOSTS} records")
-        if wanted == "SRV":
+        if record_type == "SRV":
             return sorted(f"{record.target.to_text(True)}:{record.port}" for record in answer)
-        if wanted == "AAAA":
+        if record_type == "AAAA":
             return sorted(f"[{record.address}]:{port}" for record in answer)
         return sorted(f"{record.address}:{port}" for record in answer)
 
 
-def _asking(servers: Sequence[str]) -> dns.resolver.Resolver:
+def _resolver(servers: Sequence[str]) -> dns.resolver.Resolver:
     """A resolver; without servers that of /etc/resolv.conf as it is now."""
     resolver = dns.resolver.Resolver(configure=not servers)
     if servers:
@@ -68,7 +68,7 @@ def split_name(text: str, settings: DnsSd) -> tuple[str, int]:
         raise UsageError(
             f"{text[:100]!r} is not a valid name; write agents.example.org or with a port"
         )
-    if any(not part.isascii() or " " in part or len(part) > 63 for part in name.split(".")):
+    if any(not label.isascii() or " " in label or len(label) > 63 for label in name.split(".")):
         raise UsageError(f"{text[:100]!r} is not a valid DNS name")
     return name, int(port)
 
@@ -88,7 +88,7 @@ def _why(error: dns.exception.DNSException) -> str:
     return f"the name does not resolve: {str(error)[:200]}"
 
 
-def known_servers(texts: Sequence[str]) -> None:
+def check_servers(texts: Sequence[str]) -> None:
     """Raise UsageError for a server that is no IP address."""
     for text in texts:
         try:

@@ -32,7 +32,7 @@ class TargetFiles:
         self._stamps: dict[str, Stamp | None] = {}
         self.kept = TargetCache()
 
-    def look(self) -> list[Target]:
+    def poll(self) -> list[Target]:
         """The targets of all files, read again where a file has changed or was not good."""
         names = [name for pattern in self._patterns for name in _matching(pattern)]
         for name in dict.fromkeys(names):

@@ -18,7 +18,7 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def targets_in(
-    document: object, rules: Rules, standing: Mapping[str, str] | None = None
+    document: object, rules: Rules, default_labels: Mapping[str, str] | None = None
 ) -> list[Target]:
     """The targets of a parsed document; `standing` labels give way to a group's own.
 
@@ -30,7 +30,7 @@ def targets_in(
         raise UsageError(f"no list of targets and labels: {error}") from error
     targets: list[Target] = []
     for group in groups:
-        targets += rules.targets(group.targets, {**(standing or {}), **group.labels})
+        targets += rules.targets(group.targets, {**(default_labels or {}), **group.labels})
         if len(targets) > MAX_HOSTS:
             raise UsageError(f"more than {MAX_HOSTS} targets")
     return targets

@@ -21,7 +21,7 @@ from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.settings import HttpSd, asked_by
+from accelwatch.fleet.targets.settings import HttpSd, scrape_for
 from accelwatch.fleet.targets.watch import Polled, Publish
 
 _TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNORECASE)
@@ -29,9 +29,9 @@ _TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNO
 
 def endpoint(url: str, tls: TlsConfig | None = None) -> Target:
     """The server of a URL, which is no target itself. Raises UsageError."""
-    parts = server_url(url, tls)
-    base = parts.path.rstrip("/")
-    return Target(node="", scheme=parts.scheme, address=parts.netloc, base=base)
+    server = server_url(url, tls)
+    base = server.path.rstrip("/")
+    return Target(node="", scheme=server.scheme, address=server.netloc, base=base)
 
 
 class HttpTargets:
@@ -42,7 +42,7 @@ class HttpTargets:
         self._settings = settings
         self._rules = rules
         self._server = endpoint(settings.url, settings.tls_config)
-        self._scrape = asked_by(settings)
+        self._scrape = scrape_for(settings)
         self._access = Access(self._scrape)
         self.kept = TargetCache()
 
@@ -51,22 +51,22 @@ class HttpTargets:
         client = Client(self._scrape, self._access)
         try:
             every_s = self._settings.refresh_s
-            await Polled(lambda: self._look(client), every_s, self.kept).run(publish)
+            await Polled(lambda: self._poll(client), every_s, self.kept).run(publish)
         finally:
             await client.close()
 
-    async def _look(self, client: Client) -> Sequence[Target]:
+    async def _poll(self, client: Client) -> Sequence[Target]:
         # Without the query, in which sites keep secrets.
-        place = self._settings.url.partition("?")[0]
+        location = self._settings.url.partition("?")[0]
         try:
-            body = await self._ask(client)
+            body = await self._request(client)
             # On a thread: ten thousand targets take longer than the streams may have to wait.
-            self.kept.update(place, await asyncio.to_thread(self._targets, body))
+            self.kept.update(location, await asyncio.to_thread(self._targets, body))
         except AccelwatchError as error:
-            self.kept.refuse(place, error)
+            self.kept.refuse(location, error)
         return self.kept.targets()
 
-    async def _ask(self, client: Client) -> bytes:
+    async def _request(self, client: Client) -> bytes:
         headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip",

@@ -36,11 +36,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             return ssh_targets(texts, kept)
         return targets_of(texts, kept, self.scheme, self.credentials)
 
-    def _labels(self, given: Mapping[str, str]) -> dict[str, str]:
-        labels = {name: value for name, value in given.items() if name not in self.rename}
+    def _labels(self, discovered: Mapping[str, str]) -> dict[str, str]:
+        labels = {name: value for name, value in discovered.items() if name not in self.rename}
         for old, new in self.rename.items():
-            if given.get(old):
-                labels[new] = given[old]
+            if discovered.get(old):
+                labels[new] = discovered[old]
         if not self.keep:
             return labels
         return {

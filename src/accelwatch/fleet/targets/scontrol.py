@@ -16,19 +16,19 @@ class Scontrol:
     def __init__(self, settings: SlurmSd) -> None:
         self._settings = settings
 
-    def run(self, *words: str, environ: Mapping[str, str] | None = None) -> CommandResult:
+    def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> CommandResult:
         """What became of the command, whatever it was."""
         conf = self._settings.slurm_conf
         return run(
-            [self._settings.scontrol, *words],
+            [self._settings.scontrol, *arguments],
             timeout_s=self._settings.timeout_s,
             environ={**({"SLURM_CONF": conf} if conf else {}), **(environ or {})},
             max_bytes=_MAX_BYTES,
         )
 
-    def printed(self, *words: str, environ: Mapping[str, str] | None = None) -> bytes:
+    def printed(self, *arguments: str, environ: Mapping[str, str] | None = None) -> bytes:
         """What it prints. Raises UsageError when it fails."""
-        result = self.run(*words, environ=environ)
+        result = self.run(*arguments, environ=environ)
         if not result.ok:
             raise UsageError(why(result))
         return result.output

@@ -77,7 +77,7 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
     tls_config: TlsConfig = TlsConfig()
 
 
-def asked_by(settings: HttpSd | KubernetesSd) -> Scrape:
+def scrape_for(settings: HttpSd | KubernetesSd) -> Scrape:
     """How a server that knows targets is asked."""
     return Scrape(
         timeout_s=settings.timeout_s,

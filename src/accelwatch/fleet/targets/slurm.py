@@ -8,12 +8,12 @@ from accelwatch.fleet.targets.scontrol import Scontrol, why
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_nodes import (
     SlurmNode,
-    is_wanted,
+    address_of,
+    is_selected,
     labels_of,
     leaf_switches,
     nodes_of_json,
     nodes_of_text,
-    place_of,
 )
 
 _NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
@@ -29,13 +29,13 @@ class SlurmTargets:
         self._speaks_json = True
         self.kept = TargetCache()
 
-    def look(self) -> list[Target]:
+    def poll(self) -> list[Target]:
         """A target for each node that the filters let through."""
-        place = self._settings.scontrol
+        location = self._settings.scontrol
         try:
-            self.kept.update(place, self._targets())
+            self.kept.update(location, self._targets())
         except (UsageError, UnicodeDecodeError) as error:
-            self.kept.refuse(place, str(error))
+            self.kept.refuse(location, str(error))
         return self.kept.targets()
 
     def _targets(self) -> list[Target]:
@@ -46,9 +46,9 @@ class SlurmTargets:
             )
         targets: list[Target] = []
         for node in self._nodes():
-            if is_wanted(node, self._settings):
+            if is_selected(node, self._settings):
                 labels = labels_of(node, self._settings, switches)
-                targets += self._rules.targets([place_of(node, self._settings)], labels)
+                targets += self._rules.targets([address_of(node, self._settings)], labels)
         return targets
 
     def _nodes(self) -> list[SlurmNode]:
@@ -57,7 +57,7 @@ class SlurmTargets:
             if result.ok:
                 return nodes_of_json(result.output)
             complaint = result.errors.decode("utf-8", "replace")
-            if result.failure or not any(word in complaint for word in _NO_JSON):
+            if result.failure or not any(pattern in complaint for pattern in _NO_JSON):
                 raise UsageError(why(result))
             self._speaks_json = False  # an old one, or built without a JSON library
         return nodes_of_text(

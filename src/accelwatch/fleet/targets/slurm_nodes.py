@@ -63,7 +63,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
                 name=pairs["NodeName"],
                 hostname=pairs.get("NodeHostName", ""),
                 address=pairs.get("NodeAddr", ""),
-                states=tuple(word.lower() for word in states_of(pairs.get("State", ""))),
+                states=tuple(state.lower() for state in states_of(pairs.get("State", ""))),
                 partitions=_listed(pairs.get("Partitions")),
                 gres=_listed(pairs.get("Gres")),
                 features=_listed(pairs.get("ActiveFeatures")),
@@ -86,20 +86,20 @@ def nodes_of_json(data: bytes) -> list[SlurmNode]:
 
 def _node(document: Mapping[str, Any]) -> SlurmNode:
     state = document.get("state")
-    words = state if isinstance(state, list) else [state, *(document.get("state_flags") or ())]
+    states = state if isinstance(state, list) else [state, *(document.get("state_flags") or ())]
     return SlurmNode(
         name=str(document["name"]),
         hostname=str(document.get("hostname") or ""),
         address=str(document.get("address") or ""),
-        states=_states(words),
+        states=_states(states),
         partitions=_listed(document.get("partitions")),
         gres=_listed(document.get("gres")),
         features=_listed(document.get("active_features")),
     )
 
 
-def _states(words: Sequence[object]) -> tuple[str, ...]:
-    return tuple(word.strip().lower() for word in words if isinstance(word, str) and word.strip())
+def _states(names: Sequence[object]) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in names if isinstance(name, str) and name.strip())
 
 
 def _listed(value: object) -> tuple[str, ...]:
@@ -120,19 +120,19 @@ def leaf_switches(text: str) -> dict[str, str]:
     for line in text.splitlines():
         pairs = pairs_of(line)
         if pairs.get("SwitchName") and pairs.get("Level") == "0":
-            for part in _listed(pairs.get("Nodes")):
-                for node in expand(part):
+            for node_range in _listed(pairs.get("Nodes")):
+                for node in expand(node_range):
                     by_node[node] = pairs["SwitchName"]
     return by_node
 
 
-def is_wanted(node: SlurmNode, settings: SlurmSd) -> bool:
+def is_selected(node: SlurmNode, settings: SlurmSd) -> bool:
     """Whether the filters let a node through."""
     if settings.partitions and not set(settings.partitions) & set(node.partitions):
         return False
-    wanted = settings.gres
-    return not wanted or any(
-        re.match(re.escape(wanted) + r"(?![^:(=])", gres) for gres in node.gres
+    required = settings.gres
+    return not required or any(
+        re.match(re.escape(required) + r"(?![^:(=])", gres) for gres in node.gres
     )
 
 
@@ -146,16 +146,16 @@ def labels_of(node: SlurmNode, settings: SlurmSd, switches: Mapping[str, str]) -
     ours = [partition for partition in settings.partitions if partition in node.partitions]
     if partitions := ours or node.partitions:
         labels["partition"] = partitions[0]
-    for label, beginning in settings.feature_labels.items():
+    for label, prefix in settings.feature_labels.items():
         for feature in node.features:
-            if feature.startswith(beginning) and feature != beginning:
-                labels.setdefault(label, feature.removeprefix(beginning))
+            if feature.startswith(prefix) and feature != prefix:
+                labels.setdefault(label, feature.removeprefix(prefix))
     if settings.switch_label and node.name in switches:
         labels[settings.switch_label] = switches[node.name]
     return labels
 
 
-def place_of(node: SlurmNode, settings: SlurmSd) -> str:
+def address_of(node: SlurmNode, settings: SlurmSd) -> str:
     """Host and port that a node is connected to."""
     named = {"name": node.name, "hostname": node.hostname, "address": node.address}
     host = named[settings.address] or node.name

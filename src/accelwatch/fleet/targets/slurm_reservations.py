@@ -42,8 +42,8 @@ def windows_of(text: str) -> list[Maintenance]:
         ranges = tuple(listed(nodes)) if nodes != "(null)" else ()
         if not ranges:
             continue
-        for part in ranges:
-            expand(part)
+        for node_range in ranges:
+            expand(node_range)
         try:
             starts, ends = float(pairs["StartTime"]), float(pairs["EndTime"])
         except (KeyError, ValueError):

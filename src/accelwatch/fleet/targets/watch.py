@@ -21,12 +21,12 @@ PATIENCE_S = 5.0
 _SETTLE_S = 0.2
 """Changes within this time are applied together: a rollout is hundreds of them."""
 _AGAIN_S = 30.0
-_MOST_TOLD = 8
+_MAX_REPORTED = 8
 
 Publish = Callable[[Sequence[Target]], None]
 
 
-class Way(Protocol):
+class Discoverer(Protocol):
     """A way to find targets."""
 
     kept: TargetCache
@@ -41,16 +41,16 @@ class Polled:
     """A way that is looked at again and again."""
 
     def __init__(
-        self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: TargetCache
+        self, poll: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: TargetCache
     ) -> None:
         self.kept = kept
-        self._look = look
+        self._poll = poll
         self._every_s = every_s
 
     async def run(self, publish: Publish) -> None:
         """Look until cancelled."""
         while True:
-            publish(await self._look())
+            publish(await self._poll())
             await asyncio.sleep(self._every_s)
 
 
@@ -59,14 +59,14 @@ class Blocking(Protocol):
 
     kept: TargetCache
 
-    def look(self) -> Sequence[Target]:
+    def poll(self) -> Sequence[Target]:
         """The targets now."""
         ...
 
 
 def in_thread(blocking: Blocking, every_s: float) -> Polled:
     """A way that is looked at on a thread again and again."""
-    return Polled(lambda: asyncio.to_thread(blocking.look), every_s, blocking.kept)
+    return Polled(lambda: asyncio.to_thread(blocking.poll), every_s, blocking.kept)
 
 
 class DiscoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,9 +86,9 @@ def merged(targets: Iterable[Target]) -> dict[str, Target]:
     return by_key
 
 
-def _at(place: str, complaint: str) -> str:
+def _at(location: str, complaint: str) -> str:
     """A complaint that says where, once."""
-    return complaint if complaint.startswith(place) else f"{place}: {complaint}"
+    return complaint if complaint.startswith(location) else f"{location}: {complaint}"
 
 
 def _joined(before: Target, after: Target) -> Target:
@@ -114,11 +114,11 @@ class TargetWatch:
     ) -> None:
         self._apply = apply
         self._patience_s = patience_s
-        self._standing: Sequence[Target] = ()
+        self._static: Sequence[Target] = ()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._stopping: set[asyncio.Task[None]] = set()
         self._by_discovery: dict[str, Sequence[Target]] = {}
-        self._ways: dict[str, Way | None] = {}
+        self._discoverers: dict[str, Discoverer | None] = {}
         """None for one that could not begin."""
         self._unbegun: dict[str, str] = {}
         """Why ways could not begin."""
@@ -129,18 +129,22 @@ class TargetWatch:
         self._patient = True
         self._changed = asyncio.Event()
 
-    def set(self, standing: Sequence[Target], ways: Mapping[str, Callable[[], Way]]) -> None:
+    def set(
+        self, static: Sequence[Target], discoverers: Mapping[str, Callable[[], Discoverer]]
+    ) -> None:
         """From now on these; a way that was there under the same name goes on with what it knows."""
         loop = asyncio.get_running_loop()
-        self._standing, self._order = standing, tuple(ways)
-        for gone in self._tasks.keys() - ways.keys():
-            self._end(self._tasks.pop(gone))
+        self._static, self._order = static, tuple(discoverers)
+        for gone in self._tasks.keys() - discoverers.keys():
+            self._stop(self._tasks.pop(gone))
             self._by_discovery.pop(gone, None)
-            self._ways.pop(gone, None)
+            self._discoverers.pop(gone, None)
             self._unbegun.pop(gone, None)
             self._broken.pop(gone, None)
-        for name in ways.keys() - self._tasks.keys():
-            task = loop.create_task(self._go(name, ways[name]), name=f"way {_kind(name)}")
+        for name in discoverers.keys() - self._tasks.keys():
+            task = loop.create_task(
+                self._run_discoverer(name, discoverers[name]), name=f"way {_kind(name)}"
+            )
             self._tasks[name] = task
         self._patient = True
         loop.call_later(self._patience_s, self._hurry)
@@ -152,8 +156,12 @@ class TargetWatch:
         for name in self._order:
             kind = _kind(name)
             before = by_kind.get(kind, DiscoveryStatus())
-            way = self._ways.get(name)
-            well = way is not None and not way.kept.complaints and name not in self._broken
+            discoverer = self._discoverers.get(name)
+            well = (
+                discoverer is not None
+                and not discoverer.kept.complaints
+                and name not in self._broken
+            )
             works = well and name in self._by_discovery
             count = len(self._by_discovery.get(name, ()))
             by_kind[kind] = DiscoveryStatus(
@@ -171,27 +179,29 @@ class TargetWatch:
     def _has_answered(self, name: str) -> bool:
         if name in self._by_discovery or name in self._unbegun or name in self._broken:
             return True
-        way = self._ways.get(name)
-        return way is not None and bool(way.kept.complaints)
+        discoverer = self._discoverers.get(name)
+        return discoverer is not None and bool(discoverer.kept.complaints)
 
     def problems(self) -> tuple[str, ...]:
         """Why targets may be lacking: what did not begin or broke, which places fail; at most a few."""
         problems = [*self._unbegun.values(), *self._broken.values()]
-        for way in self._ways.values():
-            if way is not None:
-                problems += [_at(place, text) for place, text in way.kept.complaints.items()]
+        for discoverer in self._discoverers.values():
+            if discoverer is not None:
+                problems += [
+                    _at(location, text) for location, text in discoverer.kept.complaints.items()
+                ]
         more = (
-            [f"{len(problems) - _MOST_TOLD} more discoveries fail"]
-            if len(problems) > _MOST_TOLD
+            [f"{len(problems) - _MAX_REPORTED} more discoveries fail"]
+            if len(problems) > _MAX_REPORTED
             else []
         )
-        return (*problems[:_MOST_TOLD], *more)
+        return (*problems[:_MAX_REPORTED], *more)
 
     def _hurry(self) -> None:
         self._patient = False
         self._changed.set()
 
-    async def _go(self, name: str, make: Callable[[], Way]) -> None:
+    async def _run_discoverer(self, name: str, make: Callable[[], Discoverer]) -> None:
         def publish(targets: Sequence[Target]) -> None:
             self._broken.pop(name, None)
             if name not in self._by_discovery or self._by_discovery[name] != targets:
@@ -199,11 +209,11 @@ class TargetWatch:
                 self._changed.set()
 
         while True:
-            self._ways[name] = None
+            self._discoverers[name] = None
             try:
-                self._ways[name] = way = make()
+                self._discoverers[name] = discoverer = make()
                 self._unbegun.pop(name, None)
-                await way.run(publish)
+                await discoverer.run(publish)
             except AccelwatchError as error:
                 if self._unbegun.get(name) != str(error):
                     logger.error("a discovery cannot begin, it is tried again: %s", error)
@@ -233,17 +243,17 @@ class TargetWatch:
                 await asyncio.sleep(_SETTLE_S)
         finally:
             for task in self._tasks.values():
-                self._end(task)
-            await asyncio.gather(*self._ending, return_exceptions=True)
+                self._stop(task)
+            await asyncio.gather(*self._stopping, return_exceptions=True)
 
-    def _end(self, task: asyncio.Task[None]) -> None:
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+    def _stop(self, task: asyncio.Task[None]) -> None:
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
         task.cancel()
 
     def _apply_now(self) -> None:
         listed = (target for name in self._order for target in self._by_discovery.get(name, ()))
-        targets = merged((*self._standing, *listed))
+        targets = merged((*self._static, *listed))
         if targets != self._applied:
             logger.info("targets known count=%d", len(targets))
             self._applied = targets

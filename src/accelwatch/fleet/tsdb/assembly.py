@@ -13,15 +13,15 @@ from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
+from accelwatch.fleet.tsdb.families import age_family_of
+from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
 from accelwatch.fleet.tsdb.query import Instant
-from accelwatch.fleet.tsdb.wanted import mark_of
 from accelwatch.schema.reading import Number
 
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1
 _SLICE = 100
-LOOK_BACK_S = 300.0
+LOOKBACK_DELTA_S = 300.0
 """For how long a store answers with the last sample of a series, unless it is told otherwise."""
 
 
@@ -36,14 +36,14 @@ class Group:
     """The series of one origin; `values[i]` belongs to `keys[i]`, None until its query has come."""
 
     __slots__ = (
+        "age_family",
         "counts",
         "keys",
         "labels",
         "lacking_since",
-        "mark",
-        "marks",
         "node_label",
         "origin",
+        "series_hashes",
         "values",
     )
 
@@ -53,8 +53,8 @@ class Group:
         self.node_label = node_label
         self.keys: tuple[Key, ...] | list[Key] = []
         self.values: list[Number | None] = []
-        self.marks: list[int] = []
-        self.mark = ""
+        self.series_hashes: list[int] = []
+        self.age_family = ""
         """Family by which its samples are aged."""
         self.counts: Counter[str] = Counter()
         """Series by family."""
@@ -66,20 +66,20 @@ class Group:
         if isinstance(self.keys, list):
             self.keys = tuple(self.keys)
             self.counts = Counter(key.name for key in self.keys)
-            self.mark = mark_of(self.counts) if self.keys else ""
+            self.age_family = age_family_of(self.counts) if self.keys else ""
 
     def lacks_for_long(self, now: float) -> bool:
         """Whether what is missing has been for so long that it has gone."""
         if self.lacking_since is None:
             self.lacking_since = now
-        return now - self.lacking_since > LOOK_BACK_S
+        return now - self.lacking_since > LOOKBACK_DELTA_S
 
 
 class Assembly:
     """All groups of a store."""
 
-    def __init__(self, placing: Placing, series_limit: int) -> None:
-        self._placing = placing
+    def __init__(self, resolver: SeriesResolver, series_limit: int) -> None:
+        self._resolver = resolver
         self._limit = series_limit
         self.groups: dict[int, Group] = {}
         self.counts: Counter[str] = Counter()
@@ -96,32 +96,34 @@ class Assembly:
         """Series known now."""
         return len(self._index)
 
-    def begin(self, scraped: Mapping[tuple[str, ...], Scraped]) -> None:
+    def start_read(self, scraped: Mapping[tuple[str, ...], Scraped]) -> None:
         """Begin a read with the targets of now; what is known of one that has changed is forgotten."""
-        before = self._placing.scraped
+        before = self._resolver.scraped
         changed = {
             transport
             for transport in before.keys() | scraped.keys()
             if _labels(before.get(transport)) != _labels(scraped.get(transport))
         }
-        self._placing.scraped = dict(scraped)
+        self._resolver.scraped = dict(scraped)
         for number_, group in list(self.groups.items()):
             if group.origin.transport in changed:
                 self._forget(number_)
             else:
                 group.values = [None] * len(group.keys)
-        self._ages = {mark: at for mark, at in self._ages.items() if at in self.groups}
+        self._ages = {
+            series_hash: at for series_hash, at in self._ages.items() if at in self.groups
+        }
         self.counts.clear()
         self.unplaced = 0
 
     async def ingest(self, samples: Sequence[Instant]) -> None:
         """The answer of a query. Raises TargetFault above the limit of series, ValueError."""
         work = LongWork()
-        for begin in range(0, len(samples), _SLICE):
-            self._place(samples[begin : begin + _SLICE])
+        for start in range(0, len(samples), _SLICE):
+            self._set_values(samples[start : start + _SLICE])
             await work.rest()
 
-    def _place(self, samples: Sequence[Instant]) -> None:
+    def _set_values(self, samples: Sequence[Instant]) -> None:
         index, groups = self._index, self.groups
         for sample in samples:
             raw = bytes(sample.metric)
@@ -134,23 +136,23 @@ class Assembly:
         if len(self._index) >= self._limit:
             text = f"more than {self._limit} series; raise series_limit or set matchers"
             raise TargetFault(Reason.TOO_LARGE, text)
-        placed = self._placing.place(labels_of(raw))
-        at = self._by_origin.get(placed.origin)
+        resolved = self._resolver.resolve(labels_of(raw))
+        at = self._by_origin.get(resolved.origin)
         if at is None:
-            at = self._by_origin[placed.origin] = self._next
-            self.groups[at] = Group(placed.origin, placed.labels, placed.node_label)
+            at = self._by_origin[resolved.origin] = self._next
+            self.groups[at] = Group(resolved.origin, resolved.labels, resolved.node_label)
             self._next += 1
         group = self.groups[at]
         if not isinstance(group.keys, list):
             group.keys = list(group.keys)
         slot = len(group.keys)
-        group.keys.append(placed.key)
+        group.keys.append(resolved.key)
         group.values.append(None)
-        group.marks.append(hash(raw))
+        group.series_hashes.append(hash(raw))
         self._index[hash(raw)] = at << _SLOTS | slot
         return self._index[hash(raw)]
 
-    async def finish(self, *, answered: bool, whole: bool) -> list[Group]:
+    async def finish(self, *, answered: bool, is_complete: bool) -> list[Group]:
         """The groups that told everything; series that have gone are forgotten after a complete read.
 
         When a query was not `answered`, or answers were not `whole`, a series that is missing may still
@@ -163,7 +165,7 @@ class Assembly:
         for at, group in list(self.groups.items()):
             await work.rest()
             if None in group.values:
-                if not answered or not (whole or group.lacks_for_long(now)):
+                if not answered or not (is_complete or group.lacks_for_long(now)):
                     continue
                 self._shrink(at, group)
             group.lacking_since = None
@@ -179,18 +181,18 @@ class Assembly:
         kept = [slot for slot, value in enumerate(group.values) if value is not None]
         for slot, value in enumerate(group.values):
             if value is None:
-                del self._index[group.marks[slot]]
+                del self._index[group.series_hashes[slot]]
         group.keys = [group.keys[slot] for slot in kept]
         group.values = [group.values[slot] for slot in kept]
-        group.marks = [group.marks[slot] for slot in kept]
-        for slot, mark in enumerate(group.marks):
-            self._index[mark] = at << _SLOTS | slot
+        group.series_hashes = [group.series_hashes[slot] for slot in kept]
+        for slot, series_hash in enumerate(group.series_hashes):
+            self._index[series_hash] = at << _SLOTS | slot
 
     def _forget(self, at: int) -> None:
         group = self.groups.pop(at)
         del self._by_origin[group.origin]
-        for mark in group.marks:
-            self._index.pop(mark, None)
+        for series_hash in group.series_hashes:
+            self._index.pop(series_hash, None)
 
     async def ages(self, family: str, samples: Iterable[Instant]) -> dict[Origin, Age]:
         """Age of the newest sample of each origin, from `timestamp()` of a family."""
@@ -202,14 +204,14 @@ class Assembly:
             at = self._ages.get(hash(raw))
             if at is None:
                 at = self._age_of(raw)
-            if at is not None and self.groups[at].mark == family:
+            if at is not None and self.groups[at].age_family == family:
                 stamp = float(sample.value[1])
                 age = Age(max(0.0, sample.value[0] - stamp), stamp)
                 newest[at] = min(age, newest.get(at, age))
         return {self.groups[at].origin: age for at, age in newest.items()}
 
     def _age_of(self, raw: bytes) -> int | None:
-        at = self._by_origin.get(self._placing.place(labels_of(raw)).origin)
+        at = self._by_origin.get(self._resolver.resolve(labels_of(raw)).origin)
         if at is not None:
             self._ages[hash(raw)] = at
         return at

@@ -50,14 +50,14 @@ class Encoder:
         gone = dict(sent.owners)
         for owned in owners:
             before = gone.pop(owned.text, None)
-            wanted = {**labels, **owned.labels}
-            if before is None or before.owner.labels != wanted:
+            merged = {**labels, **owned.labels}
+            if before is None or before.owner.labels != merged:
                 if before is not None:
-                    self._end(before, before.series, around, out)
-                before = sent.owners[owned.text] = _Sent(OwnerBytes(wanted))
+                    self._expire_series(before, before.series, around, out)
+                before = sent.owners[owned.text] = _Sent(OwnerBytes(merged))
             self._owner(before, owned, around, out)
         for text, owner in gone.items():
-            self._end(owner, owner.series, around, out)
+            self._expire_series(owner, owner.series, around, out)
             del sent.owners[text]
         sent.milliseconds = milliseconds
         return out
@@ -68,33 +68,33 @@ class Encoder:
         samples = dict(owned.samples)
         now = tuple(samples)
         if now != sent.series:
-            self._end(sent, set(sent.series).difference(samples), around, out)
+            self._expire_series(sent, set(sent.series).difference(samples), around, out)
             sent.series = now
         owner = sent.owner
         plans, runs = self._plans.of(owner.names), owner.runs
         before, after = around
         for series, value in samples.items():
             pieces = plans.get(series) or self._plans.make(owner.names, series)
-            parts = [runs.get(piece) or owner.run(piece) for piece in pieces]
-            parts += (before, number_bytes(value), after)
-            out.append(series_bytes(parts))
+            chunks = [runs.get(piece) or owner.run(piece) for piece in pieces]
+            chunks += (before, number_bytes(value), after)
+            out.append(series_bytes(chunks))
 
-    def end(self, sent: NodeSent, milliseconds: int) -> list[bytes]:
+    def expire(self, sent: NodeSent, milliseconds: int) -> list[bytes]:
         """An end for everything that a node gave."""
         out: list[bytes] = []
         sent.milliseconds = max(milliseconds, sent.milliseconds + 1)
         around = sample_bytes(sent.milliseconds)
         for owner in sent.owners.values():
-            self._end(owner, owner.series, around, out)
+            self._expire_series(owner, owner.series, around, out)
         sent.owners.clear()
         return out
 
-    def _end(
-        self, sent: _Sent, ended: Iterable[Series], around: tuple[bytes, bytes], out: list[bytes]
+    def _expire_series(
+        self, sent: _Sent, expired: Iterable[Series], around: tuple[bytes, bytes], out: list[bytes]
     ) -> None:
         owner = sent.owner
         plans = self._plans.of(owner.names)
-        for series in ended:
+        for series in expired:
             pieces = plans.get(series) or self._plans.make(owner.names, series)
-            parts = [owner.run(piece) for piece in pieces]
-            out.append(series_bytes([*parts, around[0], STALE, around[1]]))
+            chunks = [owner.run(piece) for piece in pieces]
+            out.append(series_bytes([*chunks, around[0], STALE, around[1]]))

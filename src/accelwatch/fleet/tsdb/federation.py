@@ -20,9 +20,9 @@ from accelwatch.schema.metrics import Metric, Series
 
 _PIECE = 64 << 10
 """Characters of a family that are packed together."""
-_HOLD_S = 0.5
+_CACHE_S = 0.5
 _MAX_HEADS = 50_000
-_MAX_HELD = 4
+_MAX_CACHED = 4
 
 Chosen = tuple[str, frozenset[str]]
 """Profile and groups."""
@@ -38,7 +38,7 @@ class Joined:
         self._sum = 0
         self._size = 0
 
-    def begin(self) -> bytes:
+    def start(self) -> bytes:
         """The header."""
         return b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 
@@ -49,7 +49,7 @@ class Joined:
         self._size += len(text)
         return piece
 
-    def end(self) -> bytes:
+    def finish(self) -> bytes:
         """An empty last block, the checksum and the size."""
         return b"\x03\0" + struct.pack("<II", self._sum, self._size & 0xFFFFFFFF)
 
@@ -70,19 +70,19 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     """Monotonic seconds."""
     families: tuple[tuple[Metric, tuple[bytes, ...]], ...]
 
-    async def parts(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
+    async def chunks(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
         """The body, as one gzip stream or as text."""
-        whole, work = Joined(), LongWork()
+        stream, work = Joined(), LongWork()
         if packed:
-            yield whole.begin()
+            yield stream.start()
         for row, pieces in self.families:
             first = _deflated(header(row, openmetrics).encode())
             for piece in (first, *pieces):
-                yield whole.add(piece) if packed else _inflated(piece)
+                yield stream.add(piece) if packed else _inflated(piece)
                 await work.rest()
         last = _deflated(b"# EOF\n") if openmetrics else b""
         if packed:
-            yield whole.add(last) + whole.end()
+            yield stream.add(last) + stream.finish()
         else:
             yield _inflated(last)
 
@@ -122,19 +122,19 @@ class Federating:
         """The fleet's exposition, at most half a second old."""
         async with self._making:
             now = self._fleet.clock.monotonic()
-            fresh = {key: made for key, made in self._made.items() if now - made.at < _HOLD_S}
+            fresh = {key: made for key, made in self._made.items() if now - made.at < _CACHE_S}
             page = fresh.get((profile, groups))
             if page is None:
                 page = await self._make(profile, groups)
-                if len(fresh) < _MAX_HELD:
+                if len(fresh) < _MAX_CACHED:
                     fresh[profile, groups] = page
-                asyncio.get_running_loop().call_later(2 * _HOLD_S, self._let_go)
+                asyncio.get_running_loop().call_later(2 * _CACHE_S, self._evict_expired)
             self._made = fresh
             return page
 
-    def _let_go(self) -> None:
+    def _evict_expired(self) -> None:
         now = self._fleet.clock.monotonic()
-        self._made = {key: made for key, made in self._made.items() if now - made.at < _HOLD_S}
+        self._made = {key: made for key, made in self._made.items() if now - made.at < _CACHE_S}
 
     async def _make(self, profile: str, groups: frozenset[str]) -> Made:
         outgoing = Outgoing(profile, groups)
@@ -167,15 +167,15 @@ class Federating:
         families: Mapping[str, _Family],
     ) -> None:
         shown = {name: value for name, value in labels.items() if name not in owned.labels}
-        whole = _text(shown)
+        label_text = _text(shown)
         for series, value in dict(owned.samples).items():
             row = rows[series[0]]
-            of_node = whole
+            of_node = label_text
             if not shown.keys().isdisjoint(row.labels):  # the family's own label hides the node's
                 of_node = _text({name: v for name, v in shown.items() if name not in row.labels})
-            begin, end = self._heads.get(series) or self._head(row, series)
+            start, end = self._heads.get(series) or self._head(row, series)
             comma = "," if owned.text else ""
-            families[series[0]].add(f"{begin}{of_node}{comma}{owned.text}{end}{value!r}\n")
+            families[series[0]].add(f"{start}{of_node}{comma}{owned.text}{end}{value!r}\n")
 
     def _head(self, row: Metric, series: Series) -> tuple[str, str]:
         """What stands before a node's labels and after a device's."""

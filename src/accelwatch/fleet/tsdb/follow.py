@@ -22,8 +22,8 @@ from accelwatch.fleet.tsdb.reader import OriginScrape, StoreRead, StoreReader
 from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.moments import moment_or_none
 from accelwatch.schema.reading import Number
+from accelwatch.schema.timestamps import timestamp_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +44,11 @@ class Sink(Protocol):
 class _Followed:
     """A target of the store as it is followed."""
 
-    __slots__ = ("seen", "target")
+    __slots__ = ("last_seen", "target")
 
-    def __init__(self, target: Target, seen: float) -> None:
+    def __init__(self, target: Target, last_seen: float) -> None:
         self.target = target
-        self.seen = seen
+        self.last_seen = last_seen
 
 
 class StoreFollower:
@@ -74,7 +74,7 @@ class StoreFollower:
         self._complaint = ""
         self._left_out = False
         """Whether the store has more targets than are followed."""
-        self.began = False
+        self.started = False
         """Whether the store has answered once."""
 
     @property
@@ -106,18 +106,18 @@ class StoreFollower:
 
     async def turn(self) -> None:
         """Read the store once and tell the fleet. Raises TargetFault, also when only a part failed."""
-        began = time.monotonic()
+        started_at = time.monotonic()
         read = await self.reader.read()
-        self._take_targets(read)
-        await self._take_told(read)
-        self._take_down(read)
-        self.began = True
+        self._update_targets(read)
+        await self._report_scrapes(read)
+        self._report_down(read)
+        self.started = True
         self._warnings_total += len(read.warnings)
         if read.scrapes or read.fault is None:
             self._read_at = self._clock.wall()
-        self._tell_how(
-            read_at=moment_or_none(self._read_at),
-            read_duration_s=round(time.monotonic() - began, 3),
+        self._update_state(
+            read_at=timestamp_or_none(self._read_at),
+            read_duration_s=round(time.monotonic() - started_at, 3),
             series=read.series,
             targets=len(self._followed),
             unplaced_series=read.unplaced,
@@ -129,7 +129,7 @@ class StoreFollower:
             raise read.fault
         self._backoff.succeeded()
 
-    def _take_targets(self, read: StoreRead) -> None:
+    def _update_targets(self, read: StoreRead) -> None:
         now = self._clock.monotonic()
         self._left_out = False
         before = {origin: followed.target for origin, followed in self._followed.items()}
@@ -141,13 +141,13 @@ class StoreFollower:
             elif followed is None:
                 self._followed[scrape.origin] = _Followed(target, now)
             else:
-                followed.target, followed.seen = target, now
+                followed.target, followed.last_seen = target, now
         self._expect_down(read, now)
         for origin, followed in list(self._followed.items()):
-            if now - followed.seen > _FORGET_S:
+            if now - followed.last_seen > _FORGET_S:
                 del self._followed[origin]
-        now_held = {origin: followed.target for origin, followed in self._followed.items()}
-        if before != now_held or not self.began:
+        current = {origin: followed.target for origin, followed in self._followed.items()}
+        if before != current or not self.started:
             self._sink.set_store_targets(
                 {followed.target.key: followed.target for followed in self._followed.values()}
             )
@@ -157,7 +157,7 @@ class StoreFollower:
         down = set(read.down)
         for origin, followed in self._followed.items():
             if origin.transport in down:
-                followed.seen = now
+                followed.last_seen = now
         ours = {scrape.origin.transport for scrape in read.scrapes}
         jobs = {transport[0] for transport in ours}
         others = {
@@ -165,26 +165,26 @@ class StoreFollower:
             for transport, scraped in read.scraped.items()
             if scraped.up and transport not in ours
         }
-        known = {origin.transport for origin in self._followed}
-        for transport in down - known:
+        existing = {origin.transport for origin in self._followed}
+        for transport in down - existing:
             if transport[0] in jobs - others:
                 labels = dict(read.scraped[transport].labels)
-                node, label = self.reader.placing.node_of(labels)
-                node = node or self.reader.placing.by_instance(transport)
+                node, label = self.reader.resolver.node_of(labels)
+                node = node or self.reader.resolver.by_instance(transport)
                 if node:
                     kept = {name: labels[name] for name in labels if name not in (label, "job")}
                     kept.pop("instance", None)
                     origin = Origin(transport, node)
                     self._followed[origin] = _Followed(_target(origin, kept), now)
 
-    async def _take_told(self, read: StoreRead) -> None:
+    async def _report_scrapes(self, read: StoreRead) -> None:
         work = LongWork()
         for scrape in read.scrapes:
             if scrape.origin in self._followed:
-                self._tell(scrape)
+                self._report_scrape(scrape)
             await work.rest()
 
-    def _tell(self, scrape: OriginScrape) -> None:
+    def _report_scrape(self, scrape: OriginScrape) -> None:
         fleet, key = self._sink.fleet, self._followed[scrape.origin].target.key
         source = fleet.source(key)
         if source is None or not scrape.foreign.dialects:
@@ -198,7 +198,7 @@ class StoreFollower:
         listing = scrape.foreign.listing
         fleet.read(key, views, None, scrape.interval_s, age_s=scrape.age_s, listing=listing)
 
-    def _take_down(self, read: StoreRead) -> None:
+    def _report_down(self, read: StoreRead) -> None:
         down = set(read.down)
         for origin, followed in self._followed.items():
             if origin.transport in down:
@@ -208,15 +208,15 @@ class StoreFollower:
     def _failed(self, fault: TargetFault) -> None:
         """The store as a whole, or a part of the queries, failed."""
         self._failures_total += 1
-        self._tell_how(fault=str(fault))
+        self._update_state(fault=str(fault))
         store_fault = TargetFault(fault.reason, f"the store: {fault}", code=fault.code)
         now, limit_s = self._clock.monotonic(), 2 * self._settings.interval_s
         for followed in self._followed.values():
-            if now - followed.seen > limit_s or not self.began:
+            if now - followed.last_seen > limit_s or not self.started:
                 self._sink.fleet.fail(followed.target.key, store_fault)
-        self._say(f"reading the store failed reason={fault.reason}: {fault}")
+        self._log_problem(f"reading the store failed reason={fault.reason}: {fault}")
 
-    def _tell_how(self, **changes: object) -> None:
+    def _update_state(self, **changes: object) -> None:
         self.note = msgspec.structs.replace(self.note, **changes)
         self._sink.fleet.store = self.note
 
@@ -224,18 +224,20 @@ class StoreFollower:
         if read.fault is not None:
             return
         if self._left_out:
-            self._say(f"more than {MAX_NODES} targets; the others are left out, set matchers")
+            self._log_problem(
+                f"more than {MAX_NODES} targets; the others are left out, set matchers"
+            )
         elif read.warnings:
-            self._say(f"the store warns: {'; '.join(read.warnings)}")
+            self._log_problem(f"the store warns: {'; '.join(read.warnings)}")
         elif read.unplaced and not read.scrapes:
-            self._say(
+            self._log_problem(
                 f"{read.unplaced} series of accelerators have no label that names a node; "
                 "set prometheus.node_labels or instance_as_node"
             )
         else:
-            self._say("")
+            self._log_problem("")
 
-    def _say(self, text: str) -> None:
+    def _log_problem(self, text: str) -> None:
         """Log what is wrong once."""
         if text and text != self._complaint:
             logger.warning("%s", text)
@@ -265,8 +267,8 @@ class StoreFollower:
 
 
 def _address(settings: Store) -> str:
-    parts = urlsplit(settings.url or "")
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    parsed = urlsplit(settings.url or "")
+    return f"{parsed.scheme}://{parsed.netloc}{parsed.path.rstrip('/')}"
 
 
 def _target(origin: Origin, labels: Mapping[str, str]) -> Target:
@@ -274,7 +276,7 @@ def _target(origin: Origin, labels: Mapping[str, str]) -> Target:
     return Target(
         node=origin.node,
         scheme=STORED,
-        address="/".join(part for part in (job, instance) if part) or "written",
+        address="/".join(component for component in (job, instance) if component) or "written",
         metrics_path=f"/{short_name((*origin.transport, origin.node))}",
         labels=dict(labels),
         job=job,

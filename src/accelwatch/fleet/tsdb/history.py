@@ -7,8 +7,8 @@ from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.dialects.foreign import ForeignReader
-from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours.page import OURS
+from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.state.history import QUANTITIES
@@ -34,13 +34,13 @@ async def store_history(
 
     Of several targets that tell of the device the first that has a value at a moment counts.
     """
-    whole: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
+    merged: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
     for origin in store.origins(node):
         rows = await _of_origin(store, origin, device, end=end, steps=steps, step_s=step_s)
         for name, values in rows.items():
-            known = whole[name]
-            whole[name] = [b if a is None else a for a, b in zip(known, values, strict=True)]
-    return whole
+            existing = merged[name]
+            merged[name] = [b if a is None else a for a, b in zip(existing, values, strict=True)]
+    return merged
 
 
 async def _of_origin(
@@ -53,7 +53,7 @@ async def _of_origin(
     start = end - (steps - 1) * step_s
     own = next((group for group in groups if group.origin.node), None)
     by_label = own.node_label if own is not None and not store.reader.alone(origin) else ""
-    chosen = selector(names, store.reader.placing.matchers(origin, by_label))
+    chosen = selector(names, store.reader.resolver.matchers(origin, by_label))
     ranges = await store.client.range(chosen, start, end, step_s)
     try:
         keys, columns = await _table(store, ranges, start, steps, step_s)
@@ -87,19 +87,19 @@ def _numbers(views: Iterable[DeviceView], device: Device) -> dict[str, float]:
 def _names(groups: list[Group]) -> list[str]:
     """The families of an origin that its history is read from, and one by which it is recognised."""
     there = {key.name for group in groups for key in group.keys}
-    wanted = {group.mark for group in groups if group.mark}
+    needed = {group.age_family for group in groups if group.age_family}
     keys = {series[0] for series in QUANTITIES}
-    wanted |= there & {PREFIX + key for key in keys}
+    needed |= there & {PREFIX + key for key in keys}
     for dialect in DIALECTS:
         if dialect is OURS:
             continue
         names = {row.name for row in dialect.rows if series_of(row.target)[0] in keys}
         names |= set(dialect.identity)
-        wanted |= there & names
+        needed |= there & names
         if dialect.any_prefix:
-            ends = tuple(f"_{name}" for name in names)
-            wanted |= {name for name in there if name.endswith(ends)}
-    return sorted(wanted & there)
+            suffixes = tuple(f"_{name}" for name in names)
+            needed |= {name for name in there if name.endswith(suffixes)}
+    return sorted(needed & there)
 
 
 async def _table(
@@ -111,10 +111,10 @@ async def _table(
     work = LongWork()
     for row in ranges:
         await work.rest()
-        keys.append(store.reader.placing.place(labels_of(bytes(row.metric))).key)
+        keys.append(store.reader.resolver.resolve(labels_of(bytes(row.metric))).key)
         column = [math.nan] * steps
-        for moment, text in row.values:
-            at = round((moment - start) / step_s)
+        for timestamp, text in row.values:
+            at = round((timestamp - start) / step_s)
             if 0 <= at < steps:
                 column[at] = float(number(text))
         columns.append(column)

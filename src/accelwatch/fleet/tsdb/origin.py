@@ -36,7 +36,7 @@ class Scraped(msgspec.Struct, frozen=True, kw_only=True):
     up: bool
 
 
-class Placed(NamedTuple):
+class ResolvedSeries(NamedTuple):
     """One series: where it is from, what its exporter wrote, and labels kept with the node."""
 
     origin: Origin
@@ -46,7 +46,7 @@ class Placed(NamedTuple):
     """The label that named the node; empty when none did."""
 
 
-class Placing:
+class SeriesResolver:
     """Places series by the settings and by what `up` says."""
 
     def __init__(self, settings: Store) -> None:
@@ -85,7 +85,7 @@ class Placing:
             instance = bare
         return self._prefix_of(transport) + instance
 
-    def place(self, labels: dict[str, str]) -> Placed:
+    def resolve(self, labels: dict[str, str]) -> ResolvedSeries:
         """Where a series belongs; takes the labels apart."""
         transport = self.transport(labels)
         node, label = self.node_of(labels)
@@ -100,17 +100,17 @@ class Placing:
             kept = {name: value for name, value in added.items() if name not in (label, NAME)}
         for name in (*_TRANSPORT, *self._settings.replica_labels):
             kept.pop(name, None)
-        return Placed(Origin(transport, node), _key(family, labels), kept, label)
+        return ResolvedSeries(Origin(transport, node), _key(family, labels), kept, label)
 
     def matchers(self, origin: Origin, node_label: str) -> str:
         """Matchers that select the samples of an origin and no others."""
-        parts = [f"{name}={quoted(v)}" for name, v in zip(self._transport, origin[0], strict=True)]
+        terms = [f"{name}={quoted(v)}" for name, v in zip(self._transport, origin[0], strict=True)]
         if node_label:
             node = origin.node.removeprefix(self._prefix_of(origin.transport))
-            parts.append(f"{node_label}={quoted(node)}")
+            terms.append(f"{node_label}={quoted(node)}")
         if extra := self._settings.matchers.strip().rstrip(","):
-            parts.append(extra)
-        return ",".join(parts)
+            terms.append(extra)
+        return ",".join(terms)
 
 
 def _undo(labels: dict[str, str], added: Mapping[str, str]) -> None:

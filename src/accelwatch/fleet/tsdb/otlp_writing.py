@@ -15,7 +15,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.tsdb.writing import OwnSeries
-from accelwatch.otlp.encoding import parts
+from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.outbox import Outbox
 from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
@@ -95,8 +95,8 @@ class OtlpWriter:
         resource = resource_of(SERVICE, name, version, more)
         owners = self._chosen.of(snapshot_of(self._fleet, node), {})
         most = self._settings.points_per_request
-        for part in parts(owners, resource, time, sent.starts, most):
-            await self._outbox.add(part, time)
+        for chunk in chunks(owners, resource, time, sent.starts, most):
+            await self._outbox.add(chunk, time)
 
     async def _hub(self) -> None:
         if self.own_series is None:
@@ -106,8 +106,8 @@ class OtlpWriter:
         resource = resource_of(
             HUB_SERVICE, socket.gethostname(), __version__, self._settings.resource_attributes
         )
-        for part in parts(owners, resource, time, self._ourselves, most):
-            await self._outbox.add(part, time)
+        for chunk in chunks(owners, resource, time, self._ourselves, most):
+            await self._outbox.add(chunk, time)
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series."""

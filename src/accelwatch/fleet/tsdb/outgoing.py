@@ -86,8 +86,8 @@ def _labels(text: str, owners: Mapping[str, Device]) -> dict[str, str]:
 
 def _silent(node: Node) -> list[Owned]:
     """That a node does not answer; nothing of one that has only just been asked."""
-    asked = any(source.fault is not None for source in node.sources.values())
-    if node.best is None and not asked:
+    was_polled = any(source.fault is not None for source in node.sources.values())
+    if node.best is None and not was_polled:
         return []
     silent = Owned("", {})
     silent.samples.append(((UP.key,), 0))
@@ -102,13 +102,13 @@ def _answering(snapshot: Snapshot) -> Iterator[tuple[str, Series, Number]]:
             yield "", ("collector_up", backend.name), int(backend.state is BackendState.OK)
 
 
-def node_labels(node: Node, standing: Mapping[str, str]) -> dict[str, str]:
+def node_labels(node: Node, static_labels: Mapping[str, str]) -> dict[str, str]:
     """The labels of a node's series: what is always added, its targets' labels, its name.
 
     `job` and `instance` are what a server that scrapes the node would give, so that rules and
     dashboards join and select alike whether the samples came by a scrape or through a hub.
     """
-    return {**_scraped_as(node), **standing, **node.labels, NODE: node.name}
+    return {**_scraped_as(node), **static_labels, **node.labels, NODE: node.name}
 
 
 def _scraped_as(node: Node) -> dict[str, str]:
@@ -125,6 +125,6 @@ def _rank(source: TargetSource) -> tuple[bool, str]:
     return source.dialect != OURS, source.target.key
 
 
-def hub_labels(standing: Mapping[str, str]) -> dict[str, str]:
+def hub_labels(static_labels: Mapping[str, str]) -> dict[str, str]:
     """The labels of what a hub writes about itself."""
-    return {"job": HUB_JOB, "instance": socket.gethostname(), **standing}
+    return {"job": HUB_JOB, "instance": socket.gethostname(), **static_labels}

@@ -75,7 +75,7 @@ class Peer:
         return headers
 
     def _from_files(self) -> dict[str, str]:
-        return {name: _line(place) for name, place in self._settings.header_files.items()}
+        return {name: _line(path) for name, path in self._settings.header_files.items()}
 
 
 def _line(name: str) -> str:

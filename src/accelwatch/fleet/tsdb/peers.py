@@ -61,7 +61,7 @@ class Peers:
         if self.otlp is not None:
             self.otlp.own_series = own_series
 
-    async def stop(self, *, ends: bool = True) -> None:
+    async def stop(self, *, expire: bool = True) -> None:
         """End, and with `ends` every series that was written; what is not written by then is lost."""
         for task in self._tasks:
             task.cancel()
@@ -70,7 +70,7 @@ class Peers:
         if self.store is not None:
             await self.store.close()
         if self.writer is not None:
-            if ends:
+            if expire:
                 await self.writer.finish()
             await self.writer.close()
         if self.otlp is not None:
@@ -82,7 +82,7 @@ class Peers:
         """Begin anew where the settings have changed."""
         if (store, write, otlp) != self._settings:
             # A receiver that stays goes on with the same series: samples may be older than their end.
-            await self.stop(ends=write.url != self._settings[1].url)
+            await self.stop(expire=write.url != self._settings[1].url)
             if not store.url:  # another one's first answer takes the place of what is known
                 self._sink.set_store_targets({})
             self._settings = store, write, otlp
@@ -97,7 +97,7 @@ class Peers:
     def ready(self) -> bool:
         """Whether the store has answered, if the fleet is read from one."""
         store, _, _ = self._settings
-        return not store.url or (self.store is not None and self.store.began)
+        return not store.url or (self.store is not None and self.store.started)
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series of them all."""

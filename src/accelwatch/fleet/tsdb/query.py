@@ -26,7 +26,7 @@ _PLAIN = {"Accept": "application/json", "Accept-Encoding": "gzip"}
 _NOW = {"nocache": "1", "latency_offset": "1ms"}
 """VictoriaMetrics hides the newest 30 s from answers otherwise; other servers know neither word."""
 _SMALL_BYTES = 1 << 20
-_TOLD = (400, 422)
+_QUERY_ERROR_CODES = (400, 422)
 """Codes whose body says what is wrong with a query."""
 _MAX_TEXT = 200
 
@@ -125,7 +125,7 @@ class QueryClient:
 
     async def instant(self, expression: str) -> list[Instant]:
         """The series of an expression now, as the server's clock says. Raises TargetFault."""
-        answer = await self._ask("query", {"query": expression}, self._instant)
+        answer = await self._query("query", {"query": expression}, self._instant)
         if answer.data is None or answer.data.result_type != "vector":
             raise TargetFault(Reason.GARBAGE, "the answer to a query is not a vector")
         return answer.data.result
@@ -133,12 +133,12 @@ class QueryClient:
     async def range(self, expression: str, start: float, end: float, step_s: float) -> list[Range]:
         """The series of an expression in steps. Raises TargetFault."""
         form = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}"}
-        answer = await self._ask("query_range", {**form, "step": f"{step_s:g}"}, self._range)
+        answer = await self._query("query_range", {**form, "step": f"{step_s:g}"}, self._range)
         if answer.data is None or answer.data.result_type != "matrix":
             raise TargetFault(Reason.GARBAGE, "the answer to a query is not a matrix")
         return answer.data.result
 
-    async def _ask(
+    async def _query(
         self, what: str, form: Mapping[str, str], decoder: "msgspec.json.Decoder[_A]"
     ) -> _A:
         body = urlencode({**form, **_NOW, "timeout": f"{self._settings.timeout_s:g}s"}).encode()
@@ -148,7 +148,7 @@ class QueryClient:
     async def _read(
         self, response: aiohttp.ClientResponse, decoder: "msgspec.json.Decoder[_A]"
     ) -> _A:
-        if response.status in _TOLD:
+        if response.status in _QUERY_ERROR_CODES:
             body = await read_body(response, _SMALL_BYTES)
             raise TargetFault(
                 Reason.STATUS, _complaint(body, response.status), code=response.status
@@ -194,7 +194,9 @@ def selector(names: Iterable[str], matchers: str = "") -> str:
     name = (
         f'__name__="{families[0]}"' if len(families) == 1 else f'__name__=~"{"|".join(families)}"'
     )
-    return "{" + ",".join(part for part in (name, matchers.strip().rstrip(",")) if part) + "}"
+    return (
+        "{" + ",".join(matcher for matcher in (name, matchers.strip().rstrip(",")) if matcher) + "}"
+    )
 
 
 def chunks(

@@ -15,11 +15,11 @@ from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.tsdb.assembly import LOOK_BACK_S, Age, Assembly, Group
-from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
+from accelwatch.fleet.tsdb.assembly import LOOKBACK_DELTA_S, Age, Assembly, Group
+from accelwatch.fleet.tsdb.families import readable_families
+from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
 from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.fleet.tsdb.wanted import wanted
 from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
@@ -60,10 +60,10 @@ class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class _Known:
+class _OriginCache:
     """What is kept of an origin between reads."""
 
-    __slots__ = ("_steps", "keys", "odd", "parts", "reader", "stamp")
+    __slots__ = ("_steps", "key_groups", "keys", "odd", "reader", "stamp")
 
     def __init__(self) -> None:
         self.reader = ForeignReader()
@@ -71,23 +71,24 @@ class _Known:
         self.odd = False
         """Whether it was logged that its samples cannot be read."""
         self._steps: deque[float] = deque(maxlen=_STEPS)
-        self.parts: tuple[object, ...] = ()
+        self.key_groups: tuple[object, ...] = ()
         self.keys: tuple[Key, ...] = ()
 
     def keys_of(self, groups: Iterable[Group]) -> tuple[Key, ...]:
         """The keys of its groups one after the other; the same object while they stay."""
-        parts = tuple(group.keys for group in groups)
-        if len(parts) != len(self.parts) or any(
-            part is not before for part, before in zip(parts, self.parts, strict=True)
+        key_groups = tuple(group.keys for group in groups)
+        if len(key_groups) != len(self.key_groups) or any(
+            current is not before
+            for current, before in zip(key_groups, self.key_groups, strict=True)
         ):
-            self.parts = parts
-            self.keys = tuple(key for keys in parts for key in keys)
+            self.key_groups = key_groups
+            self.keys = tuple(key for keys in key_groups for key in keys)
         return self.keys
 
     def aged(self, stamp: float) -> None:
         """Take note of when the newest samples were made."""
         if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
-            self._steps.append(min(stamp - self.stamp, LOOK_BACK_S))
+            self._steps.append(min(stamp - self.stamp, LOOKBACK_DELTA_S))
         self.stamp = stamp
 
     @property
@@ -108,12 +109,12 @@ class StoreReader:
         self._settings = settings
         self._client = client
         self._wall = wall
-        self.placing = Placing(settings)
-        self._assembly = Assembly(self.placing, settings.series_limit)
+        self.resolver = SeriesResolver(settings)
+        self._assembly = Assembly(self.resolver, settings.series_limit)
         self._names: list[str] = []
         self._names_at = float("-inf")
         self._up: set[tuple[str, ...]] = set()
-        self._known: dict[Origin, _Known] = {}
+        self._cache: dict[Origin, _OriginCache] = {}
         self._counts: Counter[str] = Counter()
         self._without_up: set[tuple[str, ...]] = set()
         """Transports of which there are samples and no `up`."""
@@ -143,32 +144,32 @@ class StoreReader:
         scraped = await self._scraped()
         if self._client.warnings:
             # A part of `up` may be lacking, without which a target's labels would be its exporter's.
-            before = self.placing.scraped
+            before = self.resolver.scraped
             scraped = {
                 **{
                     transport: before[transport] for transport in self._transports() & before.keys()
                 },
                 **scraped,
             }
-        await self._look_at_names({transport for transport, target in scraped.items() if target.up})
-        self._assembly.begin(scraped)
+        await self._refresh_names({transport for transport, target in scraped.items() if target.up})
+        self._assembly.start_read(scraped)
         fault = await self._samples()
         warnings = tuple(dict.fromkeys(self._client.warnings))
-        groups = await self._assembly.finish(answered=fault is None, whole=not warnings)
+        groups = await self._assembly.finish(answered=fault is None, is_complete=not warnings)
         if fault is None:
             self._counts = Counter(self._assembly.counts)
         ages, late = await self._ages(groups)
-        came = await self._came_meanwhile(scraped)
+        came = await self._new_targets(scraped)
         named, unplaced = self._named(groups)
         scrapes = []
         work = LongWork()
         for origin, its in named.items():
             if origin in ages and origin.transport not in came:
-                scrapes += self._tell_or_log(origin, its, ages[origin])
+                scrapes += self._scrape_or_log(origin, its, ages[origin])
                 await work.rest()
         origins = {group.origin for group in self._assembly.groups.values()}
-        for gone in self._known.keys() - origins - named.keys():
-            del self._known[gone]
+        for gone in self._cache.keys() - origins - named.keys():
+            del self._cache[gone]
         return StoreRead(
             scrapes=tuple(scrapes),
             down=tuple(transport for transport, target in scraped.items() if not target.up),
@@ -179,7 +180,7 @@ class StoreReader:
             warnings=warnings,
         )
 
-    async def _came_meanwhile(
+    async def _new_targets(
         self, scraped: Mapping[tuple[str, ...], Scraped]
     ) -> set[tuple[str, ...]]:
         """Targets that were scraped for the first time during this read.
@@ -196,13 +197,13 @@ class StoreReader:
         self._without_up = lacking - came
         return came
 
-    async def _look_at_names(self, up: set[tuple[str, ...]]) -> None:
+    async def _refresh_names(self, up: set[tuple[str, ...]]) -> None:
         now = time.monotonic()
         due = now - self._names_at >= _NAMES_EVERY_S or not self._names
         if due or not up <= self._up:
             wall = self._wall()
             names = await self._client.names(wall - _NAMES_BACK_S, wall + _NAMES_BACK_S)
-            self._names = wanted(names, self._settings.profile)
+            self._names = readable_families(names, self._settings.profile)
             self._names_at = now
         self._up = up
 
@@ -214,7 +215,7 @@ class StoreReader:
             labels = labels_of(bytes(sample.metric))
             labels.pop("__name__", None)
             up = sample.value[1] == "1"
-            by_transport[self.placing.transport(labels)] = Scraped(labels=labels, up=up)
+            by_transport[self.resolver.transport(labels)] = Scraped(labels=labels, up=up)
             await work.rest()
         return by_transport
 
@@ -241,7 +242,7 @@ class StoreReader:
 
     async def _ages(self, groups: list[Group]) -> tuple[dict[Origin, Age], TargetFault | None]:
         ages: dict[Origin, Age] = {}
-        for family in sorted({group.mark for group in groups}):
+        for family in sorted({group.age_family for group in groups}):
             try:
                 samples = await self._client.instant(f"timestamp({self._selector((family,))})")
                 by_family = await self._assembly.ages(family, samples)
@@ -267,37 +268,39 @@ class StoreReader:
             owners = by_transport.get(group.origin.transport, [])
             if len(owners) == 1:
                 named[owners[0]].append(group)
-            elif not owners and self.placing.by_instance(group.origin.transport):
+            elif not owners and self.resolver.by_instance(group.origin.transport):
                 named[group.origin] = [group]
             else:
                 unplaced += len(group.keys)
         return named, unplaced
 
-    def _tell_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[OriginScrape]:
+    def _scrape_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[OriginScrape]:
         """What an origin tells; one that cannot be read must not cost the others."""
         try:
-            return [self._tell(origin, groups, age)]
+            return [self._scrape_of(origin, groups, age)]
         except Exception:
-            known = self._known[origin]
-            if not known.odd:
+            cached = self._cache[origin]
+            if not cached.odd:
                 logger.exception("samples cannot be read node=%s", origin.node)
-            known.odd = True
+            cached.odd = True
             return []
 
-    def _tell(self, origin: Origin, groups: list[Group], age: Age) -> OriginScrape:
-        known = self._known.setdefault(origin, _Known())
-        known.aged(age.stamp)
+    def _scrape_of(self, origin: Origin, groups: list[Group], age: Age) -> OriginScrape:
+        cached = self._cache.setdefault(origin, _OriginCache())
+        cached.aged(age.stamp)
         values: list[Number] = [
             value for group in groups for value in group.values if value is not None
         ]
-        foreign = known.reader.read_keys(known.keys_of(groups), values, self._wall() - age.seconds)
-        node = origin.node or self.placing.by_instance(origin.transport)
+        foreign = cached.reader.read_keys(
+            cached.keys_of(groups), values, self._wall() - age.seconds
+        )
+        node = origin.node or self.resolver.by_instance(origin.transport)
         return OriginScrape(
             origin=Origin(origin.transport, node),
             labels=groups[0].labels,
             foreign=foreign,
             age_s=age.seconds,
-            interval_s=known.interval_s + self._settings.interval_s,
+            interval_s=cached.interval_s + self._settings.interval_s,
         )
 
 

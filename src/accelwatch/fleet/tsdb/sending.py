@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-from accelwatch.alerting.delivery.push_queue import Counts, NotTaken, PushQueue, Request
+from accelwatch.alerting.delivery.push_queue import Counts, NotAccepted, PushQueue, Request
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import TargetFault
@@ -26,7 +26,7 @@ def shard(peer: Peer, counts: Counts, limit_bytes: int, max_backoff_s: float) ->
         try:
             await _send(peer, request)
         except TargetFault as fault:  # no answer at all
-            raise NotTaken(str(fault), passes=True, label=f"reason={fault.reason}") from fault
+            raise NotAccepted(str(fault), passes=True, label=f"reason={fault.reason}") from fault
         return 0
 
     return PushQueue("remote write", send, counts, limit_bytes, max_backoff_s)
@@ -43,7 +43,7 @@ async def _send(peer: Peer, request: Request) -> None:
             reason = await read_body(response, _MAX_REASON_BYTES)
         text = " ".join(reason.decode("utf-8", "replace").split())[:_SHOWN]
         passes = code == 429 or code >= 500
-        raise NotTaken(
+        raise NotAccepted(
             f"answered {code}: {text}",
             passes=passes,
             label="reason=busy" if passes else f"code={code}",

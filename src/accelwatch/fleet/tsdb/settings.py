@@ -132,7 +132,7 @@ def check_peers(store: Store, write: RemoteWrite) -> None:
             raise ConfigError(f"prometheus: {name[:60]!r} is not a valid label name")
     if "instance" in store.node_labels:
         raise ConfigError("prometheus.node_labels: for instance there is instance_as_node")
-    if store.url and write.url and _place(store.url) == _place(write.url):
+    if store.url and write.url and _endpoint(store.url) == _endpoint(write.url):
         raise ConfigError("remote_write: the hub would write to the store what it reads from it")
 
 
@@ -140,10 +140,10 @@ def _check_peer(peer: Store | RemoteWrite, section: str) -> None:
     if peer.url is None:
         return
     try:
-        parts = server_url(peer.url, peer.tls_config)
+        parsed = server_url(peer.url, peer.tls_config)
     except UsageError as error:
         raise ConfigError(f"{section}.url: {error}") from error
-    if parts.query:
+    if parsed.query:
         raise ConfigError(f"{section}.url: no query")
     check_access(scrape_of(peer), section)
     for name in (*peer.headers, *peer.header_files):
@@ -154,9 +154,9 @@ def _check_peer(peer: Store | RemoteWrite, section: str) -> None:
             raise ConfigError(f"{section}.headers: a value is one line of ASCII")
 
 
-def _place(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80)
+def _endpoint(url: str) -> tuple[str, int]:
+    parsed = urlsplit(url)
+    return parsed.hostname or "", parsed.port or {"https": 443}.get(parsed.scheme, 80)
 
 
 REFUSED = {

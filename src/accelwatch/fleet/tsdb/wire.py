@@ -54,13 +54,13 @@ def label(name: str, value: str) -> bytes:
 class OwnerBytes:
     """The labels of an owner as bytes, in order; runs of them are joined once."""
 
-    __slots__ = ("_parts", "labels", "names", "runs")
+    __slots__ = ("_label_bytes", "labels", "names", "runs")
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.labels = dict(labels)
         kept = sorted((name.encode(), name) for name, value in labels.items() if value)
         self.names = tuple(name for _, name in kept)
-        self._parts = [label(name, labels[name]) for name in self.names]
+        self._label_bytes = [label(name, labels[name]) for name in self.names]
         self.runs: dict[Piece, bytes] = {}
         """Those that were asked for, for a look without a call."""
 
@@ -70,7 +70,7 @@ class OwnerBytes:
             return piece
         encoded = self.runs.get(piece)
         if encoded is None:
-            encoded = self.runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
+            encoded = self.runs[piece] = b"".join(self._label_bytes[piece[0] : piece[1]])
         return encoded
 
 
@@ -91,17 +91,17 @@ class SeriesPlans:
         own = {name: v for name, v in zip(row.labels, series[1:], strict=True) if v}
         own[_FAMILY] = row.family
         order = sorted({*names, *own}, key=str.encode)
-        places = {name: position for position, name in enumerate(names)}
+        positions = {name: position for position, name in enumerate(names)}
         pieces: list[Piece] = []
         for name in order:
             before = pieces[-1] if pieces else b""
             if name in own:
-                part = label(name, own[name])
-                pieces[-1:] = [before + part] if isinstance(before, bytes) else [before, part]
-            elif isinstance(before, tuple) and before[1] == places[name]:
-                pieces[-1] = (before[0], places[name] + 1)
+                chunk = label(name, own[name])
+                pieces[-1:] = [before + chunk] if isinstance(before, bytes) else [before, chunk]
+            elif isinstance(before, tuple) and before[1] == positions[name]:
+                pieces[-1] = (before[0], positions[name] + 1)
             else:
-                pieces.append((places[name], places[name] + 1))
+                pieces.append((positions[name], positions[name] + 1))
         plans = self.of(names)
         if len(plans) >= _MAX_PLANS:
             plans.clear()
@@ -119,10 +119,10 @@ def sample_bytes(milliseconds: int) -> tuple[bytes, bytes]:
     return _SAMPLE + varint(9 + len(after)) + _NUMBER, after
 
 
-def series_bytes(parts: list[bytes]) -> bytes:
+def series_bytes(chunks: list[bytes]) -> bytes:
     """One series of its labels and one sample."""
-    whole = b"".join(parts)
-    return _heads()[len(whole)] + whole if len(whole) < _USUAL else _field(_SERIES, whole)
+    body = b"".join(chunks)
+    return _heads()[len(body)] + body if len(body) < _USUAL else _field(_SERIES, body)
 
 
 @cache

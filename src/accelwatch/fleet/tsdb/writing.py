@@ -26,7 +26,7 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
-_PARTS = 32
+_OWN_CHUNKS = 32
 """Our own series are encoded in so many parts: there are some for every target."""
 _FILL = 0.8
 """Share of the interval over which the slices of a round are spread."""
@@ -35,7 +35,7 @@ _MAX_PAUSE = 3.0
 _BATCH_BYTES = 4 << 20
 """Compressing more than this at once would be felt."""
 _OURSELVES = ""
-_FINISH_S, _GLANCE_S = 3.0, 0.02
+_FINISH_S, _POLL_S = 3.0, 0.02
 
 OwnSeries = Callable[[], Awaitable[Mapping[Series, Number]]]
 
@@ -44,12 +44,12 @@ class _Batch:
     """Series that will become one request."""
 
     def __init__(self) -> None:
-        self.parts: list[bytes] = []
+        self.chunks: list[bytes] = []
         self.bytes = 0
         self.newest = 0
 
     def add(self, series: list[bytes], milliseconds: int) -> None:
-        self.parts += series
+        self.chunks += series
         self.bytes += sum(map(len, series))
         self.newest = max(self.newest, milliseconds)
 
@@ -74,7 +74,7 @@ class Writer:
         self._sent: dict[str, NodeSent] = {}
         self._odd: set[str] = set()
         """Nodes that could not be written the last time."""
-        self._ourselves = [NodeSent() for _ in range(_PARTS)]
+        self._ourselves = [NodeSent() for _ in range(_OWN_CHUNKS)]
         self._busy_s = 0.0
         """Time that the round before took, without its pauses."""
         self.own_series: OwnSeries | None = None
@@ -83,8 +83,8 @@ class Writer:
     async def run(self) -> None:
         """Write at the interval until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for one in self._shards:
-                tasks.create_task(one.run())
+            for worker in self._shards:
+                tasks.create_task(worker.run())
             tasks.create_task(rounds(self._settings.interval_s, self.round, "remote write"))
 
     async def finish(self) -> None:
@@ -95,17 +95,17 @@ class Writer:
         if self.counts.newest is None:
             return  # nothing was taken, so there is nothing to end
         now = int(self._clock.wall() * 1000)
-        given = [*self._sent.items(), *((_OURSELVES, sent) for sent in self._ourselves)]
-        for name, sent in given:
+        written = [*self._sent.items(), *((_OURSELVES, sent) for sent in self._ourselves)]
+        for name, sent in written:
             if sent.owners:
-                self._add(name, self._encoder.end(sent, now), now)
+                self._add(name, self._encoder.expire(sent, now), now)
         for at in range(len(self._batches)):
             self._cut(at)
-        sending = [asyncio.ensure_future(one.run()) for one in self._shards]
+        sending = [asyncio.ensure_future(worker.run()) for worker in self._shards]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FINISH_S):
-                while not all(one.empty for one in self._shards):
-                    await asyncio.sleep(_GLANCE_S)
+                while not all(worker.empty for worker in self._shards):
+                    await asyncio.sleep(_POLL_S)
         for task in sending:
             task.cancel()
         await asyncio.gather(*sending, return_exceptions=True)
@@ -118,13 +118,13 @@ class Writer:
         """Encode and queue everything that is new."""
         pause, work = self._pause(), LongWork()
         for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
-            self._node_or_tell(name)
+            self._node_or_log(name)
             await work.rest(pause)
         await self._fleet_metrics()
         for at in range(len(self._batches)):
             self._cut(at)
             await work.rest()
-        self._busy_s = work.end()
+        self._busy_s = work.busy_seconds()
 
     def _pause(self) -> float:
         """How long to wait after a slice, in multiples of it, so that a round fills the interval."""
@@ -133,7 +133,7 @@ class Writer:
         spare = _FILL * self._settings.interval_s / self._busy_s - 1.0
         return min(max(spare, 0.0), _MAX_PAUSE)
 
-    def _node_or_tell(self, name: str) -> None:
+    def _node_or_log(self, name: str) -> None:
         """Queue what is new of a node; one that cannot be written must not cost those after it."""
         try:
             self._node(name)
@@ -150,7 +150,7 @@ class Writer:
         now = int(self._clock.wall() * 1000)
         if node is None:
             if sent is not None and sent.owners:
-                self._add(name, self._encoder.end(sent, now), now)
+                self._add(name, self._encoder.expire(sent, now), now)
             self._sent.pop(name, None)
             return
         # A silent node is written at our own time: its last sample is old and already there.
@@ -165,12 +165,12 @@ class Writer:
     async def _fleet_metrics(self) -> None:
         if not self._settings.fleet_metrics or self.own_series is None:
             return
-        parts = [Owned(_OURSELVES, {}) for _ in self._ourselves]
+        chunks = [Owned(_OURSELVES, {}) for _ in self._ourselves]
         for series, value in (await self.own_series()).items():
-            parts[hash(series) % len(parts)].samples.append((series, value))
+            chunks[hash(series) % len(chunks)].samples.append((series, value))
         now = int(self._clock.wall() * 1000)
         work = LongWork()
-        for sent, owned in zip(self._ourselves, parts, strict=True):
+        for sent, owned in zip(self._ourselves, chunks, strict=True):
             if now > sent.milliseconds:
                 labels = hub_labels(self._settings.labels)
                 blocks = self._encoder.node(sent, [owned], labels, now)
@@ -180,13 +180,13 @@ class Writer:
     def _add(self, name: str, series: list[bytes], milliseconds: int) -> None:
         at = zlib.crc32(name.encode()) % len(self._shards)
         most = self._settings.samples_per_request
-        for begin in range(0, len(series), most):
+        for start in range(0, len(series), most):
             batch = self._batches[at]
-            part = series[begin : begin + most]
-            if batch.parts and len(batch.parts) + len(part) > most:
+            chunk = series[start : start + most]
+            if batch.chunks and len(batch.chunks) + len(chunk) > most:
                 self._cut(at)
                 batch = self._batches[at]
-            batch.add(part, milliseconds)
+            batch.add(chunk, milliseconds)
             if batch.bytes >= _BATCH_BYTES:
                 self._cut(at)
 
@@ -195,10 +195,10 @@ class Writer:
         import cramjam  # 1.5 MiB that a hub which writes nowhere does without
 
         batch = self._batches[at]
-        if batch.parts:
-            body = bytes(cramjam.snappy.compress_raw(b"".join(batch.parts)))
-            self._shards[at].put(
-                Request(body=body, samples=len(batch.parts), newest=batch.newest / 1000)
+        if batch.chunks:
+            body = bytes(cramjam.snappy.compress_raw(b"".join(batch.chunks)))
+            self._shards[at].enqueue(
+                Request(body=body, samples=len(batch.chunks), newest=batch.newest / 1000)
             )
             self._batches[at] = _Batch()
 
@@ -209,7 +209,7 @@ class Writer:
             ("fleet_remote_write_samples_total",): counts.sent,
             ("fleet_remote_write_samples_failed_total",): counts.failed,
             ("fleet_remote_write_samples_dropped_total",): counts.dropped,
-            ("fleet_remote_write_samples_pending",): sum(one.pending for one in self._shards),
+            ("fleet_remote_write_samples_pending",): sum(worker.pending for worker in self._shards),
             ("fleet_remote_write_retries_total",): counts.retries,
             ("fleet_remote_write_bytes_total",): counts.bytes,
         }

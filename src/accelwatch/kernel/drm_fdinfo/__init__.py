@@ -1,6 +1,11 @@
 """Who uses a GPU and how much, from /proc/PID/fdinfo: any DRM or accel driver, no library needed."""
 
-from accelwatch.kernel.drm_fdinfo.client import DrmClient, held_bytes, parse_fdinfo, unshared_bytes
+from accelwatch.kernel.drm_fdinfo.client import (
+    DrmClient,
+    client_memory_bytes,
+    parse_fdinfo,
+    unshared_bytes,
+)
 from accelwatch.kernel.drm_fdinfo.meter import UsageMeter
 from accelwatch.kernel.drm_fdinfo.scan import FdinfoScan, FdinfoScanner
 
@@ -9,7 +14,7 @@ __all__ = [
     "FdinfoScan",
     "FdinfoScanner",
     "UsageMeter",
-    "held_bytes",
+    "client_memory_bytes",
     "parse_fdinfo",
     "unshared_bytes",
 ]

@@ -115,7 +115,7 @@ def parse_fdinfo(text: str) -> DrmClient | None:
     )
 
 
-def held_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:
+def client_memory_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:
     """Memory a client holds in regions: resident, else the legacy `memory`, else total figure.
 
     Only one of the three is used for a region, since they count the same buffers. None when the
@@ -123,8 +123,8 @@ def held_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:
     """
     by_region = [client.memory[region] for region in regions if region in client.memory]
     amounts = [_occupied(states) for states in by_region]
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known else None
+    reported = [amount for amount in amounts if amount is not None]
+    return sum(reported) if reported else None
 
 
 def unshared_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:

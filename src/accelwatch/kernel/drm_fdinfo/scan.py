@@ -24,7 +24,7 @@ class FdinfoScan(msgspec.Struct, frozen=True, kw_only=True):
 
     clients: tuple[DrmClient, ...]
     """Each client once, under the lowest pid that holds it."""
-    processes_seen: int
+    processes_visited: int
     processes_unreadable: int
     """Processes of other users; reading them needs root or CAP_SYS_PTRACE."""
     untold: Absence | None = None
@@ -55,7 +55,7 @@ class FdinfoScanner:
         self._clock = clock
         self._lock = Lock()
         self._holders: dict[int, _Holder] = {}
-        self._seen = 0
+        self._visited = 0
         self._unreadable = 0
         self._due: float | None = None
 
@@ -67,7 +67,7 @@ class FdinfoScanner:
                 self._search()
                 self._due = now + RESCAN_S
             holders = list(self._holders.items())
-            seen, unreadable = self._seen, self._unreadable
+            visited, unreadable = self._visited, self._unreadable
         clients: dict[tuple[str, int | str], DrmClient] = {}
         untold: Absence | None = None
         for pid, holder in holders:
@@ -78,7 +78,7 @@ class FdinfoScanner:
                     clients.setdefault(client.key(), client)
         return FdinfoScan(
             clients=tuple(clients.values()),
-            processes_seen=seen,
+            processes_visited=visited,
             processes_unreadable=unreadable,
             untold=untold,
         )
@@ -93,13 +93,13 @@ class FdinfoScanner:
                 unreadable += 1
             elif nodes:
                 holders[pid] = self._holder(pid, nodes)
-        self._holders, self._seen, self._unreadable = holders, len(everyone), unreadable
+        self._holders, self._visited, self._unreadable = holders, len(everyone), unreadable
 
     def _holder(self, pid: int, nodes: dict[str, str]) -> _Holder:
         start = _start(self._root, pid)
-        known = self._holders.get(pid)
-        if known is not None and known.start == start and known.nodes == nodes:
-            return known
+        cached = self._holders.get(pid)
+        if cached is not None and cached.start == start and cached.nodes == nodes:
+            return cached
         return _Holder(start, nodes)
 
     def _clients(self, pid: int, holder: _Holder, pdev: str | None) -> list[DrmClient | Absence]:

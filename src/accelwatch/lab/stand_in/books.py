@@ -16,7 +16,7 @@ ROUND_S = 1.0
 _BY = "accelwatch"
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class OwnerAnnotation(msgspec.Struct, frozen=True, kw_only=True):
     """By what a hub knows its own hold again."""
 
     incident: str
@@ -37,7 +37,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     node: str
 
 
-class JobAsked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job as it was seen when the call was made."""
 
     id: str
@@ -54,13 +54,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     operation_id: str = ""
     fence: int = 0
     dry_run: bool = False
-    jobs: tuple[JobAsked, ...] = ()
+    jobs: tuple[RequestedJob, ...] = ()
     bad_nodes: tuple[str, ...] = ()
     spare: str = ""
     run_on: tuple[str, ...] = ()
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class HookReply(msgspec.Struct, frozen=True, kw_only=True):
     """A hook's answer."""
 
     status: str
@@ -72,8 +72,8 @@ class State(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
-    ENDING = "ending"
-    ENDED = "ended"
+    STOPPING = "ending"
+    STOPPED = "ended"
 
 
 class Node(msgspec.Struct, kw_only=True):
@@ -88,7 +88,7 @@ class Node(msgspec.Struct, kw_only=True):
     set_by: str = ""
     set_at: float | None = None
     """Unix seconds."""
-    mark: Mark | None = None
+    annotation: OwnerAnnotation | None = None
     down: bool = False
     """Its power was taken: nothing is begun there."""
     answering: bool = False
@@ -130,7 +130,7 @@ class Books:
         self.orders = dict.fromkeys(names, Orders())
         """What should run on each node."""
         self._user = user
-        self._done: dict[str, Said] = {}
+        self._done: dict[str, HookReply] = {}
         self._greatest = 0
 
     def submit(self, count: int, now: float) -> str:
@@ -141,99 +141,99 @@ class Books:
 
     def cancel(self, job: str) -> None:
         """End a job and begin it no more; one that is not known is ended already."""
-        known = self.jobs.get(job)
-        if known is None or known.state is State.ENDED:
+        existing = self.jobs.get(job)
+        if existing is None or existing.state is State.STOPPED:
             return
-        known.over = True
-        known.state = State.ENDING if known.nodes else State.ENDED
+        existing.over = True
+        existing.state = State.STOPPING if existing.nodes else State.STOPPED
 
     def drain(self, node: str, reason: str, by: str, now: float) -> None:
         """A person takes a node out, whoever had it."""
-        held = self.nodes[node]
-        held.reason, held.set_by, held.set_at, held.mark = reason, by, now, None
+        record = self.nodes[node]
+        record.reason, record.set_by, record.set_at, record.annotation = reason, by, now, None
 
     def resume(self, node: str) -> None:
         """It takes work again."""
-        held = self.nodes[node]
-        held.reason, held.set_by, held.set_at, held.mark = "", "", None, None
-        held.down = False
+        record = self.nodes[node]
+        record.reason, record.set_by, record.set_at, record.annotation = "", "", None, None
+        record.down = False
         for job in self.jobs.values():
             job.avoided -= {node}
 
-    def refusal(self, call: Call) -> Said | None:
+    def refusal(self, call: Call) -> HookReply | None:
         """Why a hook that acts is not carried out at all."""
         if call.fence < self._greatest:
             text = f"an engine with token {self._greatest} is in charge, yours is {call.fence}"
-            return Said(status="refused", message=text)
+            return HookReply(status="refused", message=text)
         if call.entity.node not in self.nodes:
-            return Said(status="refused", message=f"there is no node {call.entity.node}")
+            return HookReply(status="refused", message=f"there is no node {call.entity.node}")
         if call.hook not in _HOOKS:
-            return Said(status="refused", message=f"there is no hook {call.hook}")
+            return HookReply(status="refused", message=f"there is no hook {call.hook}")
         if call.hook == "fence" and not self._is_theirs(call):
-            return Said(status="refused", message="only a node that you hold is fenced")
+            return HookReply(status="refused", message="only a node that you hold is fenced")
         return None
 
-    def act(self, call: Call, now: float) -> Said:
+    def act(self, call: Call, now: float) -> HookReply:
         """Carry a hook out; the same operation is done once and answered the same again."""
         if refusal := self.refusal(call):
             return refusal
         if call.dry_run:
-            return Said(status="ok", message=f"{call.hook} would be done")
+            return HookReply(status="ok", message=f"{call.hook} would be done")
         self._greatest = call.fence
         done = self._done.get(call.operation_id)
         if done is not None:
             return done
-        said = _HOOKS[call.hook](self, call, now)
-        if call.operation_id and said.status == "ok":
-            self._done[call.operation_id] = said
-        return said
+        reply = _HOOKS[call.hook](self, call, now)
+        if call.operation_id and reply.status == "ok":
+            self._done[call.operation_id] = reply
+        return reply
 
     def _is_theirs(self, call: Call) -> bool:
-        mark = self.nodes[call.entity.node].mark
-        return mark is not None and mark.incident == call.incident.id
+        annotation = self.nodes[call.entity.node].annotation
+        return annotation is not None and annotation.incident == call.incident.id
 
-    def _quarantine(self, call: Call, now: float) -> Said:
+    def _quarantine(self, call: Call, now: float) -> HookReply:
         node = self.nodes[call.entity.node]
-        if node.reason and node.mark is None:
-            return Said(status="refused", message=f"{node.set_by} holds it: {node.reason}")
+        if node.reason and node.annotation is None:
+            return HookReply(status="refused", message=f"{node.set_by} holds it: {node.reason}")
         node.reason = f"accelwatch:{call.incident.id}:{call.incident.rule} {call.incident.reason}"
         node.set_by, node.set_at = _BY, now
-        node.mark = Mark(incident=call.incident.id, token=call.fence)
-        return Said(status="ok", message="takes no new work")
+        node.annotation = OwnerAnnotation(incident=call.incident.id, token=call.fence)
+        return HookReply(status="ok", message="takes no new work")
 
-    def _release(self, call: Call, _: float) -> Said:
+    def _release(self, call: Call, _: float) -> HookReply:
         if self._is_theirs(call):
             self.resume(call.entity.node)
-        return Said(status="ok")
+        return HookReply(status="ok")
 
-    def _fence(self, call: Call, _: float) -> Said:
+    def _fence(self, call: Call, _: float) -> HookReply:
         self.nodes[call.entity.node].down = True
-        return Said(status="ok", message="its power was taken")
+        return HookReply(status="ok", message="its power was taken")
 
-    def _move(self, call: Call, _: float) -> Said:
-        asked = call.jobs[0] if call.jobs else None
-        job = None if asked is None else self.jobs.get(asked.id)
-        if job is None or asked is None or job.state is State.ENDED:
-            return Said(status="refused", message="the job does not run")
-        if asked.restart_count != job.restarts:
-            return Said(status="refused", message=f"it has begun again {job.restarts} times")
+    def _move(self, call: Call, _: float) -> HookReply:
+        requested = call.jobs[0] if call.jobs else None
+        job = None if requested is None else self.jobs.get(requested.id)
+        if job is None or requested is None or job.state is State.STOPPED:
+            return HookReply(status="refused", message="the job does not run")
+        if requested.restart_count != job.restarts:
+            return HookReply(status="refused", message=f"it has begun again {job.restarts} times")
         job.avoided |= {call.entity.node, *call.bad_nodes}
         job.liked = call.run_on
-        job.state = State.ENDING if job.nodes else State.WAITING
-        return Said(status="ok", message="begins again elsewhere")
+        job.state = State.STOPPING if job.nodes else State.WAITING
+        return HookReply(status="ok", message="begins again elsewhere")
 
-    def _draw(self, call: Call, _: float) -> Said:
+    def _draw(self, call: Call, _: float) -> HookReply:
         return self._drawn(call.spare, drawn=True)
 
-    def _return(self, call: Call, _: float) -> Said:
+    def _return(self, call: Call, _: float) -> HookReply:
         return self._drawn(call.spare, drawn=False)
 
-    def _drawn(self, name: str, *, drawn: bool) -> Said:
+    def _drawn(self, name: str, *, drawn: bool) -> HookReply:
         node = self.nodes.get(name)
         if node is None or not node.spare:
-            return Said(status="refused", message=f"{name} is not a spare")
+            return HookReply(status="refused", message=f"{name} is not a spare")
         node.drawn = drawn
-        return Said(status="ok")
+        return HookReply(status="ok")
 
     def step(self, reports: Mapping[str, Report], off: Callable[[str], bool], now: float) -> None:
         """Go on with what daemons report; `reports` are of those that answer.
@@ -244,20 +244,20 @@ class Books:
             node.answering = name in reports
         for job in self.jobs.values():
             if job.state is State.RUNNING:
-                self._look_after(job, reports)
-            if job.state is State.ENDING and self._is_gone(job, reports, off):
-                self._ended(job, now)
+                self._check_exit(job, reports)
+            if job.state is State.STOPPING and self._is_gone(job, reports, off):
+                self._finish_copy(job, now)
             if job.state is State.WAITING and now >= job.not_before:
-                self._begin(job, now)
-        for name, known in self.orders.items():
+                self._start_job(job, now)
+        for name, current in self.orders.items():
             copies = self._copies(name)
-            if copies != known.copies:
-                self.orders[name] = Orders(number=known.number + 1, copies=copies)
+            if copies != current.copies:
+                self.orders[name] = Orders(number=current.number + 1, copies=copies)
 
-    def _look_after(self, job: Job, reports: Mapping[str, Report]) -> None:
+    def _check_exit(self, job: Job, reports: Mapping[str, Report]) -> None:
         report = reports.get(job.nodes[0])
         if report is not None and job.copy.name in report.ended:
-            job.state, job.over, job.failed = State.ENDING, True, True
+            job.state, job.over, job.failed = State.STOPPING, True, True
 
     def _is_gone(self, job: Job, reports: Mapping[str, Report], off: Callable[[str], bool]) -> bool:
         first = job.nodes[0]
@@ -268,15 +268,15 @@ class Books:
         carried_out = report is not None and report.number == orders.number
         return carried_out and job.copy not in orders.copies
 
-    def _ended(self, job: Job, now: float) -> None:
+    def _finish_copy(self, job: Job, now: float) -> None:
         job.nodes = ()
         if job.over:
-            job.state = State.ENDED
+            job.state = State.STOPPED
             return
         job.state, job.restarts, job.not_before = State.WAITING, job.restarts + 1, now + ROUND_S
 
-    def _begin(self, job: Job, now: float) -> None:
-        busy = {name for one in self.jobs.values() for name in one.nodes}
+    def _start_job(self, job: Job, now: float) -> None:
+        busy = {name for other in self.jobs.values() for name in other.nodes}
         free = [
             node.name
             for node in self.nodes.values()
@@ -298,7 +298,7 @@ class Books:
     def node_shown(self, name: str) -> dict[str, object]:
         """A node in the words of an observe hook."""
         node = self.nodes[name]
-        standing = "ours" if node.mark else "foreign" if node.reason else "open"
+        status = "ours" if node.annotation else "foreign" if node.reason else "open"
         jobs = [
             {"id": job.id, "submitted": job.submitted}
             for job in self.jobs.values()
@@ -306,9 +306,9 @@ class Books:
         ]
         return {
             "name": name,
-            "standing": standing,
+            "standing": status,
             "answering": node.answering,
-            "mark": node.mark,
+            "mark": node.annotation,
             "reason": node.reason,
             "set_by": node.set_by,
             "set_at": node.set_at,
@@ -318,22 +318,22 @@ class Books:
 
     def job_shown(self, job: str) -> dict[str, object]:
         """A job in the words of an observe hook."""
-        known = self.jobs.get(job)
-        if known is None:
+        existing = self.jobs.get(job)
+        if existing is None:
             return {"id": job, "state": "missing"}
         return {
-            "id": known.id,
-            "state": known.state,
-            "submitted": known.submitted,
+            "id": existing.id,
+            "state": existing.state,
+            "submitted": existing.submitted,
             "user": self._user,
-            "nodes": known.nodes,
-            "restarts": known.restarts,
-            "started": known.started,
+            "nodes": existing.nodes,
+            "restarts": existing.restarts,
+            "started": existing.started,
             "requeueable": True,
-            "failed": known.failed,
+            "failed": existing.failed,
         }
 
-    def seen(self, call: Call, off: Callable[[str], bool]) -> dict[str, object]:
+    def observe(self, call: Call, off: Callable[[str], bool]) -> dict[str, object]:
         """The answer of the observe hook. Raises KeyError for a node that there is not."""
         name = call.entity.node
         shown: dict[str, object] = {"node": self.node_shown(name)}
@@ -346,7 +346,7 @@ class Books:
         return shown
 
 
-_HOOKS: Mapping[str, Callable[[Books, Call, float], Said]] = {
+_HOOKS: Mapping[str, Callable[[Books, Call, float], HookReply]] = {
     "quarantine": Books._quarantine,
     "release": Books._release,
     "fence": Books._fence,

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from accelwatch.lab.stand_in.wire import ORDERS, REPORTS, Copy, Orders, Report, got, put
+from accelwatch.lab.stand_in.wire import ORDERS, REPORTS, Copy, Orders, Report, got, write
 
 _ROUND_S = 0.05
 
@@ -25,27 +25,27 @@ class NodeDaemon:
     def round(self) -> None:
         """Do what the orders say, and report. Raises OSError."""
         orders = got(self._folder, ORDERS, self._node, Orders) or Orders()
-        wanted = {copy.name: copy for copy in orders.copies}
-        for name in [name for name in self._copies if name not in wanted]:
-            _end(self._copies.pop(name))
-        for name, copy in wanted.items():
+        desired = {copy.name: copy for copy in orders.copies}
+        for name in [name for name in self._copies if name not in desired]:
+            _kill(self._copies.pop(name))
+        for name, copy in desired.items():
             if name not in self._copies:
-                self._copies[name] = self._begun(copy)
-        ends = {name: child.poll() is not None for name, child in self._copies.items()}
+                self._copies[name] = self._start_copy(copy)
+        exited = {name: child.poll() is not None for name, child in self._copies.items()}
         report = Report(
             time=time.monotonic(),
             number=orders.number,
-            running=tuple(name for name, ended in ends.items() if not ended),
-            ended=tuple(name for name, ended in ends.items() if ended),
+            running=tuple(name for name, has_exited in exited.items() if not has_exited),
+            ended=tuple(name for name, has_exited in exited.items() if has_exited),
         )
-        put(self._folder, REPORTS, self._node, report)
+        write(self._folder, REPORTS, self._node, report)
 
-    def _begun(self, copy: Copy) -> "subprocess.Popen[bytes]":
-        words = [sys.executable, "-m", "accelwatch.lab.step_counter", str(self._folder)]
-        words += ["--job", copy.job, "--restart", str(copy.restart)]
+    def _start_copy(self, copy: Copy) -> "subprocess.Popen[bytes]":
+        argv = [sys.executable, "-m", "accelwatch.lab.step_counter", str(self._folder)]
+        argv += ["--job", copy.job, "--restart", str(copy.restart)]
         with (self._folder / f"job.{copy.job}.out").open("ab") as out:
             return subprocess.Popen(
-                [*words, "--nodes", ",".join(copy.nodes)],
+                [*argv, "--nodes", ",".join(copy.nodes)],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -54,7 +54,7 @@ class NodeDaemon:
             )
 
 
-def _end(child: "subprocess.Popen[bytes]") -> None:
+def _kill(child: "subprocess.Popen[bytes]") -> None:
     """It and what it has begun are gone when this returns."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
@@ -66,8 +66,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("node")
-    given = parser.parse_args()
-    daemon = NodeDaemon(given.folder, given.node)
+    options = parser.parse_args()
+    daemon = NodeDaemon(options.folder, options.node)
     while True:
         daemon.round()
         time.sleep(_ROUND_S)

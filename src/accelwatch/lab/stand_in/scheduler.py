@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.lab.asking import NoAnswerError, page, say
+from accelwatch.lab.http_client import NoAnswerError, page, post
 from accelwatch.lab.ports import free_ports
 from accelwatch.lab.processes import Processes
 from accelwatch.lab.scheduler import JobNow, NodeNow
@@ -61,16 +61,16 @@ class StandIn:
         """Any program that gets a page."""
         return f"curl http://{self.address}/nodes"
 
-    def begin(self, spares: Sequence[str]) -> None:
+    def start(self, spares: Sequence[str]) -> None:
         """A process for it and one for each node. Raises AccelwatchError."""
         port = free_ports(1)[0]
         (self._folder / _ADDRESS).write_bytes(msgspec.json.encode(f"127.0.0.1:{port}"))
-        words = [sys.executable, "-m", "accelwatch.lab.stand_in.served", str(port)]
-        words += [str(self._folder), "--nodes", ",".join(self.names)]
-        self.processes.begin(self.controller, [*words, "--spares", ",".join(spares)])
+        argv = [sys.executable, "-m", "accelwatch.lab.stand_in.served", str(port)]
+        argv += [str(self._folder), "--nodes", ",".join(self.names)]
+        self.processes.start(self.controller, [*argv, "--spares", ",".join(spares)])
         for name in self.names:
             self.start_node(name)
-        until(self._is_up, f"all nodes answer; it says: {self.said(self.controller)}", 60.0)
+        until(self._is_up, f"all nodes answer; it says: {self.output_of(self.controller)}", 60.0)
 
     def _is_up(self) -> bool:
         try:
@@ -82,15 +82,15 @@ class StandIn:
         nodes: list[dict[str, Any]] = page(self.address, "/nodes")["nodes"]
         return nodes
 
-    def end_jobs(self) -> None:
+    def cancel_jobs(self) -> None:
         """They end with their nodes' daemons."""
 
     def actions(self) -> str:
         """The action `script`."""
         address = self.address
-        words = (sys.executable, "-m", "accelwatch.lab.stand_in.survey", address)
+        argv = (sys.executable, "-m", "accelwatch.lab.stand_in.survey", address)
         # A shell of the system's: programs of one's own may lie where a group may write.
-        survey = msgspec.json.encode(f"exec {shlex.join(words)}").decode()
+        survey = msgspec.json.encode(f"exec {shlex.join(argv)}").decode()
         hooks = [
             _HOOK.format(name=name, address=address, options=_OPTIONS.get(name, _USUAL))
             for name in HOOKS
@@ -99,12 +99,12 @@ class StandIn:
 
     def submit(self, count: int) -> str:
         """Id of a job that counts, which begins as soon as its nodes are free."""
-        return str(say(self.address, "/jobs", {"count": count})["id"])
+        return str(post(self.address, "/jobs", {"count": count})["id"])
 
     def cancel(self, job: str) -> None:
         """End it."""
         with contextlib.suppress(AccelwatchError):
-            say(self.address, "/cancel", {"job": job})
+            post(self.address, "/cancel", {"job": job})
 
     def nodes_now(self) -> dict[str, NodeNow]:
         """Every node, in Slurm's words."""
@@ -112,18 +112,18 @@ class StandIn:
 
     def job_now(self, job: str) -> JobNow | None:
         """A job."""
-        seen = page(self.address, f"/jobs/{job}")
-        if seen["state"] == "missing":
+        status = page(self.address, f"/jobs/{job}")
+        if status["state"] == "missing":
             return None
-        return JobNow(seen["state"].upper(), tuple(seen["nodes"]), seen["restarts"])
+        return JobNow(status["state"].upper(), tuple(status["nodes"]), status["restarts"])
 
     def drain(self, node: str, reason: str) -> None:
         """As an administrator does."""
-        say(self.address, "/nodes", {"node": node, "reason": reason})
+        post(self.address, "/nodes", {"node": node, "reason": reason})
 
     def resume(self, node: str) -> None:
         """As an administrator does."""
-        say(self.address, "/nodes", {"node": node})
+        post(self.address, "/nodes", {"node": node})
 
     def daemon(self, node: str) -> str:
         """Its daemon."""
@@ -131,10 +131,10 @@ class StandIn:
 
     def start_node(self, node: str) -> None:
         """A daemon for a node that has none."""
-        words = [sys.executable, "-m", "accelwatch.lab.stand_in.node_daemon"]
-        self.processes.begin(self.daemon(node), [*words, str(self._folder), node], {NODE: node})
+        argv = [sys.executable, "-m", "accelwatch.lab.stand_in.node_daemon"]
+        self.processes.start(self.daemon(node), [*argv, str(self._folder), node], {NODE: node})
 
-    def said(self, name: str) -> str:
+    def output_of(self, name: str) -> str:
         """The end of what a process has printed."""
         try:
             return (self._folder / f"{name}.out").read_text(errors="replace")[-500:].strip()
@@ -142,9 +142,9 @@ class StandIn:
             return ""
 
 
-def _node(seen: dict[str, Any]) -> NodeNow:
-    states = ["ALLOCATED" if seen["jobs"] else "IDLE"]
-    states += ["DRAIN"] if seen["reason"] else []
-    states += ["DOWN"] if seen["down"] else []
-    states += [] if seen["answering"] else ["NOT_RESPONDING"]
-    return NodeNow(tuple(states), seen["reason"])
+def _node(status: dict[str, Any]) -> NodeNow:
+    states = ["ALLOCATED" if status["jobs"] else "IDLE"]
+    states += ["DRAIN"] if status["reason"] else []
+    states += ["DOWN"] if status["down"] else []
+    states += [] if status["answering"] else ["NOT_RESPONDING"]
+    return NodeNow(tuple(states), status["reason"])

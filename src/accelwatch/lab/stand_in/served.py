@@ -13,7 +13,7 @@ import msgspec
 
 from accelwatch.lab.power import is_off, power_off
 from accelwatch.lab.stand_in.books import Books, Call
-from accelwatch.lab.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, put
+from accelwatch.lab.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, write
 
 ANSWERS_S = 3.0
 """A daemon that has not reported for so long does not answer."""
@@ -66,7 +66,7 @@ class Scheduler:
             for name in names:
                 orders = self._books.orders[name]
                 if self._ordered.get(name) != orders:
-                    put(self._folder, ORDERS, name, orders)
+                    write(self._folder, ORDERS, name, orders)
                     self._ordered[name] = orders
 
     def shown(self, path: str) -> object | None:
@@ -83,7 +83,7 @@ class Scheduler:
             case "/observe":
                 call = msgspec.json.decode(body, type=Call)
                 with self._lock:
-                    return self._books.seen(call, self._off)
+                    return self._books.observe(call, self._off)
             case "/jobs":
                 count = msgspec.json.decode(body, type=Submit).count
                 with self._lock:
@@ -98,12 +98,12 @@ class Scheduler:
             case _:
                 return self._hook(path, body)
 
-    def _administer(self, asked: Drain) -> None:
+    def _administer(self, request: Drain) -> None:
         with self._lock:
-            if asked.reason:
-                self._books.drain(asked.node, asked.reason, self._user, time.time())
+            if request.reason:
+                self._books.drain(request.node, request.reason, self._user, time.time())
             else:
-                self._books.resume(asked.node)
+                self._books.resume(request.node)
 
     def _hook(self, path: str, body: bytes) -> object | None:
         kind, _, name = path[1:].partition("/")
@@ -137,16 +137,16 @@ def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:
             body = self.rfile.read(length)
             self._answer(lambda: scheduler.answer(self.path, body))
 
-        def _answer(self, ask: Any) -> None:
+        def _answer(self, respond: Any) -> None:
             try:
-                said = ask()
+                reply = respond()
             except (ValueError, KeyError) as error:
                 self.send_error(400, explain=repr(error))
                 return
-            if said is None:
+            if reply is None:
                 self.send_error(404)
                 return
-            text = msgspec.json.encode(said)
+            text = msgspec.json.encode(reply)
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
@@ -166,10 +166,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--nodes", required=True, help="NAME,NAME")
     parser.add_argument("--spares", default="", help="NAME,NAME")
-    given = parser.parse_args()
-    spares = [name for name in given.spares.split(",") if name]
-    scheduler = Scheduler(given.folder, given.nodes.split(","), spares)
-    threading.Thread(target=server(scheduler, given.port).serve_forever, daemon=True).start()
+    options = parser.parse_args()
+    spares = [name for name in options.spares.split(",") if name]
+    scheduler = Scheduler(options.folder, options.nodes.split(","), spares)
+    threading.Thread(target=server(scheduler, options.port).serve_forever, daemon=True).start()
     while True:
         scheduler.round()
         time.sleep(_ROUND_S)

@@ -12,13 +12,13 @@ def main() -> int:
     """Ask once."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", help="HOST:PORT")
-    given = parser.parse_args()
-    connection = HTTPConnection(given.address, timeout=_TIMEOUT_S)
+    options = parser.parse_args()
+    connection = HTTPConnection(options.address, timeout=_TIMEOUT_S)
     try:
         connection.request("GET", "/nodes")
         text = connection.getresponse().read()
     except (OSError, HTTPException) as error:
-        sys.stderr.write(f"{given.address} does not answer: {error!r}\n")
+        sys.stderr.write(f"{options.address} does not answer: {error!r}\n")
         return os.EX_TEMPFAIL
     finally:
         connection.close()

@@ -48,7 +48,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are still ordered and have ended by themselves."""
 
 
-def put(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:
+def write(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:
     """Leave it; whoever reads has the old or the new one whole. Raises OSError."""
     file = _file(folder, kind, node)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -18,31 +18,31 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.early import collect_garbage
-from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.call_registry import CallsOut, Inside, map_registry
+from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import (
     CLOSED,
     MAX_FRAME_BYTES,
     decode_order,
     encode,
-    marked,
+    with_checksum,
     write_all,
 )
 from accelwatch.node.sampler.protocol.load import Absent, resolve
-from accelwatch.node.sampler.protocol.marks import CallsOut, Inside, map_marks
-from accelwatch.node.sampler.protocol.settings import Begin, LetIn
+from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
 from accelwatch.node.sampler.turns.gate import Gate
 from accelwatch.node.sampler.turns.worker import Admit, Inbox, Stop
 from accelwatch.node.store.reports import Written
 from accelwatch.processes.parent_death import die_with_parent
 from accelwatch.schema.frames import Splitter
 
-_LAST_MOMENT_S = 0.5
+_CLOSE_LIMIT_S = 0.5
 """How long an orderly end may take before the process just ends."""
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
 
 
-def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
+def collect(order: StartOrder, out: int, control: int | None, crash: int) -> None:
     """Be a collector; returns when told to stop, when all is told, or when nobody reads any more.
 
     `out`, `control` and `crash` are descriptors: of the pipe for reports, of the pipe that orders come
@@ -51,14 +51,14 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     _prepare(crash)
     settings = order.settings
     if settings.one_shot:
-        _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
+        _arm_kill_timer(settings.timeout_s + _ONE_SHOT_GRACE_S)
     else:
-        _go_first()
+        _prefer_oom_kill()
         collect_garbage()
 
-    marks = map_marks(crash)
+    registry = map_registry(crash)
     reports = _Reports(out)
-    gate = Gate(inside=Inside(marks, reports.check), careful=order.careful)
+    gate = Gate(inside=Inside(registry, reports.check), careful=order.careful)
     backends = resolve(settings)
     clock = SystemClock()
     absent = Absent(settings, clock)
@@ -67,9 +67,9 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         backends,
         reports,
         clock,
-        note=CallsOut(marks).note,
+        note=CallsOut(registry).note,
         gate=gate,
-        began=order.began,
+        started_at=order.began,
         absent=None if settings.one_shot else absent,
         flush=reports.flush,
     )
@@ -81,7 +81,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if not settings.one_shot:
         with contextlib.suppress(BrokenPipeError):
             collector.close()
-    end_commands(os.getpid())
+    kill_commands(os.getpid())
 
 
 class _Reports:
@@ -93,13 +93,13 @@ class _Reports:
     def __init__(self, out: int) -> None:
         self._out = out
         self._pipe = _file_behind(out)
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._unread = False
 
     def __call__(self, report: Written) -> None:
         """Keep a report for the next `flush`."""
         with contextlib.suppress(WireError):
-            self._held += marked(encode(report))
+            self._buffer += with_checksum(encode(report))
 
     def check(self) -> None:
         """End this process where the descriptor is another file now: reports would go into that one.
@@ -111,12 +111,12 @@ class _Reports:
 
     def flush(self) -> None:
         """Write what was held back. Raises BrokenPipeError the first time that nobody reads."""
-        held, self._held = self._held, bytearray()
-        if self._unread or not held:
+        buffered, self._buffer = self._buffer, bytearray()
+        if self._unread or not buffered:
             return
         self.check()
         try:
-            write_all(self._out, held)
+            write_all(self._out, buffered)
         except BrokenPipeError:
             self._unread = True
             raise
@@ -140,13 +140,13 @@ def _prepare(crash: int) -> None:
     faulthandler.enable(file=crash)  # of all threads
 
 
-def _end_for_certain(seconds: float) -> None:
+def _arm_kill_timer(seconds: float) -> None:
     """Have the kernel end this process, even if a call holds the interpreter for ever."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _go_first() -> None:
+def _prefer_oom_kill() -> None:
     """Have the kernel end this process, rather than the server beside it, when memory runs out.
 
     Raising one's own oom_score_adj takes no privilege; proc(5).
@@ -164,22 +164,22 @@ def _obey(control: int, inbox: Inbox) -> None:
             for body in splitter.feed(chunk):
                 order = decode_order(body)
                 if isinstance(order, LetIn):
-                    inbox.put(Admit(part=order.part))
+                    inbox.put(Admit(component=order.part))
         inbox.put(Stop())
-        threading.Event().wait(_LAST_MOMENT_S)
-        end_commands(os.getpid())
+        threading.Event().wait(_CLOSE_LIMIT_S)
+        kill_commands(os.getpid())
         os._exit(0)
 
     threading.Thread(target=follow, name="orders", daemon=True).start()
 
 
-def first_order(control: int) -> Begin | None:
+def first_order(control: int) -> StartOrder | None:
     """The order to begin; None when the owner went away without one."""
     splitter = Splitter(MAX_FRAME_BYTES)
     while chunk := os.read(control, 1):
         for body in splitter.feed(chunk):
             order = decode_order(body)
-            if isinstance(order, Begin):
+            if isinstance(order, StartOrder):
                 return order
     return None
 

@@ -13,18 +13,18 @@ from queue import Empty
 from accelwatch.backend import Context
 from accelwatch.base.clock import Clock
 from accelwatch.node.sampler.protocol.load import Factory
-from accelwatch.node.sampler.protocol.settings import CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.calls import Calls, CollectorContext, Emit, Note
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
 from accelwatch.node.sampler.turns.opening import not_there
 from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S, Ticks
 from accelwatch.node.sampler.turns.stack import Stack
 from accelwatch.node.sampler.turns.worker import Admit, Answer, Answers, Batch, Inbox, Stop
-from accelwatch.node.store.reports import BackendFound, Done, Events, Heartbeat, Part
+from accelwatch.node.store.reports import BackendChanged, Component, Done, Events, Heartbeat
 from accelwatch.node.store.usage import cpu_seconds, resident_bytes
 from accelwatch.schema.snapshot import NO_ACCELERATORS
 
-_HELD_S = 0.01
+_FLUSH_DELAY_S = 0.01
 """How long what is known is held back while turns are made; fast devices have all had theirs by then."""
 _LATER_S = 2.0
 """After the start, when those that are here have come up."""
@@ -47,7 +47,7 @@ class Collector:
         note: Note = lambda _: None,
         gate: Gate | None = None,
         environ: Mapping[str, str] | None = None,
-        began: float | None = None,
+        started_at: float | None = None,
         absent: Callable[[str], str] | None = None,
         flush: Callable[[], None] = lambda: None,
     ) -> None:
@@ -63,9 +63,9 @@ class Collector:
         self._backends = backends
         self._clock = clock
         self._flush = flush
-        self._told_at = clock.monotonic()
+        self._flushed_at = clock.monotonic()
         self._environ = dict(os.environ if environ is None else environ)
-        start = clock.monotonic() if began is None else began
+        start = clock.monotonic() if started_at is None else started_at
         self._collector = CollectorContext(
             settings=settings,
             clock=clock,
@@ -74,7 +74,7 @@ class Collector:
             inbox=self.inbox,
             gate=gate or Gate(),
             absent=absent or (lambda _: ""),
-            began=start,
+            started_at=start,
             end=start + settings.timeout_s if settings.one_shot else math.inf,
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)
@@ -87,7 +87,9 @@ class Collector:
         self._rest_at = start + _REST_S
 
     def start(
-        self, held_out: Iterable[HeldOut] = (), absent: Mapping[str, str] | None = None
+        self,
+        quarantined: Iterable[QuarantinedComponent] = (),
+        absent: Mapping[str, str] | None = None,
     ) -> None:
         """Begin with every backend that is neither held out nor known to be absent, with the reason.
 
@@ -95,23 +97,23 @@ class Collector:
         interpreter from them. A collector that goes on looks for what is absent a little later again,
         and then for as long as it lives.
         """
-        self._collector.held_out.update((entry.part, entry.reason) for entry in held_out)
+        self._collector.quarantined.update((entry.part, entry.reason) for entry in quarantined)
         for name in sorted(self._backends, key=NO_ACCELERATORS.__contains__):
             if absent and name in absent:
-                self._collector.emit(BackendFound(status=not_there(name, absent[name])))
+                self._collector.emit(BackendChanged(status=not_there(name, absent[name])))
                 if not self._settings.one_shot:
                     self._later.append(name)
             elif name in NO_ACCELERATORS and not self._settings.one_shot:
                 self._rest.append(name)
-            elif Part(name) not in self._collector.held_out:
-                self._bring_up(name)
-        self._begin_rest(self._clock.monotonic())
+            elif Component(name) not in self._collector.quarantined:
+                self._start_backend(name)
+        self._start_rest(self._clock.monotonic())
 
     def run(self) -> None:
         """Loop until a Stop arrives or a single reading is complete."""
         going = True
         while going:
-            self._tell()
+            self._flush_if_due()
             going = self.step(self._wait())
         self._flush()
 
@@ -127,14 +129,14 @@ class Collector:
             return False
         if message is not None:
             self._handle(message)
-        if (message is None and timeout_s > 0) or self._collector.calls.held_up:
-            self._collector.calls.look()
+        if (message is None and timeout_s > 0) or self._collector.calls.is_stalled:
+            self._collector.calls.poll()
         else:  # before a deadline is held against what came in time
-            self._collector.calls.take_in()
+            self._collector.calls.collect_answers()
         now = self._clock.monotonic()
-        self._begin_rest(now)
+        self._start_rest(now)
         if self._later and now >= self._later_at:
-            self._bring_up_later()
+            self._start_deferred()
         for stack in self._stacks.values():
             stack.wake(now)
         if not self._settings.one_shot and self._heartbeat.due(now):
@@ -160,27 +162,27 @@ class Collector:
             if isinstance(message, Answer):
                 self._collector.calls.deliver(message)
 
-    def _tell(self) -> None:
+    def _flush_if_due(self) -> None:
         """Have what is held back told, unless more will come in a moment: to be told wakes the owner.
 
         A single reading is not held back: its deadline may come before.
         """
         now = self._clock.monotonic()
         more = self._collector.calls.waiting and not self._settings.one_shot
-        if more and now - self._told_at < _HELD_S:
+        if more and now - self._flushed_at < _FLUSH_DELAY_S:
             return
-        self._told_at = now
+        self._flushed_at = now
         self._flush()
 
     def _wait(self) -> float:
-        moments = [stack.next_wake for stack in self._stacks.values()]
+        wake_times = [stack.next_wake for stack in self._stacks.values()]
         if self._rest:
-            moments.append(self._rest_at)
+            wake_times.append(self._rest_at)
         if self._later:
-            moments.append(self._later_at)
+            wake_times.append(self._later_at)
         if not self._settings.one_shot:
-            moments.append(self._heartbeat.next)
-        nearest = min(moments, default=0.0)
+            wake_times.append(self._heartbeat.next)
+        nearest = min(wake_times, default=0.0)
         longest = PATIENCE_S if self._collector.calls.waiting else HEARTBEAT_S
         return min(max(nearest - self._clock.monotonic(), 0.0), longest)
 
@@ -188,39 +190,39 @@ class Collector:
         if isinstance(message, Answer):
             self._collector.calls.deliver(message)
         elif isinstance(message, Answers):
-            self._collector.calls.come(message.of)
+            self._collector.calls.on_turns_done(message.of)
         elif isinstance(message, Batch):
             self._collector.emit(Events(backend=message.backend, events=message.events))
-            message.taken()
+            message.accepted()
         else:
-            self._admit(message.part)
+            self._admit(message.component)
 
-    def _admit(self, part: Part) -> None:
+    def _admit(self, component: Component) -> None:
         """Call a part again: a device at its next turn."""
-        self._collector.held_out.pop(part, None)
-        if part.events and part.backend in self._stacks:
-            self._stacks[part.backend].listen()
-        elif not part.slot:
-            self._bring_up(part.backend)
+        self._collector.quarantined.pop(component, None)
+        if component.events and component.backend in self._stacks:
+            self._stacks[component.backend].listen()
+        elif not component.slot:
+            self._start_backend(component.backend)
 
-    def _begin_rest(self, now: float) -> None:
+    def _start_rest(self, now: float) -> None:
         """Begin what is no accelerator once these have been told, or take long."""
         if not self._rest:
             return
         if now >= self._rest_at or all(stack.finished for stack in self._stacks.values()):
             rest, self._rest = self._rest, []
-            self._bring_up_free(rest)
+            self._start_unquarantined(rest)
 
-    def _bring_up_later(self) -> None:
+    def _start_deferred(self) -> None:
         later, self._later = self._later, []
-        self._bring_up_free(later)
+        self._start_unquarantined(later)
 
-    def _bring_up_free(self, names: Iterable[str]) -> None:
+    def _start_unquarantined(self, names: Iterable[str]) -> None:
         for name in names:
-            if Part(name) not in self._collector.held_out:
-                self._bring_up(name)
+            if Component(name) not in self._collector.quarantined:
+                self._start_backend(name)
 
-    def _bring_up(self, name: str) -> None:
+    def _start_backend(self, name: str) -> None:
         if name in self._stacks or name not in self._backends:
             return
         settings = self._settings

@@ -27,22 +27,22 @@ _TIMEOUT_S = 30.0
 
 def declared(names: Iterable[str]) -> Declared:
     """What these backends declare; nothing, and a line in the log, when it cannot be told."""
-    asked = tuple(sorted(names))
-    if not asked:
+    requested = tuple(sorted(names))
+    if not requested:
         return {}
     try:
-        return _asked(asked)
+        return _query_backends(requested)
     except PluginError as error:
-        logger.warning("options are not checked backends=%s: %s", ",".join(asked), error)
+        logger.warning("options are not checked backends=%s: %s", ",".join(requested), error)
         return {}
 
 
 @lru_cache(maxsize=8)
-def _asked(names: tuple[str, ...]) -> Declared:
+def _query_backends(names: tuple[str, ...]) -> Declared:
     from accelwatch.processes import command
 
-    words = [sys.executable, "-m", __name__, *names]
-    result = command.run(words, timeout_s=_TIMEOUT_S)
+    argv = [sys.executable, "-m", __name__, *names]
+    result = command.run(argv, timeout_s=_TIMEOUT_S)
     if not result.ok:
         lines = result.errors.decode("utf-8", "replace").strip().splitlines()
         raise PluginError(lines[-1] if lines else result.failure or f"status {result.status}")
@@ -51,23 +51,23 @@ def _asked(names: tuple[str, ...]) -> Declared:
 
 def loaded(names: Iterable[str]) -> Declared:
     """The same by loading the backends here; those that cannot be loaded are left out."""
-    found: Declared = {}
+    result: Declared = {}
     for name in names:
         try:
             address = name if ":" in name else plugins.addresses(plugins.BACKENDS)[name]
             options = getattr(plugins.load_address(address), "options", None)
         except (KeyError, PluginError):
             continue
-        if isinstance(options, tuple) and all(isinstance(one, Option) for one in options):
-            found[name] = options
-    return found
+        if isinstance(options, tuple) and all(isinstance(option, Option) for option in options):
+            result[name] = options
+    return result
 
 
 def main() -> None:
     """Print what the backends named on the command line declare; what they print goes nowhere."""
-    told = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
-    os.write(told, msgspec.json.encode(loaded(sys.argv[1:])))
+    os.write(stdout, msgspec.json.encode(loaded(sys.argv[1:])))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # typing itself is not imported here
     from collections.abc import Callable
     from typing import NoReturn
 
-    from accelwatch.node.sampler.protocol.settings import Begin
+    from accelwatch.node.sampler.protocol.settings import StartOrder
 
-Begun = tuple[int, int, int, int, int | None]
+EarlyChild = tuple[int, int, int, int, int | None]
 """(process id, descriptor to read reports from, descriptor to write orders to, crash file, and the file
 of what libraries print where the child goes on reading; None for a single reading)."""
 
@@ -39,8 +39,8 @@ _MORE = (
 _YOUNG = 10_000
 """Objects after which is looked for garbage: a reading makes hundreds, a picture thousands, and all end
 with the next."""
-_begun: Begun | None = None
-_order: "Begin | None" = None
+_child: EarlyChild | None = None
+_order: "StartOrder | None" = None
 """What the child was told before it was handed over."""
 
 
@@ -49,9 +49,9 @@ def load_shared() -> None:
     import accelwatch.base.backoff
     import accelwatch.base.clock
     import accelwatch.kernel
+    import accelwatch.node.sampler.protocol.call_registry
     import accelwatch.node.sampler.protocol.commands
     import accelwatch.node.sampler.protocol.frames
-    import accelwatch.node.sampler.protocol.marks
     import accelwatch.node.store.usage
     import accelwatch.plugins.entry_points
     import accelwatch.processes
@@ -71,15 +71,15 @@ def load_more_shared() -> None:
         import_module(name)
 
 
-def begin(*, lasting: bool = False) -> None:
+def start(*, lasting: bool = False) -> None:
     """Fork a collector that loads its modules and waits for the order. Call it with one thread only.
 
     Garbage is collected in neither process from here on: imports make none and would cost several
     rounds. A single reading is too short-lived to have any; who goes on (`lasting`) begins to collect
     it once everything is loaded.
     """
-    global _begun, _order
-    if _begun is not None or not hasattr(os, "memfd_create"):
+    global _child, _order
+    if _child is not None or not hasattr(os, "memfd_create"):
         return
     gc.disable()
     load_shared()
@@ -96,7 +96,7 @@ def begin(*, lasting: bool = False) -> None:
         be_child(out, crash, lambda: _awaited(control), control=obeyed, printed=printed)
     os.close(out)
     os.close(control)
-    _begun, _order = (pid, reports, orders, crash, printed), None
+    _child, _order = (pid, reports, orders, crash, printed), None
 
 
 def collect_garbage() -> None:
@@ -106,30 +106,30 @@ def collect_garbage() -> None:
     gc.enable()
 
 
-def hand_over(*, lasting: bool = False) -> Begun | None:
+def hand_over(*, lasting: bool = False) -> EarlyChild | None:
     """The child that was begun, for its owner to order; None when there is none of this kind."""
-    global _begun
-    if _begun is None or (_begun[-1] is not None) != lasting:
+    global _child
+    if _child is None or (_child[-1] is not None) != lasting:
         return None
-    begun, _begun = _begun, None
-    return begun
+    child, _child = _child, None
+    return child
 
 
-def give_order(order: "Begin") -> None:
+def give_order(order: "StartOrder") -> None:
     """Tell the child that was begun what to do while whoever takes it over is still being loaded."""
     global _order  # noqa: PLW0603 - as above
-    if _begun is None:
+    if _child is None:
         return
     from accelwatch.node.sampler.protocol.frames import encode, write_all
 
     try:
-        write_all(_begun[2], encode(order))
+        write_all(_child[2], encode(order))
     except OSError:  # it has died: who takes it over finds out
         return
     _order = order
 
 
-def given_order() -> "Begin | None":
+def received_order() -> "StartOrder | None":
     """What the child has been told; None: nothing yet."""
     return _order
 
@@ -140,7 +140,7 @@ def _printed() -> int:
     return bounded_file()
 
 
-def _awaited(control: int) -> "Begin | None":
+def _awaited(control: int) -> "StartOrder | None":
     from accelwatch.node.sampler.child import first_order
 
     return first_order(control)
@@ -156,7 +156,7 @@ def _copy_of(descriptor: int) -> int | None:
 def be_child(
     out: int,
     crash: int,
-    order_of: "Callable[[], Begin | None]",
+    order_of: "Callable[[], StartOrder | None]",
     *,
     control: int | None = None,
     printed: int | None = None,

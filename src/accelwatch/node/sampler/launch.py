@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from accelwatch.node.sampler import early
-from accelwatch.node.sampler.protocol.blame import part_of, suspects_of
-from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.blame import component_of, suspects_of
+from accelwatch.node.sampler.protocol.call_registry import calls_out, threads_inside
+from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import CLOSED, encode, write_all
-from accelwatch.node.sampler.protocol.marks import calls_out, threads_inside
-from accelwatch.node.sampler.protocol.settings import Begin, LetIn
-from accelwatch.node.store.reports import Called, CollectorEnded, Part
+from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
+from accelwatch.node.store.reports import Called, CollectorExited, Component
 from accelwatch.processes.child_process import ChildProcess, anonymous_file, reaped
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FATAL = b"Fatal Python error"
 """How a crash report of Python's faulthandler begins; any other text is the collector's own failure."""
 _KILLS = frozenset({"SIGKILL", "SIGTERM"})
 """Ends that come from outside: an operator, a supervisor, the kernel when memory runs out."""
-_ENDING_S = 1.0
+_EXIT_WAIT_S = 1.0
 """How long a process whose reports have ended may take to end; on a busy machine that is not at once."""
 _DYING_S = 0.1
 """The same for one that was killed: how it ends is known."""
@@ -49,13 +49,13 @@ class Child:
         self._orders = orders
         os.set_blocking(reports, False)
 
-    def let_in(self, part: Part) -> None:
+    def readmit(self, component: Component) -> None:
         """Order that something held out be called again; a dead child does not mind."""
         if self._orders is not None:
             with contextlib.suppress(OSError):
-                write_all(self._orders, encode(LetIn(part=part)))
+                write_all(self._orders, encode(LetIn(part=component)))
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """Close the orders, which ends the child within half a second unless it hangs."""
         if self._orders is not None:
             os.close(self._orders)
@@ -63,13 +63,13 @@ class Child:
 
     def kill(self) -> None:
         """End the process now, whatever it does, and the commands it runs."""
-        if self.process.ended() is None:
-            end_commands(self.process.pid)
+        if self.process.poll() is None:
+            kill_commands(self.process.pid)
             self.process.kill()
 
     def how(self) -> str:
         """How a process ended whose reports have ended, in a word: it is on its way out."""
-        return self.process.how(_DYING_S if self.process.killed else _ENDING_S)
+        return self.process.how(_DYING_S if self.process.killed else _EXIT_WAIT_S)
 
     def suspects(self, crash_report: bytes, *, killed: bool) -> tuple[Called, ...]:
         """The calls that may have ended the process, by what it has left behind."""
@@ -82,16 +82,16 @@ class Child:
         `patient`: give it a moment to die, so that no dead process is left if it can be helped.
         """
         self.kill()
-        self.ask_to_stop()
+        self.request_stop()
         os.close(self.reports)
         os.close(self.process.crash)
         if self.printed is not None:
             self.printed.close()
-        if self.process.ended_within(_DYING_S if patient else 0.0) is None:
+        if self.process.poll_within(_DYING_S if patient else 0.0) is None:
             _unreaped.add(self.process.pid)
 
 
-def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorEnded:
+def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorExited:
     """Why a child's reports have ended, and what was being called.
 
     Nobody asked it to end, so a library that calls `exit` has crashed it.
@@ -110,24 +110,24 @@ def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorEnded:
         message += f" during {doing[:500]}"
     elif own_fault:
         message += f": {report.decode('utf-8', 'replace')[-500:]}"
-    if child.printed is not None and (words := child.printed.last_words()):
-        message += f"; last printed: {words}"
+    if child.printed is not None and (text := child.printed.last_output()):
+        message += f"; last printed: {text}"
     if code == f"exit_{CLOSED}":
         message += "; a library closed the pipe for reports"
     if hint:
         message += f" ({hint})"
-    parts = tuple(dict.fromkeys(part_of(called) for called in suspects))
-    return CollectorEnded(code=code, message=message, wall=wall, parts=parts)
+    components = tuple(dict.fromkeys(component_of(called) for called in suspects))
+    return CollectorExited(code=code, message=message, wall=wall, parts=components)
 
 
-def fork(order: Begin) -> Child:
+def fork(order: StartOrder) -> Child:
     """A collector as a fork of this process: the cheapest start, for a process with one thread.
 
     Its standard output and error are closed: a vendor library cannot print into our data, nor without
     end.
     """
     reap_leftovers()
-    if (begun := early.hand_over()) is not None and (child := _ordered(begun, order)) is not None:
+    if (forked := early.hand_over()) is not None and (child := _ordered(forked, order)) is not None:
         return child
     read_end, write_end = os.pipe()
     crash = anonymous_file("accelwatch-crash")
@@ -139,37 +139,37 @@ def fork(order: Begin) -> Child:
     return Child(pid, read_end, None, crash)
 
 
-def _ordered(begun: early.Begun, order: Begin) -> Child | None:
+def _ordered(forked: early.EarlyChild, order: StartOrder) -> Child | None:
     """The child that was begun early, now with its order; None when it cannot be used for that."""
-    pid, reports, orders, crash, printed = begun
+    pid, reports, orders, crash, printed = forked
     child = Child(pid, reports, orders, crash)
     if printed is not None:
         from accelwatch.node.sampler.protocol.printed import Printed
 
         child.printed = Printed(printed)
-    given = early.given_order()
+    received = early.received_order()
     try:
-        if given is None:
+        if received is None:
             write_all(orders, encode(order))
     except OSError:  # it has died
         child.release()
         return None
-    if given is not None and given != order:
+    if received is not None and received != order:
         child.release()
         return None
     if printed is None:
-        child.ask_to_stop()  # a single reading takes no further orders
+        child.request_stop()  # a single reading takes no further orders
     return child
 
 
-def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
+def spawn(order: StartOrder, environ: Mapping[str, str] | None = None) -> Child:
     """A collector as a new interpreter, for a process with threads, or that lives long.
 
     One that was begun early for its owner to stay is taken instead, where there is one.
     """
     reap_leftovers()
-    if environ is None and (begun := early.hand_over(lasting=True)) is not None:
-        child = _ordered(begun, order)
+    if environ is None and (forked := early.hand_over(lasting=True)) is not None:
+        child = _ordered(forked, order)
         if child is not None:
             return child
     import subprocess

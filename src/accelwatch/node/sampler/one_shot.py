@@ -15,17 +15,21 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.node.sampler import launch
 from accelwatch.node.sampler.protocol.blame import is_backend, merged
 from accelwatch.node.sampler.protocol.frames import Stream
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import (
+    CollectSettings,
+    QuarantinedComponent,
+    StartOrder,
+)
 from accelwatch.node.store.reports import (
     CRASHED,
-    BackendFound,
-    CollectorEnded,
+    BackendChanged,
+    CollectorExited,
+    Component,
     Cycle,
     Done,
     EncodedOutcome,
     Failure,
     Outcome,
-    Part,
     Report,
     Written,
 )
@@ -36,7 +40,7 @@ Isolation = Literal["auto", "fork", "exec", "thread"]
 `auto`: `fork`, or `exec` when this process has threads already; `thread` where no process can be
 started."""
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 """How often it is looked whether the collector was stopped, while nothing comes from it."""
 _MARGIN_S = 0.1
 """The collector tells of late devices at the deadline; after this it is not waited for any longer."""
@@ -62,8 +66,8 @@ class OneShot:
         self._settings = msgspec.structs.replace(settings, one_shot=True)
         self._isolation = isolation
         self._clock = clock or SystemClock()
-        self._began = self._clock.monotonic()
-        self._held_out: dict[Part, str] = {}
+        self._started_at = self._clock.monotonic()
+        self._quarantined: dict[Component, str] = {}
         """What a further child leaves alone: backends that are done, and what has crashed."""
         self._careful = False
         self._complete = False
@@ -79,24 +83,24 @@ class OneShot:
         while (end := self._follow()) is not None:
             failure = failure_of(end)
             self._store.apply(end)
-            if not self._hold_out(end) or self._left() <= 0:
+            if not self._quarantine_suspects(end) or self._left() <= 0:
                 break
             self._source = self._start()
             failure = LATE
         if not self._complete:
-            self._tell_unheard(failure)
+            self._report_missing(failure)
         self._store.conclude(failure)
         return self._store.snapshot()
 
-    def _tell_unheard(self, failure: Failure) -> None:
+    def _report_missing(self, failure: Failure) -> None:
         """A backend of which nothing came is not one whose devices are not there."""
         from accelwatch.node.sampler import unheard
 
-        heard = {status.name for status in self._store.snapshot().backends}
-        for status in unheard.statuses(self._settings, heard, failure):
-            self._store.apply(BackendFound(status=status))
+        reported = {status.name for status in self._store.snapshot().backends}
+        for status in unheard.statuses(self._settings, reported, failure):
+            self._store.apply(BackendChanged(status=status))
 
-    def _hold_out(self, end: CollectorEnded) -> bool:
+    def _quarantine_suspects(self, end: CollectorExited) -> bool:
         """Decide what the next child leaves alone; False when that would change nothing.
 
         Where several devices were being called, they are once called one by one to find the culprit.
@@ -106,26 +110,32 @@ class OneShot:
             self._careful = True
             return True
         culprits = merged(end.parts)
-        for part in culprits:
-            self._held_out[part] = end.message
-            self._store.apply(self._crashed(part, end))
+        for component in culprits:
+            self._quarantined[component] = end.message
+            self._store.apply(self._crashed(component, end))
         return bool(culprits)
 
-    def _crashed(self, part: Part, end: CollectorEnded) -> Report:
-        if is_backend(part):
-            return _failed(part.backend, end)
+    def _crashed(self, component: Component, end: CollectorExited) -> Report:
+        if is_backend(component):
+            return _failed(component.backend, end)
         return Outcome(
-            backend=part.backend,
-            slot=part.slot,
+            backend=component.backend,
+            slot=component.slot,
             moment=self._clock.monotonic(),
             wall=end.wall,
             failure=Failure(absence=Absence.ERROR, code=CRASHED, message=end.message),
         )
 
     def _start(self) -> "_Process | _Thread":
-        held_out = tuple(HeldOut(part=part, reason=why) for part, why in self._held_out.items())
-        order = Begin(
-            settings=self._settings, held_out=held_out, careful=self._careful, began=self._began
+        quarantined = tuple(
+            QuarantinedComponent(part=component, reason=why)
+            for component, why in self._quarantined.items()
+        )
+        order = StartOrder(
+            settings=self._settings,
+            held_out=quarantined,
+            careful=self._careful,
+            began=self._started_at,
         )
         isolation = self._isolation
         if isolation == "auto":
@@ -140,21 +150,21 @@ class OneShot:
         return _Thread(order, self._clock)
 
     def _left(self) -> float:
-        return self._began + self._settings.timeout_s + _MARGIN_S - self._clock.monotonic()
+        return self._started_at + self._settings.timeout_s + _MARGIN_S - self._clock.monotonic()
 
-    def _follow(self) -> CollectorEnded | None:
+    def _follow(self) -> CollectorExited | None:
         """Take reports in until all is told or time is up (None), or the collector dies."""
         source = self._source
         try:
             while (left := self._left()) > 0:
                 for report in source.receive(left):
-                    if isinstance(report, CollectorEnded):
+                    if isinstance(report, CollectorExited):
                         return report
                     if isinstance(report, Done):
                         self._complete = True
                         return None
                     if isinstance(report, Cycle):
-                        self._held_out[Part(report.backend)] = ""
+                        self._quarantined[Component(report.backend)] = ""
                     self._store.apply(report)
         finally:
             source.release()
@@ -167,7 +177,7 @@ LATE = Failure(
 """Why there is no reading where nothing else is known."""
 
 
-def failure_of(end: CollectorEnded) -> Failure:
+def failure_of(end: CollectorExited) -> Failure:
     """The same where the collector has ended."""
     return Failure(absence=Absence.ERROR, code=end.code, message=end.message)
 
@@ -178,7 +188,7 @@ def _single_threaded() -> bool:
     return threading is None or threading.active_count() == 1
 
 
-def _failed(name: str, end: CollectorEnded) -> BackendFound:
+def _failed(name: str, end: CollectorExited) -> BackendChanged:
     status = BackendStatus(
         name=name,
         vendor="",
@@ -187,7 +197,7 @@ def _failed(name: str, end: CollectorEnded) -> BackendFound:
         message=end.message,
         remedy="look for a fault of the driver's library; other backends were read without it",
     )
-    return BackendFound(status=status)
+    return BackendChanged(status=status)
 
 
 class _Process:
@@ -202,8 +212,8 @@ class _Process:
 
     def receive(self, timeout_s: float) -> list[Report]:
         """What comes within the time; of a process that has ended, how, and in which backends."""
-        if not self._poll.poll(min(timeout_s, _LOOK_S) * 1000.0):
-            self._child.process.go_on()  # a library may have stopped it
+        if not self._poll.poll(min(timeout_s, _POLL_S) * 1000.0):
+            self._child.process.resume()  # a library may have stopped it
             return []
         try:
             return self._stream.read()
@@ -218,7 +228,7 @@ class _Process:
 class _Thread:
     """Reports from a collector in a thread of this process: drivers can hang, but not crash, alone."""
 
-    def __init__(self, order: Begin, clock: Clock) -> None:
+    def __init__(self, order: StartOrder, clock: Clock) -> None:
         import threading
         from queue import SimpleQueue
 
@@ -231,7 +241,7 @@ class _Thread:
             self._reports.put(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
         collector = Collector(
-            order.settings, resolve(order.settings), emit, clock, began=order.began
+            order.settings, resolve(order.settings), emit, clock, started_at=order.began
         )
 
         def run() -> None:

@@ -11,13 +11,13 @@ from accelwatch.node.store import Store
 
 def store_for(settings: CollectSettings, clock: Clock) -> Store:
     """A new store; event counters and known devices are kept in the state directory if there is one."""
-    count_file = known_file = None
+    count_file = identity_file = None
     if settings.state_dir is not None and not settings.one_shot:
         from accelwatch.node.store.counts import CountFile
-        from accelwatch.node.store.known_file import KnownFile
+        from accelwatch.node.store.identity_file import IdentityFile
 
         folder = Path(settings.state_dir)
-        count_file, known_file = CountFile(folder), KnownFile(folder)
+        count_file, identity_file = CountFile(folder), IdentityFile(folder)
     return Store(
         clock,
         interval_s=settings.interval_s,
@@ -27,7 +27,7 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
         root=Path(settings.root),
         expect=settings.expect,
         count_file=count_file,
-        known_file=known_file,
+        identity_file=identity_file,
     )
 
 

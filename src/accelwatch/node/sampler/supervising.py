@@ -9,7 +9,7 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.supervisor import STOP_S, Limits, Supervisor
 from accelwatch.node.store.reports import Report
 
-_GLANCE_S = 0.01
+_POLL_S = 0.01
 
 
 async def supervise(
@@ -21,45 +21,45 @@ async def supervise(
 ) -> None:
     """Run a supervisor on the present event loop until cancelled; the child is then ended."""
     loop = asyncio.get_running_loop()
-    wanted = asyncio.Event()
+    wake = asyncio.Event()
 
-    def come() -> None:
+    def on_readable() -> None:
         supervisor.check()
         if supervisor.descriptor is None:
-            wanted.set()
+            wake.set()
 
     supervisor = Supervisor(
         settings,
         sink,
         clock=clock,
         limits=limits,
-        watch=lambda descriptor: loop.add_reader(descriptor, come),
+        watch=lambda descriptor: loop.add_reader(descriptor, on_readable),
         unwatch=loop.remove_reader,
     )
     try:
         while True:
-            await look_after(supervisor, wanted)
+            await check_and_wait(supervisor, wake)
     finally:
-        await end(supervisor)
+        await shut_down(supervisor)
 
 
-async def look_after(supervisor: Supervisor, wanted: asyncio.Event) -> None:
+async def check_and_wait(supervisor: Supervisor, wake: asyncio.Event) -> None:
     """Check, then wait until that is due again, or `wanted`; for owners that check with each report."""
     supervisor.check()
-    wanted.clear()
+    wake.clear()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(supervisor.patience_s):
-            await wanted.wait()
+            await wake.wait()
 
 
-async def end(supervisor: Supervisor) -> None:
+async def shut_down(supervisor: Supervisor) -> None:
     """Ask the child to end and give it its time, while the event loop goes on."""
-    supervisor.ask_to_stop()
+    supervisor.request_stop()
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_S):
                 while not supervisor.stopped:
-                    await asyncio.sleep(_GLANCE_S)
+                    await asyncio.sleep(_POLL_S)
                     supervisor.receive()
     finally:
         supervisor.stop()

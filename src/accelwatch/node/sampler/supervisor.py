@@ -14,19 +14,23 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.node.sampler.launch import Child, post_mortem, spawn
-from accelwatch.node.sampler.protocol.blame import HoldOut, is_backend
+from accelwatch.node.sampler.protocol.blame import Quarantine, is_backend
 from accelwatch.node.sampler.protocol.frames import Stream
 from accelwatch.node.sampler.protocol.load import resolve
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings, HeldOut
+from accelwatch.node.sampler.protocol.settings import (
+    CollectSettings,
+    QuarantinedComponent,
+    StartOrder,
+)
 from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S
 from accelwatch.node.store.reports import (
     CRASHED,
-    BackendFound,
-    CollectorEnded,
+    BackendChanged,
+    CollectorExited,
+    Component,
     Failure,
     Heartbeat,
     Outcome,
-    Part,
     Report,
 )
 from accelwatch.node.store.usage import resident_bytes
@@ -78,14 +82,14 @@ class Supervisor:
         *,
         clock: Clock | None = None,
         limits: Limits | None = None,
-        launch: Callable[[Begin], Child] = spawn,
+        launch: Callable[[StartOrder], Child] = spawn,
         watch: Callable[[int], None] = _ignore,
         unwatch: Callable[[int], object] = _ignore,
     ) -> None:
         # The child gets the settings as they are: what nobody asked for by name it loads only where its
         # hardware is.
         self._settings = msgspec.structs.replace(settings, one_shot=False)
-        self._backends = {Part(name) for name in resolve(settings)}
+        self._backends = {Component(name) for name in resolve(settings)}
         self._sink = sink
         self._clock = clock or SystemClock()
         self._limits = limits or Limits()
@@ -94,14 +98,14 @@ class Supervisor:
         self._unwatch = unwatch
         self._child: Child | None = None
         self._stream = Stream(-1)
-        self._hold_out = HoldOut()
-        self._waiting: set[Part] = set()
-        self._reasons: dict[Part, str] = {}
+        self._quarantine = Quarantine()
+        self._waiting: set[Component] = set()
+        self._reasons: dict[Component, str] = {}
         self._careful = False
         self._statuses: dict[str, BackendStatus] = {}
         self._restart = Backoff(0.5, 30.0, free=2)
         self._started = 0.0
-        self._heard = 0.0
+        self._received_at = 0.0
         self._silence_s = self._limits.first_silence_s
         self._damaged = 0
         self._resident_bytes = 0
@@ -127,7 +131,7 @@ class Supervisor:
         """
         if self._child is None:
             return CHECK_S
-        return max(self._heard + _NEXT_SIGN_S - self._clock.monotonic(), CHECK_S)
+        return max(self._received_at + _NEXT_SIGN_S - self._clock.monotonic(), CHECK_S)
 
     def receive(self) -> None:
         """Take in what has come."""
@@ -142,7 +146,7 @@ class Supervisor:
         for report in reports:
             self._forward(report)
         if any(isinstance(report, Heartbeat) for report in reports):
-            _tell_printed(child)
+            _log_printed(child)
         if self._stream.damaged > self._damaged:
             logger.warning("reports were damaged and left out count=%d", self._stream.damaged)
             self._damaged = self._stream.damaged
@@ -154,13 +158,13 @@ class Supervisor:
         if self._child is None:
             if not self._stopping and self._restart.ready(now):
                 self._start(now)
-        elif now - self._heard > self._silence_s:
-            self._kill("hang", f"no sign of life for {now - self._heard:.0f} s")
+        elif now - self._received_at > self._silence_s:
+            self._kill("hang", f"no sign of life for {now - self._received_at:.0f} s")
         elif not self._too_big(self._child.process.pid, now):
-            self._let_in(now)
+            self._readmit(now)
             if now - self._started > self._limits.calm_s:
                 self._restart.succeeded()
-                self._hold_out.forgive(now)
+                self._quarantine.forgive(now)
 
     def _too_big(self, pid: int, now: float) -> bool:
         """End a child that takes too much memory; a slow leak has no culprit, a sudden growth has."""
@@ -181,11 +185,11 @@ class Supervisor:
             select.select([], [], [], min(timeout_s, CHECK_S))
         self.check()
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """No restart any more; the child ends within half a second unless a driver holds it."""
         self._stopping = True
         if self._child is not None:
-            self._child.ask_to_stop()
+            self._child.request_stop()
 
     @property
     def stopped(self) -> bool:
@@ -197,7 +201,7 @@ class Supervisor:
         if self._stopping:
             self._release()
             return
-        self.ask_to_stop()
+        self.request_stop()
         until = self._clock.monotonic() + STOP_S
         while (child := self._child) and (left := until - self._clock.monotonic()) > 0:
             select.select([child.reports], [], [], left)
@@ -211,15 +215,16 @@ class Supervisor:
             self._child = None
 
     def _start(self, now: float) -> None:
-        self._waiting = set(self._hold_out.held_out(now))
-        held_out = tuple(
-            HeldOut(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
+        self._waiting = set(self._quarantine.quarantined(now))
+        quarantined = tuple(
+            QuarantinedComponent(part=component, reason=self._reasons.get(component, ""))
+            for component in sorted(self._waiting)
         )
-        order = Begin(settings=self._settings, held_out=held_out, careful=self._careful)
-        self._hold_out.admitted(
-            (self._backends - self._waiting) | self._hold_out.on_trial(now), now
+        order = StartOrder(settings=self._settings, held_out=quarantined, careful=self._careful)
+        self._quarantine.admitted(
+            (self._backends - self._waiting) | self._quarantine.on_trial(now), now
         )
-        self._started = self._heard = self._resident_at = now
+        self._started = self._received_at = self._resident_at = now
         self._resident_bytes = 0
         self._silence_s = self._limits.first_silence_s
         try:
@@ -234,13 +239,13 @@ class Supervisor:
         self._watch(child.reports)
 
     def _forward(self, report: Report) -> None:
-        self._heard = self._clock.monotonic()
+        self._received_at = self._clock.monotonic()
         self._silence_s = self._limits.silence_s
-        if isinstance(report, BackendFound):
+        if isinstance(report, BackendChanged):
             self._statuses[report.status.name] = report.status
         self._sink(report)
 
-    def _post_mortem(self, child: Child, hint: str = "") -> CollectorEnded:
+    def _post_mortem(self, child: Child, hint: str = "") -> CollectorExited:
         return post_mortem(child, self._clock.wall(), hint=hint)
 
     def _kill(self, code: str, why: str, *, blame: bool = True) -> None:
@@ -248,10 +253,10 @@ class Supervisor:
             return
         self._child.kill()
         end = self._post_mortem(self._child, why)
-        parts = end.parts if blame else ()
-        self._buried(msgspec.structs.replace(end, code=code, parts=parts))
+        components = end.parts if blame else ()
+        self._buried(msgspec.structs.replace(end, code=code, parts=components))
 
-    def _buried(self, end: CollectorEnded) -> None:
+    def _buried(self, end: CollectorExited) -> None:
         """The child has ended: tell, hold out whoever did it, and start the next one when it is time."""
         self._release()
         if self._stopping:
@@ -259,9 +264,9 @@ class Supervisor:
         logger.warning("collector ended code=%s message=%s", end.code, end.message)
         now = self._clock.monotonic()
         self._sink(end)
-        pauses = self._hold_out.crashed(end.parts, now)
-        for part, pause in pauses.items():
-            self._hold(part, f"held out for {pause:.0f} s: {end.message}")
+        pauses = self._quarantine.crashed(end.parts, now)
+        for component, pause in pauses.items():
+            self._report_quarantine(component, f"held out for {pause:.0f} s: {end.message}")
         # When several calls were inside, the next process makes them one by one: its crash names one.
         self._careful = len(end.parts) != 1
         # With the culprit held out the next process need not wait; without one it would crash again at
@@ -273,23 +278,23 @@ class Supervisor:
         if self._restart.ready(now) and threading.current_thread() is threading.main_thread():
             self._start(now)
 
-    def _hold(self, part: Part, why: str) -> None:
+    def _report_quarantine(self, component: Component, why: str) -> None:
         """Tell of what is held out now; the next child goes on without it, at once."""
-        self._reasons[part] = why
-        if is_backend(part):
-            self._tell_backend(part.backend, why)
-        elif part.slot:
+        self._reasons[component] = why
+        if is_backend(component):
+            self._report_backend(component.backend, why)
+        elif component.slot:
             self._sink(
                 Outcome(
-                    backend=part.backend,
-                    slot=part.slot,
+                    backend=component.backend,
+                    slot=component.slot,
                     moment=self._clock.monotonic(),
                     wall=self._clock.wall(),
                     failure=Failure(absence=Absence.ERROR, code=CRASHED, message=why),
                 )
             )
 
-    def _tell_backend(self, name: str, why: str) -> None:
+    def _report_backend(self, name: str, why: str) -> None:
         before = self._statuses.get(name)
         status = BackendStatus(
             name=name,
@@ -302,20 +307,20 @@ class Supervisor:
             remedy="look for a fault of the driver's library; other backends are not affected",
         )
         self._statuses[name] = status
-        self._sink(BackendFound(status=status))
+        self._sink(BackendChanged(status=status))
 
-    def _let_in(self, now: float) -> None:
+    def _readmit(self, now: float) -> None:
         if self._child is None:
             return
-        free = self._waiting - self._hold_out.held_out(now)
-        for part in sorted(free):
-            self._child.let_in(part)
-        self._hold_out.admitted(free, now)
+        free = self._waiting - self._quarantine.quarantined(now)
+        for component in sorted(free):
+            self._child.readmit(component)
+        self._quarantine.admitted(free, now)
         self._waiting -= free
 
 
-def _tell_printed(child: Child) -> None:
+def _log_printed(child: Child) -> None:
     """Log what vendor libraries have printed: the beginning, once."""
-    if child.printed is not None and (words := child.printed.news()):
+    if child.printed is not None and (text := child.printed.new_output()):
         more = "; what follows is left out" if child.printed.full else ""
-        logger.warning("a vendor library printed: %s%s", words, more)
+        logger.warning("a vendor library printed: %s%s", text, more)

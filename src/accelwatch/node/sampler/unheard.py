@@ -11,12 +11,12 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 
 def statuses(
-    settings: CollectSettings, heard: Container[str], failure: Failure
+    settings: CollectSettings, reported: Container[str], failure: Failure
 ) -> Iterator[BackendStatus]:
     """The status of each backend that was to be read and is not among those that were heard of."""
     not_here = absent(settings)
     for name in resolve(settings):
-        if name in heard:
+        if name in reported:
             continue
         if name in not_here:
             yield not_there(name, not_here[name])

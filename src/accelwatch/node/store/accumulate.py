@@ -33,16 +33,16 @@ class Integral:
     """Sum of a rate over time."""
 
     def __init__(self) -> None:
-        self._moment: float | None = None
+        self._timestamp: float | None = None
         self._rate = 0.0
         self.total = 0.0
 
-    def add(self, moment: float, rate: float, gap_limit_s: float, *, mean: bool) -> None:
+    def add(self, timestamp: float, rate: float, gap_limit_s: float, *, mean: bool) -> None:
         """A new sample. `mean`: it is the mean since the sample before; else it is of this moment."""
-        if self._moment is not None and 0.0 < moment - self._moment <= gap_limit_s:
+        if self._timestamp is not None and 0.0 < timestamp - self._timestamp <= gap_limit_s:
             height = rate if mean else (rate + self._rate) / 2.0
-            self.total += height * (moment - self._moment)
-        self._moment, self._rate = moment, rate
+            self.total += height * (timestamp - self._timestamp)
+        self._timestamp, self._rate = timestamp, rate
 
 
 class RollingMax:
@@ -52,16 +52,16 @@ class RollingMax:
         self._window_s = window_s
         self._samples: deque[tuple[float, Number]] = deque()
 
-    def add(self, moment: float, value: Number) -> None:
+    def add(self, timestamp: float, value: Number) -> None:
         """A new sample."""
         while self._samples and self._samples[-1][1] <= value:
             self._samples.pop()
-        self._samples.append((moment, value))
-        self.forget(moment)
+        self._samples.append((timestamp, value))
+        self.forget(timestamp)
 
-    def forget(self, moment: float) -> None:
+    def forget(self, timestamp: float) -> None:
         """Drop what has left the window by `moment`."""
-        while self._samples and self._samples[0][0] < moment - self._window_s:
+        while self._samples and self._samples[0][0] < timestamp - self._window_s:
             self._samples.popleft()
 
     @property
@@ -100,7 +100,7 @@ class Accumulator:
         self._limit_s = gap_limit_s
         """Of the reading at hand: one of a slow source comes at that one's pace."""
         self._histograms = "histograms" in groups
-        self._resets_wanted = "ecc" in groups
+        self._needs_resets = "ecc" in groups
         self._integrals: dict[Series, Integral] = {}
         self._maxima: dict[Series, RollingMax] = {}
         self._distributions: dict[str, Distribution] = {}
@@ -111,21 +111,21 @@ class Accumulator:
         """Readings come at another pace from now on."""
         self._gap_limit_s = gap_limit_s
 
-    def add(self, reading: Reading, moment: float) -> None:
+    def add(self, reading: Reading, timestamp: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
         values = reading.values
         self._limit_s = max(self._gap_limit_s, READS_UNTIL_STALE * reading.pace_s)
         if _UTILIZATION in values:
-            self._integrate(_BUSY, moment, min(values[_UTILIZATION], 1.0), mean=True)
+            self._integrate(_BUSY, timestamp, min(values[_UTILIZATION], 1.0), mean=True)
         if _POWER in values and not _has(values, "energy_joules_total"):
-            self._integrate(_ENERGY, moment, values[_POWER], mean=False)
-        self._add_throttling(values, moment)
-        self._add_maxima(values, moment)
+            self._integrate(_ENERGY, timestamp, values[_POWER], mean=False)
+        self._add_throttling(values, timestamp)
+        self._add_maxima(values, timestamp)
         if self._histograms:
             self._add_distributions(values)
         self._count_resets(values)
 
-    def values(self, own: Container[str], moment: float) -> dict[Series, Number]:
+    def values(self, own: Container[str], timestamp: float) -> dict[Series, Number]:
         """Derived series that go with a reading, whose `own` quantities are not replaced."""
         derived: dict[Series, Number] = {
             series: integral.total
@@ -133,10 +133,10 @@ class Accumulator:
             if series[0] not in own
         }
         for series, maximum in self._maxima.items():
-            maximum.forget(moment)
+            maximum.forget(timestamp)
             if maximum.value is not None:
                 derived[series] = maximum.value
-        if self._resets_wanted and self._witnesses and "resets_total" not in own:
+        if self._needs_resets and self._witnesses and "resets_total" not in own:
             derived[_RESETS] = self._resets
         return derived
 
@@ -144,23 +144,23 @@ class Accumulator:
         """Distributions by catalogue key."""
         return {key: distribution.cumulative() for key, distribution in self._distributions.items()}
 
-    def _integrate(self, series: Series, moment: float, rate: float, *, mean: bool) -> None:
-        _obtain(self._integrals, series, Integral).add(moment, rate, self._limit_s, mean=mean)
+    def _integrate(self, series: Series, timestamp: float, rate: float, *, mean: bool) -> None:
+        _obtain(self._integrals, series, Integral).add(timestamp, rate, self._limit_s, mean=mean)
 
-    def _add_throttling(self, values: Mapping[Series, Number], moment: float) -> None:
+    def _add_throttling(self, values: Mapping[Series, Number], timestamp: float) -> None:
         if _has(values, "throttle_seconds_total"):
             return
         for series, active in values.items():
             if series[0] == "throttle_active":
                 timed = ("throttle_seconds_total", *series[1:])
-                self._integrate(timed, moment, 1.0 if active else 0.0, mean=True)
+                self._integrate(timed, timestamp, 1.0 if active else 0.0, mean=True)
 
-    def _add_maxima(self, values: Mapping[Series, Number], moment: float) -> None:
+    def _add_maxima(self, values: Mapping[Series, Number], timestamp: float) -> None:
         windows = _by_quantity(Kind.GAUGE)
         for series, value in values.items():
             derived = windows.get(series[0])
             if derived is not None:
-                _obtain(self._maxima, (derived, *series[1:]), RollingMax).add(moment, value)
+                _obtain(self._maxima, (derived, *series[1:]), RollingMax).add(timestamp, value)
 
     def _add_distributions(self, values: Mapping[Series, Number]) -> None:
         for source, derived in _by_quantity(Kind.HISTOGRAM).items():

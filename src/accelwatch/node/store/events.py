@@ -18,7 +18,7 @@ SAME_FAULT_S = 5.0
 UNRESOLVED_S = 10.0
 """How long an event waits for its device to be discovered."""
 _PENDING = 256
-_LOOK_BACK = 64
+_LOOKBACK = 64
 _MAX_CODES = 64
 _MAX_DEVICES = 256
 _OTHER = "other"
@@ -48,29 +48,29 @@ class EventStore:
         self._entries: deque[_Entry] = deque(maxlen=RING)
         self._pending: deque[tuple[float, ErrorEvent]] = deque(maxlen=_PENDING)
         self.counts: Counts = counts or {}
-        self.told = 0
+        self.total = 0
         """Events so far."""
 
-    def add(self, events: Iterable[ErrorEvent], moment: float) -> bool:
+    def add(self, events: Iterable[ErrorEvent], timestamp: float) -> bool:
         """Take events in at a monotonic moment; whether a counter changed."""
         changed = False
         for event in events:
-            placed = self._placed(event)
-            if placed.device_id == "" and event.subject:
-                self._pending.append((moment, event))
-                self.told += 1
+            resolved = self._with_device(event)
+            if resolved.device_id == "" and event.subject:
+                self._pending.append((timestamp, event))
+                self.total += 1
             else:
-                changed |= self._record(placed)
+                changed |= self._record(resolved)
         return changed
 
-    def settle(self, moment: float) -> bool:
+    def settle(self, timestamp: float) -> bool:
         """Place events whose device is known by now, or that waited long; whether a counter changed."""
         changed = False
         for _ in range(len(self._pending)):
             since, event = self._pending.popleft()
-            placed = self._placed(event)
-            if placed.device_id or moment - since >= UNRESOLVED_S:
-                changed |= self._record(placed)
+            resolved = self._with_device(event)
+            if resolved.device_id or timestamp - since >= UNRESOLVED_S:
+                changed |= self._record(resolved)
             else:
                 self._pending.append((since, event))
         return changed
@@ -88,29 +88,29 @@ class EventStore:
         counts = self.counts.get(device_id, {})
         return tuple(counts[code] for code in sorted(counts))
 
-    def _placed(self, event: ErrorEvent) -> ErrorEvent:
+    def _with_device(self, event: ErrorEvent) -> ErrorEvent:
         if event.device_id and not self._ambiguous(event.device_id):
             return event
         device_id = self._resolve(event.subject) if event.subject else ""
         return msgspec.structs.replace(event, device_id=device_id)
 
     def _record(self, event: ErrorEvent) -> bool:
-        twin = self._twin(event)
-        if twin is not None:
-            twin.sources.add(event.source)
-            twin.event = _richer(twin.event, event)
+        duplicate = self._duplicate_of(event)
+        if duplicate is not None:
+            duplicate.sources.add(event.source)
+            duplicate.event = _richer(duplicate.event, event)
             return False
         self._entries.append(_Entry(event))
-        self.told += 1
+        self.total += 1
         if not event.trusted:
             return False
         self._count(event)
         return True
 
-    def _twin(self, event: ErrorEvent) -> _Entry | None:
+    def _duplicate_of(self, event: ErrorEvent) -> _Entry | None:
         if not event.trusted:
             return None
-        for back in range(1, min(len(self._entries), _LOOK_BACK) + 1):
+        for back in range(1, min(len(self._entries), _LOOKBACK) + 1):
             entry = self._entries[-back]
             if (
                 event.source not in entry.sources
@@ -137,12 +137,12 @@ class EventStore:
         )
 
 
-def _richer(known: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
+def _richer(existing: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
     """The event that tells more, with the parts of both and the earlier time."""
-    best = max(known, other, key=lambda event: (len(event.detail), len(event.text)))
+    best = max(existing, other, key=lambda event: (len(event.detail), len(event.text)))
     return msgspec.structs.replace(
         best,
-        detail={**known.detail, **other.detail, **best.detail},
-        time=min(known.time, other.time),
-        subject=best.subject or known.subject or other.subject,
+        detail={**existing.detail, **other.detail, **best.detail},
+        time=min(existing.time, other.time),
+        subject=best.subject or existing.subject or other.subject,
     )

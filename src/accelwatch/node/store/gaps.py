@@ -35,16 +35,16 @@ def gaps(
 ) -> Gaps:
     """The gaps of a reading with these values and absences; `processes`: whether they were read."""
     foreign = frozenset(series for series in values if not in_catalogue(series))
-    given = frozenset(series[0] for series in values - foreign)
+    reported = frozenset(series[0] for series in values - foreign)
     replaced, unreported = _reasons(
-        given, absent, groups, host=host, processes=processes, one_shot=one_shot
+        reported, absent, groups, host=host, processes=processes, one_shot=one_shot
     )
     return Gaps(foreign, replaced, unreported)
 
 
 @lru_cache(maxsize=256)
 def _reasons(
-    given: frozenset[str],
+    reported: frozenset[str],
     absent: frozenset[tuple[Series, Absence]],
     groups: frozenset[str],
     *,
@@ -53,29 +53,29 @@ def _reasons(
     one_shot: bool,
 ) -> tuple[dict[Series, Absence], dict[Series, Absence]]:
     """What is replaced and what is unreported: one object for devices that differ in labels only."""
-    said = dict(absent)
+    reasons = dict(absent)
     silent: dict[Series, Absence] = {}
-    if not processes and _PROCESSES not in said:
+    if not processes and _PROCESSES not in reasons:
         silent[_PROCESSES] = Absence.NOT_COLLECTED
-    known = given | {series[0] for series in (*said, *silent)}
-    silent |= reasons_beside(known, groups, host=host)
-    derived = {} if host else _derived_absences(given, said | silent, one_shot)
+    covered = reported | {series[0] for series in (*reasons, *silent)}
+    silent |= reasons_beside(covered, groups, host=host)
+    derived = {} if host else _derived_absences(reported, reasons | silent, one_shot)
     return (
-        {series: why for series, why in derived.items() if series in said},
-        silent | {series: why for series, why in derived.items() if series not in said},
+        {series: why for series, why in derived.items() if series in reasons},
+        silent | {series: why for series, why in derived.items() if series not in reasons},
     )
 
 
 def _derived_absences(
-    given: frozenset[str], absent: dict[Series, Absence], one_shot: bool
+    reported: frozenset[str], absent: dict[Series, Absence], one_shot: bool
 ) -> dict[Series, Absence]:
     """Reasons for the quantities that exist only over time."""
     silent: dict[Series, Absence] = {}
     for key, source in made_over_time(Kind.GAUGE, Kind.COUNTER).items():
-        if key not in given:
-            there = source in given
+        if key not in reported:
+            there = source in reported
             why = absent.get((source,), Absence.UNSUPPORTED)
             silent[(key,)] = Absence.NOT_COLLECTED if there else why
-    if one_shot and "power_watts" in given and _ENERGY not in given:
+    if one_shot and "power_watts" in reported and _ENERGY not in reported:
         silent[(_ENERGY,)] = Absence.NOT_COLLECTED
     return silent

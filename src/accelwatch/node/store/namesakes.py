@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 
-Place = tuple[str, str]
+SlotKey = tuple[str, str]
 """Backend and slot."""
 
 
@@ -29,47 +29,49 @@ class Namesakes:
     """Who is told in which slot, and which names are therefore nobody's."""
 
     def __init__(self) -> None:
-        self._reported: dict[Place, tuple[Device, ...]] = {}
-        self._claims: dict[str, dict[Place, str]] = {}
+        self._reported: dict[SlotKey, tuple[Device, ...]] = {}
+        self._claims: dict[str, dict[SlotKey, str]] = {}
         """By id, and by vendor and uuid: the slots that tell it, each with its PCI address."""
 
-    def tell(
-        self, place: Place, devices: tuple[Device, ...]
-    ) -> list[tuple[Place, tuple[Named, ...]]]:
+    def register(
+        self, slot_key: SlotKey, devices: tuple[Device, ...]
+    ) -> list[tuple[SlotKey, tuple[Named, ...]]]:
         """The devices of this slot, and before them those of others with which it shares a name."""
-        names = {name for device in self._reported.get(place, ()) for name in _names(device)}
-        self._forget(place)
-        self._reported[place] = devices
+        names = {name for device in self._reported.get(slot_key, ()) for name in _names(device)}
+        self._forget(slot_key)
+        self._reported[slot_key] = devices
         for device in devices:
-            address = devices[0].pci_bus_id or place[1]
+            address = devices[0].pci_bus_id or slot_key[1]
             for name in _names(device):
-                self._claims.setdefault(name, {})[place] = address
+                self._claims.setdefault(name, {})[slot_key] = address
                 names.add(name)
-        others = {other for name in names for other in self._claims.get(name, ())} - {place}
-        return [(member, self._named(member)) for member in (*sorted(others), place)]
+        others = {other for name in names for other in self._claims.get(name, ())} - {slot_key}
+        return [(member, self._named(member)) for member in (*sorted(others), slot_key)]
 
-    def keep(self, backend: str, slots: Iterable[str]) -> None:
+    def retain(self, backend: str, slots: Iterable[str]) -> None:
         """Forget the backend's slots that are not among these."""
         there = {(backend, slot) for slot in slots}
-        for place in [
-            known for known in self._reported if known[0] == backend and known not in there
+        for slot_key in [
+            candidate
+            for candidate in self._reported
+            if candidate[0] == backend and candidate not in there
         ]:
-            self._forget(place)
+            self._forget(slot_key)
 
     def shared(self, name: str) -> bool:
         """Whether devices of more than one address are told by this id."""
         return len(set(self._claims.get(name, {}).values())) > 1
 
-    def _forget(self, place: Place) -> None:
-        for device in self._reported.pop(place, ()):
+    def _forget(self, slot_key: SlotKey) -> None:
+        for device in self._reported.pop(slot_key, ()):
             for name in _names(device):
                 claims = self._claims.get(name, {})
-                claims.pop(place, None)
+                claims.pop(slot_key, None)
                 if not claims:
                     self._claims.pop(name, None)
 
-    def _named(self, place: Place) -> tuple[Named, ...]:
-        devices = self._reported[place]
+    def _named(self, slot_key: SlotKey) -> tuple[Named, ...]:
+        devices = self._reported[slot_key]
         named = [self._distinct(device, None) for device in devices[:1]]
         parent = named[0].device if named else None
         return (*named, *(self._distinct(device, parent) for device in devices[1:]))

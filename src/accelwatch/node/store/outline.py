@@ -54,8 +54,8 @@ def outline(
     """The outline of a reading; without `derived` series nothing is followed over time."""
     absent, own, more = telling.absent, own_of(telling), frozenset(derived or ())
     if derived is not None:
-        given: Set[str] = own | {series[0] for series in more}
-        absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in given}
+        reported: Set[str] = own | {series[0] for series in more}
+        absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in reported}
     silent = gaps(
         more.union(telling.series),
         frozenset(absent.items()),

@@ -9,7 +9,7 @@ from accelwatch.node.store.usage import cpu_seconds, resident_bytes
 from accelwatch.node.store.vanished import Vanished
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
-from accelwatch.schema.snapshot import DeviceView, is_host, whole_devices
+from accelwatch.schema.snapshot import DeviceView, is_host, physical_devices
 
 Own = dict[tuple[str, ...], Number]
 
@@ -85,9 +85,11 @@ class SelfMetrics:
             for result, total in sorted(collector.cycles.items()):
                 own["collector_cycles_total", name, result] = total
         if self._expect:
-            devices = whole_devices(view for _, view in views if not is_host(view.device))
+            devices = physical_devices(view for _, view in views if not is_host(view.device))
             own["collector_devices_expected",] = self._expect
-            own["collector_devices",] = sum(one.state is not DeviceState.LOST for one in devices)
+            own["collector_devices",] = sum(
+                device_view.state is not DeviceState.LOST for device_view in devices
+            )
         own.update(self._unavailable.series(views))
         own.update(self._vanished.series(views))
         own.update(self._usage())

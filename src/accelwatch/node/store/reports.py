@@ -16,7 +16,7 @@ CRASHED = "crash"
 """Code of a failure that says: calling it killed the collector, and it is held out for a while."""
 
 
-class Part(msgspec.Struct, frozen=True, order=True):
+class Component(msgspec.Struct, frozen=True, order=True):
     """What can be held out by itself: a backend, one device of it, or its event source."""
 
     backend: str
@@ -51,7 +51,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     call: int
 
 
-class BackendFound(msgspec.Struct, frozen=True, kw_only=True, tag="backend"):
+class BackendChanged(msgspec.Struct, frozen=True, kw_only=True, tag="backend"):
     """What became of a backend; sent on every change."""
 
     status: BackendStatus
@@ -138,24 +138,32 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     """A single reading is complete; nothing more will come."""
 
 
-class CollectorEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+class CollectorExited(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     """The collector process died or was killed; told by its owner, never by itself."""
 
     code: str
     """`SIGSEGV`, `exit_1`, `hang`, `memory`."""
     message: str
     wall: float
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Component, ...] = ()
     """What was being called when it ended."""
 
     @property
     def backends(self) -> tuple[str, ...]:
         """Names of the backends that were being called, each once."""
-        return tuple(sorted({part.backend for part in self.parts}))
+        return tuple(sorted({component.backend for component in self.parts}))
 
 
 Report = (
-    BackendFound | Slots | Identified | Outcome | Events | Cycle | Heartbeat | Done | CollectorEnded
+    BackendChanged
+    | Slots
+    | Identified
+    | Outcome
+    | Events
+    | Cycle
+    | Heartbeat
+    | Done
+    | CollectorExited
 )
 
 Written = Report | EncodedOutcome

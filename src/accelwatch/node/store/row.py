@@ -22,7 +22,7 @@ _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power
 _BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
 """Sensors that may answer although the chip does not."""
 
-Whole = tuple[Reading, dict[Series, Absence]]
+CompleteReading = tuple[Reading, dict[Series, Absence]]
 """A reading, and reasons for the quantities of which nothing was reported."""
 
 FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
@@ -40,7 +40,7 @@ class Row:
         """That it shares its uuid with others, in words; empty when it does not."""
         self.backend = backend
         self.slot = slot
-        self.found: Device | None = None
+        self.discovered: Device | None = None
         """What was found in the slot, while `device` is only who was last known to be there."""
         self.position = 0
         """Place among the devices of its slot: 0 the whole device, then its partitions."""
@@ -52,12 +52,12 @@ class Row:
         self.unclaimed = 0
         """Cycles left until a device that was not discovered again counts as lost; 0: it was."""
         self.reading: Reading | None = None
-        self.moment = 0.0
+        self.timestamp = 0.0
         self.wall = 0.0
         self.stale_after_s: float | None = None
         """How old the reading may grow, where the pace has changed since it was taken."""
         self.accumulator: Accumulator | None = None
-        self._whole: Whole | None = None
+        self._complete_reading: CompleteReading | None = None
         self._outline: Outline | None = None
 
     @property
@@ -65,24 +65,24 @@ class Row:
         """Whether the row is the host itself."""
         return is_host(self.device)
 
-    def go_by(self, named: Named) -> None:
+    def rename(self, named: Named) -> None:
         """Go by another id, and what was read by the old one with it."""
         self.device, self.duplicate = named.device, named.duplicate
         if self.reading is not None and self.reading.device_id != named.device.id:
             self.reading = of_device(self.reading, named.device.id)
-            self._whole = None
+            self._complete_reading = None
 
-    def succeed(self, reading: Reading, moment: float, wall: float) -> None:
+    def succeed(self, reading: Reading, timestamp: float, wall: float) -> None:
         """A good reading has come; it is as old as its source says."""
-        moment, wall = moment - reading.age_s, wall - reading.age_s
+        timestamp, wall = timestamp - reading.age_s, wall - reading.age_s
         # The same answer of a slow source, told again, is no second sample.
-        again = reading.pace_s > 0.0 and moment - self.moment < reading.pace_s / 2.0
-        self.reading, self.moment, self.wall = reading, moment, wall
+        again = reading.pace_s > 0.0 and timestamp - self.timestamp < reading.pace_s / 2.0
+        self.reading, self.timestamp, self.wall = reading, timestamp, wall
         self.failure = self.stale_after_s = None
         self.fault_of_device = True
-        self._whole = None
+        self._complete_reading = None
         if self.accumulator is not None and not again:
-            self.accumulator.add(reading, moment)
+            self.accumulator.add(reading, timestamp)
         self._enter(_state_of_reading(reading), wall)
 
     def fail(self, failure: Failure, wall: float, *, fault_of_device: bool = True) -> None:
@@ -95,14 +95,16 @@ class Row:
         )
         self._enter(state, wall)
 
-    def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Whole:
+    def complete_reading(
+        self, timestamp: float, groups: frozenset[str], one_shot: bool
+    ) -> CompleteReading:
         """The last good reading with derived values, and what it is silent about.
 
         Its reasons are the very same object as long as neither series nor reasons have changed.
         """
-        if self._whole is None and self.reading is not None:
-            self._whole = self._completed(self.reading, moment, groups, one_shot)
-        return self._whole or (wholly_absent(self.device.id, Absence.NOT_COLLECTED), {})
+        if self._complete_reading is None and self.reading is not None:
+            self._complete_reading = self._completed(self.reading, timestamp, groups, one_shot)
+        return self._complete_reading or (wholly_absent(self.device.id, Absence.NOT_COLLECTED), {})
 
     def refusals(self) -> list[ReadFailure]:
         """A shared uuid, and numbers of the last reading that cannot be true, one entry a quantity."""
@@ -127,15 +129,15 @@ class Row:
             self.state, self.state_since = state, wall
 
     def _completed(
-        self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
-    ) -> Whole:
+        self, reading: Reading, timestamp: float, groups: frozenset[str], one_shot: bool
+    ) -> CompleteReading:
         telling, before = telling_of(reading), self._outline
         same = before is not None and before.telling == telling
         values, notes = reading.values, reading.notes
         derived = None
         if self.accumulator is not None:
             own = before.own if before is not None and same else own_of(telling)
-            derived = self.accumulator.values(own, moment)
+            derived = self.accumulator.values(own, timestamp)
             values = {**values, **derived}
         keys = None if derived is None else derived.keys()
         if before is None or not same or before.derived != keys:
@@ -146,8 +148,10 @@ class Row:
         if silent.foreign:
             notes = (*notes, foreign_note(series for series in values if series in silent.foreign))
             values = {series: v for series, v in values.items() if series not in silent.foreign}
-        whole = msgspec.structs.replace(reading, values=values, absent=before.absent, notes=notes)
-        return whole, silent.unreported
+        completed = msgspec.structs.replace(
+            reading, values=values, absent=before.absent, notes=notes
+        )
+        return completed, silent.unreported
 
 
 def of_device(reading: Reading, device_id: str) -> Reading:
@@ -165,9 +169,9 @@ def _state_of_reading(reading: Reading) -> DeviceState:
         return DeviceState.DEGRADED
     if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
         return DeviceState.DEGRADED
-    given = {series[0] for series in reading.values if not _BESIDE.intersection(series[1:])}
+    reported = {series[0] for series in reading.values if not _BESIDE.intersection(series[1:])}
     erring = {series[0] for series, why in reading.absent.items() if why is Absence.ERROR}
-    if erring.intersection(_CORE) and not given.intersection(_CORE):
+    if erring.intersection(_CORE) and not reported.intersection(_CORE):
         return DeviceState.DEGRADED
     return DeviceState.OK
 
@@ -180,10 +184,12 @@ def accumulates(device: Device) -> bool:
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Whole devices by vendor and index, each followed by its partitions."""
     listed = list(rows)
-    places = {row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in listed}
+    positions = {
+        row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in listed
+    }
 
     def key(row: Row) -> tuple[tuple[str, int, str], int]:
-        own = places[row.device.id]
-        return places.get(row.device.parent_id or "", own), row.position
+        own = positions[row.device.id]
+        return positions.get(row.device.parent_id or "", own), row.position
 
     return sorted(listed, key=key)

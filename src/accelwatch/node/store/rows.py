@@ -7,7 +7,7 @@ device that is not discovered again stays a row and counts as lost.
 from collections.abc import Iterator
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.known import KnownDevices
+from accelwatch.node.store.identities import IdentityCache
 from accelwatch.node.store.namesakes import Named, Namesakes
 from accelwatch.node.store.reports import Failure, Identified, Slots
 from accelwatch.node.store.row import Row, in_order
@@ -22,9 +22,9 @@ _LOST = Failure(absence=Absence.LOST, code="not_discovered", message="no longer 
 class Rows:
     """Rows by device id."""
 
-    def __init__(self, known: KnownDevices | None = None) -> None:
+    def __init__(self, identities: IdentityCache | None = None) -> None:
         """`known` are devices of before, by place."""
-        self._known = known or KnownDevices()
+        self._identities = identities or IdentityCache()
         self._rows: dict[str, Row] = {}
         self._subjects: dict[str, str] | None = None
         self._namesakes = Namesakes()
@@ -51,12 +51,12 @@ class Rows:
     def discovered(self, report: Slots, wall: float) -> None:
         """A backend has looked for its devices."""
         slots = {device.id for device in report.devices}
-        self._namesakes.keep(report.backend, slots)
-        taken: set[str] = set()
+        self._namesakes.retain(report.backend, slots)
+        occupied: set[str] = set()
         for row in self.of_backend(report.backend):
             if row.slot in report.superseded:
                 self._replaced(row, row.slot)
-            taken.add(row.slot)
+            occupied.add(row.slot)
             # A device that only changed its slot is identified in the new one within the grace: until
             # then it is neither lost nor twice there.
             if row.slot not in slots and row.failure is not _LOST:
@@ -64,20 +64,20 @@ class Rows:
             elif row.slot in slots:
                 row.unclaimed = 0
         for device in report.devices:
-            known = self._rows.get(device.id)
+            existing = self._rows.get(device.id)
             # A lost device is back under its provisional id: its row goes on, with counters and state.
-            if known is not None and known.backend == report.backend and not known.slot:
-                known.slot, known.unclaimed = device.id, 0
-            elif device.id not in taken:
+            if existing is not None and existing.backend == report.backend and not existing.slot:
+                existing.slot, existing.unclaimed = device.id, 0
+            elif device.id not in occupied:
                 self._enter(device, report.backend, wall)
 
     def identified(self, report: Identified, wall: float) -> None:
         """A slot's device has told who it is, and its partitions."""
         here = (report.backend, report.slot)
-        *others, (_, named) = self._namesakes.tell(here, report.devices)
+        *others, (_, named) = self._namesakes.register(here, report.devices)
         # Those that stand give a shared uuid up first, or the row of this one would be put over theirs.
-        for place, renamed in others:
-            self._rename(self.of_slot(*place), renamed)
+        for slot_key, renamed in others:
+            self._rename(self.of_slot(*slot_key), renamed)
         rows = self.of_slot(*here)
         self._rename(rows, named)
         ids = {entry.backend_id for entry in named}
@@ -93,9 +93,9 @@ class Rows:
                 entry.duplicate,
             )
             row.backend, row.slot, row.position, row.unclaimed = *here, position, 0
-            row.found = None
-            self._put(row)
-        self._known.tell(report.backend, tuple(entry.device for entry in named))
+            row.discovered = None
+            self._store_row(row)
+        self._identities.store(report.backend, tuple(entry.device for entry in named))
 
     def ambiguous(self, backend_id: str) -> bool:
         """Whether an id that a backend uses means more than one device."""
@@ -129,50 +129,59 @@ class Rows:
             # Where another row has the id by now, deleting it would lose that one.
             if entry.device.id != row.device.id and self._rows.get(row.device.id) is row:
                 del self._rows[row.device.id]
-                row.go_by(entry)
-                self._put(row)
-            row.go_by(entry)
+                row.rename(entry)
+                self._store_row(row)
+            row.rename(entry)
 
-    def _enter(self, found: Device, backend: str, wall: float) -> None:
+    def _enter(self, discovered: Device, backend: str, wall: float) -> None:
         """A device that has yet to tell who it is: as who was last there and is nowhere else."""
-        known = self._known.at_place_of(backend, found)
-        standing = [row for device in known if (row := self._rows.get(device.id)) is not None]
-        if not known or any(row.slot and not row.unclaimed for row in standing):
-            self._put(Row(found, backend, found.id, wall))
+        devices = self._identities.devices_at(backend, discovered)
+        existing = [row for device in devices if (row := self._rows.get(device.id)) is not None]
+        if not devices or any(row.slot and not row.unclaimed for row in existing):
+            self._store_row(Row(discovered, backend, discovered.id, wall))
             return
-        for position, device in enumerate(known):
-            row = self._rows.get(device.id) or Row(device, backend, found.id, wall)
-            row.slot, row.position, row.unclaimed, row.found = found.id, position, 0, found
-            self._put(row)
+        for position, device in enumerate(devices):
+            row = self._rows.get(device.id) or Row(device, backend, discovered.id, wall)
+            row.slot, row.position, row.unclaimed, row.discovered = (
+                discovered.id,
+                position,
+                0,
+                discovered,
+            )
+            self._store_row(row)
 
     def _vacate(self, device_id: str, here: tuple[str, str], wall: float) -> None:
         """Who is told here is not where he was taken to be: there is a device that nobody knows."""
-        taken = self._rows.get(device_id)
-        if taken is None or taken.found is None or (taken.backend, taken.slot) == here:
+        occupant = self._rows.get(device_id)
+        if (
+            occupant is None
+            or occupant.discovered is None
+            or (occupant.backend, occupant.slot) == here
+        ):
             return
-        found = taken.found
-        for row in self.of_slot(taken.backend, taken.slot):
-            if row is not taken:
+        discovered = occupant.discovered
+        for row in self.of_slot(occupant.backend, occupant.slot):
+            if row is not occupant:
                 del self._rows[row.device.id]
-        taken.found = None
-        self._put(Row(found, taken.backend, found.id, wall))
+        occupant.discovered = None
+        self._store_row(Row(discovered, occupant.backend, discovered.id, wall))
 
-    def _put(self, row: Row) -> None:
+    def _store_row(self, row: Row) -> None:
         self._rows[row.device.id] = row
         self._subjects = None
 
     def _replaced(self, row: Row, slot: str) -> None:
         """Another device is in the row's slot now: a partition, or a provisional row, ends here."""
-        assumed = row.device.id == slot or row.found is not None
+        assumed = row.device.id == slot or row.discovered is not None
         provisional = assumed and row.reading is None
         if row.device.parent_id is not None or provisional:
             del self._rows[row.device.id]
             self._subjects = None
         else:
-            row.unclaimed, row.found = _GRACE_CYCLES, None
+            row.unclaimed, row.discovered = _GRACE_CYCLES, None
 
     def _lose(self, row: Row, wall: float) -> None:
-        row.slot, row.found = "", None
+        row.slot, row.discovered = "", None
         row.fail(_LOST, wall)
         lost = [other for other in self._rows.values() if other.failure is _LOST]
         if len(lost) > _MAX_LOST:

@@ -72,7 +72,7 @@ class StateFile(Generic[T]):
             name = self._path.stem.replace("_", "-")
             self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
             self._thread.start()
-        self._put(msgspec.json.encode(document))
+        self._replace_newest(msgspec.json.encode(document))
 
     def close(self) -> None:
         """Wait a moment for what was offered to be written."""
@@ -83,7 +83,7 @@ class StateFile(Generic[T]):
         self._thread.join(_CLOSE_S)
         self._thread = None
 
-    def _put(self, data: bytes) -> None:
+    def _replace_newest(self, data: bytes) -> None:
         with contextlib.suppress(Empty):
             self._newest.get_nowait()
         self._newest.put_nowait(data)

@@ -11,12 +11,12 @@ from accelwatch.base.version import __version__
 from accelwatch.kernel.proc import boot_time
 from accelwatch.node.store.accumulate import Accumulator
 from accelwatch.node.store.events import EventStore
-from accelwatch.node.store.known import KnownDevices
+from accelwatch.node.store.identities import IdentityCache
 from accelwatch.node.store.machine import boot_id, system_uuid
 from accelwatch.node.store.own import SelfMetrics
 from accelwatch.node.store.reports import (
-    BackendFound,
-    CollectorEnded,
+    BackendChanged,
+    CollectorExited,
     Cycle,
     Events,
     Failure,
@@ -29,14 +29,14 @@ from accelwatch.node.store.reports import (
 from accelwatch.node.store.row import FIRST, Row, accumulates, of_device
 from accelwatch.node.store.rows import Rows
 from accelwatch.node.store.unread import status_by
-from accelwatch.node.store.views import Look, stale_after_a_pause_s, view_of
+from accelwatch.node.store.views import ViewContext, stale_after_a_pause_s, view_of
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
 
 if TYPE_CHECKING:
     from accelwatch.node.store.counts import CountFile
-    from accelwatch.node.store.known_file import KnownFile
+    from accelwatch.node.store.identity_file import IdentityFile
 
 Listener = Callable[[], None]
 
@@ -59,7 +59,7 @@ class Store:
         root: Path = Path("/"),
         expect: int = 0,
         count_file: "CountFile | None" = None,
-        known_file: "KnownFile | None" = None,
+        identity_file: "IdentityFile | None" = None,
         host: str | None = None,
     ) -> None:
         self._clock = clock
@@ -71,10 +71,12 @@ class Store:
         self._root = root
         self._boot_id = boot_id(root)
         self._system_uuid = "" if one_shot else system_uuid(root)
-        self._known_file = known_file
-        self._rows = Rows(KnownDevices(known_file.load(), known_file.offer) if known_file else None)
+        self._identity_file = identity_file
+        self._rows = Rows(
+            IdentityCache(identity_file.load(), identity_file.offer) if identity_file else None
+        )
         self._backends: dict[str, BackendStatus] = {}
-        self._ended: CollectorEnded | None = None
+        self._exited: CollectorExited | None = None
         self._count_file = count_file
         self._events = EventStore(
             self._rows.resolve,
@@ -99,7 +101,7 @@ class Store:
             case Outcome() | Slots() | Identified():
                 self._apply_to_devices(report)
                 self.version += 1
-            case Cycle() | Events() | BackendFound() | CollectorEnded():
+            case Cycle() | Events() | BackendChanged() | CollectorExited():
                 self._apply_to_collectors(report)
                 self.version += 1
                 for listener in tuple(self._listeners):
@@ -107,11 +109,11 @@ class Store:
 
     def pace(self, interval_s: float, timeout_s: float) -> None:
         """A new collector reads at another interval from now on; what is known of devices stays."""
-        look = self._look()
+        context = self._view_context()
         self._interval_s = interval_s
         self._stale_after_s = _stale_after_s(interval_s, timeout_s)
         for row in self._rows:
-            row.stale_after_s = stale_after_a_pause_s(row, look)
+            row.stale_after_s = stale_after_a_pause_s(row, context)
             if row.accumulator is not None:
                 row.accumulator.pace(self._stale_after_s)
         self._own.pace(interval_s)
@@ -129,13 +131,13 @@ class Store:
 
     def snapshot(self) -> Snapshot:
         """Everything known now."""
-        look = self._look()
+        context = self._view_context()
         rows = self._rows.in_order()
-        views = [(row, view_of(row, look)) for row in rows]
+        views = [(row, view_of(row, context)) for row in rows]
         host = next((view for row, view in views if row.is_host), None)
         vendors = {name: status.vendor for name, status in self._backends.items() if status.devices}
         return Snapshot(
-            time=look.wall,
+            time=context.wall,
             host=self._host,
             version=__version__,
             boot_id=self._boot_id,
@@ -153,23 +155,23 @@ class Store:
             own=self._own.series([(row.backend, view) for row, view in views], vendors),
         )
 
-    def _look(self) -> Look:
-        return Look(
+    def _view_context(self) -> ViewContext:
+        return ViewContext(
             wall=self._clock.wall(),
-            moment=self._clock.monotonic(),
+            timestamp=self._clock.monotonic(),
             groups=self._groups,
             one_shot=self._one_shot,
             stale_after_s=None if self._one_shot else self._stale_after_s,
             events=self._events,
         )
 
-    def standing(self) -> object:
+    def state_key(self) -> object:
         """What is another when a device comes, goes or is in another state, or an event has come."""
-        return self._events.told, tuple((row.device.id, row.state) for row in self._rows)
+        return self._events.total, tuple((row.device.id, row.state) for row in self._rows)
 
     def close(self) -> None:
         """Let what persists be written."""
-        for file in (self._count_file, self._known_file):
+        for file in (self._count_file, self._identity_file):
             if file is not None:
                 file.close()
 
@@ -183,16 +185,18 @@ class Store:
                 self._rows.identified(report, self._clock.wall())
                 self._settle_events()
 
-    def _apply_to_collectors(self, report: Cycle | Events | BackendFound | CollectorEnded) -> None:
+    def _apply_to_collectors(
+        self, report: Cycle | Events | BackendChanged | CollectorExited
+    ) -> None:
         match report:
             case Cycle():
                 self._on_cycle(report)
             case Events():
                 self._record(report.events)
-            case BackendFound():
+            case BackendChanged():
                 self._on_backend(report.status)
-            case CollectorEnded():
-                self._on_ended(report)
+            case CollectorExited():
+                self._on_exited(report)
 
     def _on_outcome(self, outcome: Outcome) -> None:
         rows = self._rows.of_slot(outcome.backend, outcome.slot)
@@ -217,8 +221,8 @@ class Store:
         self._own.cycle(cycle)
         self._rows.cycle_over(cycle.backend, self._clock.wall())
         self._settle_events()
-        if self._ended is not None and _is_over(self._ended, cycle):
-            self._ended = None
+        if self._exited is not None and _is_over(self._exited, cycle):
+            self._exited = None
 
     def _on_backend(self, status: BackendStatus) -> None:
         self._backends[status.name] = status
@@ -238,12 +242,12 @@ class Store:
             # What went down is the driver or we: of the devices it says nothing.
             row.fail(failure, self._clock.wall(), fault_of_device=False)
 
-    def _on_ended(self, report: CollectorEnded) -> None:
-        self._ended = report
+    def _on_exited(self, report: CollectorExited) -> None:
+        self._exited = report
         self._own.all_down()
         for name in report.backends:
             self._own.down(name)
-        slots = [part for part in report.parts if part.slot]
+        slots = [component for component in report.parts if component.slot]
         # Several that were inside a call are suspects: a device is named for a crash only when it was
         # alone.
         rows = self._rows.of_slot(slots[0].backend, slots[0].slot) if len(slots) == 1 else []
@@ -283,10 +287,10 @@ class Store:
             if row.failure is not None and row.failure.absence not in _NO_ERRORS
         ]
         errors += [refusal for row in rows for refusal in row.refusals()]
-        if self._ended is not None:
+        if self._exited is not None:
             errors += [
-                ReadFailure(backend=name, code=self._ended.code, message=self._ended.message)
-                for name in self._ended.backends or ("",)
+                ReadFailure(backend=name, code=self._exited.code, message=self._exited.message)
+                for name in self._exited.backends or ("",)
             ]
         return tuple(errors)
 
@@ -295,11 +299,11 @@ def _stale_after_s(interval_s: float, timeout_s: float) -> float:
     return max(READS_UNTIL_STALE * interval_s, 2 * interval_s + timeout_s)
 
 
-def _is_over(ended: CollectorEnded, cycle: Cycle) -> bool:
+def _is_over(exited: CollectorExited, cycle: Cycle) -> bool:
     """Whether readings have come back; the row of a device that is held out says why by itself."""
-    if ended.parts and cycle.backend not in ended.backends:
+    if exited.parts and cycle.backend not in exited.backends:
         return False
-    only_devices = bool(ended.parts) and all(part.slot for part in ended.parts)
+    only_devices = bool(exited.parts) and all(component.slot for component in exited.parts)
     return cycle.result == "ok" or (only_devices and cycle.result != "skipped")
 
 

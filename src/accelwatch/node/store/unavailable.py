@@ -8,7 +8,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
-_Said = list[tuple[str, Mapping[Series, Absence]]]
+_Absences = list[tuple[str, Mapping[Series, Absence]]]
 """By backend, which quantities are absent and why."""
 
 
@@ -16,7 +16,7 @@ class Unavailable:
     """Counted anew only when a device is silent about something else than before."""
 
     def __init__(self) -> None:
-        self._said: _Said = []
+        self._absences: _Absences = []
         self._series: dict[tuple[str, ...], Number] = {}
 
     def series(self, views: Sequence[tuple[str, DeviceView]]) -> dict[tuple[str, ...], Number]:
@@ -25,16 +25,16 @@ class Unavailable:
         Devices of one kind are silent about the same, in one mapping: it is looked at once.
         """
         silent = {(backend, id(view.unreported)): view.unreported for backend, view in views}
-        said: _Said = [(backend, view.reading.absent) for backend, view in views]
-        said += [(backend, unreported) for (backend, _), unreported in silent.items()]
-        if said != self._said:
-            self._said, self._series = said, _counted(said)
+        absences: _Absences = [(backend, view.reading.absent) for backend, view in views]
+        absences += [(backend, unreported) for (backend, _), unreported in silent.items()]
+        if absences != self._absences:
+            self._absences, self._series = absences, _counted(absences)
         return self._series
 
 
-def _counted(said: _Said) -> dict[tuple[str, ...], Number]:
+def _counted(absences: _Absences) -> dict[tuple[str, ...], Number]:
     reasons: set[tuple[str, str, Absence]] = set()
-    for backend, absent in said:
+    for backend, absent in absences:
         for series, reason in absent.items():
             if series != ("*",) and reason is not Absence.NOT_COLLECTED:
                 reasons.add((backend, series[0], reason))

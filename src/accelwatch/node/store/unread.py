@@ -14,8 +14,8 @@ def status_by(status: BackendStatus, rows: Sequence[Row]) -> BackendStatus:
 
     A device that is lost, hangs, sleeps or may not be read says something of itself alone.
     """
-    whole = [row for row in rows if row.device.parent_id is None]
-    failures = [row.failure for row in whole]
+    devices = [row for row in rows if row.device.parent_id is None]
+    failures = [row.failure for row in devices]
     if status.state is not BackendState.OK or not failures:
         return status
     if any(failure is None or failure.absence is not Absence.ERROR for failure in failures):

@@ -14,11 +14,11 @@ _EXPECTED = frozenset({Absence.NOT_COLLECTED, Absence.SUSPENDED})
 """Reasons of a quantity that is only not asked for."""
 
 
-class _Given(msgspec.Struct, kw_only=True):
+class _ReportedKeys(msgspec.Struct, kw_only=True):
     """What one device has given so far."""
 
     keys: set[str]
-    said: object = None
+    reasons: object = None
     """Reasons of the newest reading: the very same object as long as series and reasons are."""
     lacking: set[str]
     """Keys without a value in the newest reading."""
@@ -28,7 +28,7 @@ class Vanished:
     """Compares each reading with those before; devices that have gone are forgotten."""
 
     def __init__(self) -> None:
-        self._given: dict[str, _Given] = {}
+        self._reported: dict[str, _ReportedKeys] = {}
 
     def series(self, views: Iterable[tuple[str, DeviceView]]) -> dict[tuple[str, ...], Number]:
         """Series of a device, and vanished quantities of a collector, from views by backend.
@@ -38,30 +38,30 @@ class Vanished:
         """
         counts: dict[tuple[str, ...], Number] = {}
         vanished: Counter[str] = Counter()
-        here: dict[str, _Given] = {}
+        here: dict[str, _ReportedKeys] = {}
         for backend, view in views:
             values = view.reading.values
             counts["collector_device_series", backend, view.device.name] = len(values)
             vanished[backend] += 0
-            given = here[view.device.id] = self._updated(view)
-            if view.state in UP and given.lacking:
-                vanished[backend] += _refused(view, given.lacking)
-        self._given = here
+            reported = here[view.device.id] = self._updated(view)
+            if view.state in UP and reported.lacking:
+                vanished[backend] += _refused(view, reported.lacking)
+        self._reported = here
         for backend, count in vanished.items():
             counts["collector_vanished_quantities", backend] = count
         return counts
 
-    def _updated(self, view: DeviceView) -> _Given:
+    def _updated(self, view: DeviceView) -> _ReportedKeys:
         values = view.reading.values
-        given = self._given.get(view.device.id)
-        if given is None:
-            given = _Given(keys=set(), lacking=set())
-        if view.reading.absent is not given.said:
-            given.said = view.reading.absent
+        reported = self._reported.get(view.device.id)
+        if reported is None:
+            reported = _ReportedKeys(keys=set(), lacking=set())
+        if view.reading.absent is not reported.reasons:
+            reported.reasons = view.reading.absent
             keys = {series[0] for series in values}
-            given.keys |= keys
-            given.lacking = given.keys - keys
-        return given
+            reported.keys |= keys
+            reported.lacking = reported.keys - keys
+        return reported
 
 
 def _refused(view: DeviceView, lacking: set[str]) -> int:

@@ -31,9 +31,9 @@ def adapters(root: Path) -> list[Adapter]:
             bus_id = sysfs.link_name(entry / "device")
             if bus_id is not None and _PCI.fullmatch(bus_id):
                 names.setdefault(bus_id, {}).setdefault(kind, []).append(entry.name)
-    given = []
+    result = []
     for bus_id, by_kind in names.items():
         interfaces = tuple(sorted(by_kind.get("net", ()), key=natural))
         first = sorted(by_kind.get("infiniband", interfaces), key=natural)[0]
-        given.append(Adapter(name=first, pci_bus_id=bus_id, interfaces=interfaces))
-    return sorted(given, key=lambda adapter: natural(adapter.name))
+        result.append(Adapter(name=first, pci_bus_id=bus_id, interfaces=interfaces))
+    return sorted(result, key=lambda adapter: natural(adapter.name))

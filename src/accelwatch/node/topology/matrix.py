@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.node.topology.adapters import Adapter, adapters
-from accelwatch.node.topology.pci_places import PciPlace, pci_place
-from accelwatch.node.topology.relations import WORDS, Fabrics, pci_relation
+from accelwatch.node.topology.pci_paths import PciPath, pci_path
+from accelwatch.node.topology.relations import RELATIONS, Fabrics, pci_relation
 from accelwatch.schema.device import Device
-from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+from accelwatch.schema.snapshot import DeviceView, Snapshot, physical_devices
 
-_NEARNESS = {word: number for number, word in enumerate(WORDS)}
+_NEARNESS = {relation: number for number, relation in enumerate(RELATIONS)}
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,21 +53,21 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
     def relations(self) -> Mapping[tuple[str, str], str]:
         """Both ways, and each with itself."""
-        known = {(one.name, one.name): "X" for one in self.members}
+        by_pair = {(member.name, member.name): "X" for member in self.members}
         for pair in self.pairs:
-            known[pair.one, pair.other] = known[pair.other, pair.one] = pair.relation
-        return known
+            by_pair[pair.one, pair.other] = by_pair[pair.other, pair.one] = pair.relation
+        return by_pair
 
 
 def topology(snapshot: Snapshot, root: Path) -> Topology:
     """Of a snapshot, best with the group `links`, and the machine below a root, without partitions."""
-    views = whole_devices(snapshot.devices)
+    views = physical_devices(snapshot.devices)
     nics = adapters(root)
-    places = {bus_id: pci_place(root, bus_id) for bus_id in _bus_ids(views, nics)}
+    paths = {bus_id: pci_path(root, bus_id) for bus_id in _bus_ids(views, nics)}
     fabrics = Fabrics([(view.device, view.reading.links) for view in views])
     pairs = [
-        *_of_devices([view.device for view in views], places, fabrics),
-        *_of_adapters(nics, places),
+        *_of_devices([view.device for view in views], paths, fabrics),
+        *_of_adapters(nics, paths),
     ]
     for view in views:
         device = view.device
@@ -75,14 +75,14 @@ def topology(snapshot: Snapshot, root: Path) -> Topology:
             Pair(
                 one=device.name,
                 other=nic.name,
-                relation=pci_relation(_place(places, device), places[nic.pci_bus_id]),
+                relation=pci_relation(_path_of(paths, device), paths[nic.pci_bus_id]),
             )
             for nic in nics
         ]
     nearest = _nearest(pairs, {nic.name for nic in nics})
     members = [
-        *(_device(one.device, places, nearest) for one in views),
-        *(_adapter(nic, places) for nic in nics),
+        *(_device(device_view.device, paths, nearest) for device_view in views),
+        *(_adapter(nic, paths) for nic in nics),
     ]
     return Topology(
         host=snapshot.host,
@@ -98,7 +98,7 @@ def _has_links(view: DeviceView) -> bool:
     return any(key[0] == "interconnect_links" and key[-1] == "up" and on for key, on in values)
 
 
-_Places = Mapping[str, PciPlace | None]
+_Paths = Mapping[str, PciPath | None]
 
 
 def _bus_ids(views: Sequence[DeviceView], nics: Sequence[Adapter]) -> set[str]:
@@ -106,31 +106,31 @@ def _bus_ids(views: Sequence[DeviceView], nics: Sequence[Adapter]) -> set[str]:
     return devices | {nic.pci_bus_id for nic in nics}
 
 
-def _place(places: _Places, device: Device) -> PciPlace | None:
-    return places.get(device.pci_bus_id or "")
+def _path_of(paths: _Paths, device: Device) -> PciPath | None:
+    return paths.get(device.pci_bus_id or "")
 
 
-def _of_devices(devices: Sequence[Device], places: _Places, fabrics: Fabrics) -> list[Pair]:
+def _of_devices(devices: Sequence[Device], paths: _Paths, fabrics: Fabrics) -> list[Pair]:
     return [
         Pair(
-            one=one.name,
+            one=device.name,
             other=other.name,
-            relation=fabrics.relation(one, other)
-            or pci_relation(_place(places, one), _place(places, other)),
+            relation=fabrics.relation(device, other)
+            or pci_relation(_path_of(paths, device), _path_of(paths, other)),
         )
-        for number, one in enumerate(devices)
+        for number, device in enumerate(devices)
         for other in devices[number + 1 :]
     ]
 
 
-def _of_adapters(nics: Sequence[Adapter], places: _Places) -> list[Pair]:
+def _of_adapters(nics: Sequence[Adapter], paths: _Paths) -> list[Pair]:
     return [
         Pair(
-            one=one.name,
+            one=nic.name,
             other=other.name,
-            relation=pci_relation(places[one.pci_bus_id], places[other.pci_bus_id]),
+            relation=pci_relation(paths[nic.pci_bus_id], paths[other.pci_bus_id]),
         )
-        for number, one in enumerate(nics)
+        for number, nic in enumerate(nics)
         for other in nics[number + 1 :]
     ]
 
@@ -141,34 +141,36 @@ def _nearest(pairs: Sequence[Pair], nics: set[str]) -> dict[str, tuple[str, ...]
     for pair in pairs:
         if pair.other in nics and pair.one not in nics and pair.relation != "?":
             by_device.setdefault(pair.one, {})[pair.other] = pair.relation
-    given = {}
-    for device, found in by_device.items():
-        best = min(_NEARNESS[word] for word in found.values())
-        given[device] = tuple(nic for nic, word in found.items() if _NEARNESS[word] == best)
-    return given
+    result = {}
+    for device, relations in by_device.items():
+        best = min(_NEARNESS[relation] for relation in relations.values())
+        result[device] = tuple(
+            nic for nic, relation in relations.items() if _NEARNESS[relation] == best
+        )
+    return result
 
 
-def _device(device: Device, places: _Places, nearest: Mapping[str, tuple[str, ...]]) -> Member:
-    place = _place(places, device)
+def _device(device: Device, paths: _Paths, nearest: Mapping[str, tuple[str, ...]]) -> Member:
+    path = _path_of(paths, device)
     return Member(
         name=device.name,
         kind=device.kind.value,
         id=device.id,
         model=device.model,
         pci_bus_id=device.pci_bus_id,
-        numa_node=device.numa_node if place is None else place.numa_node,
-        cpus=place.cpus if place is not None else "",
+        numa_node=device.numa_node if path is None else path.numa_node,
+        cpus=path.cpus if path is not None else "",
         nearest=nearest.get(device.name, ()),
     )
 
 
-def _adapter(nic: Adapter, places: _Places) -> Member:
-    place = places[nic.pci_bus_id]
+def _adapter(nic: Adapter, paths: _Paths) -> Member:
+    path = paths[nic.pci_bus_id]
     return Member(
         name=nic.name,
         kind="adapter",
         pci_bus_id=nic.pci_bus_id,
         interfaces=nic.interfaces,
-        numa_node=None if place is None else place.numa_node,
-        cpus=place.cpus if place is not None else "",
+        numa_node=None if path is None else path.numa_node,
+        cpus=path.cpus if path is not None else "",
     )

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from accelwatch.node.topology.pci_places import PciPlace
+from accelwatch.node.topology.pci_paths import PciPath
 from accelwatch.schema.device import Device, normal_pci_bus_id, normal_uuid
 from accelwatch.schema.reading import Link
 
-WORDS: Mapping[str, str] = {
+RELATIONS: Mapping[str, str] = {
     "X": "the same device",
     "PIX": "through one PCIe switch at most",
     "PXB": "through several PCIe switches, below one host bridge",
@@ -23,33 +23,33 @@ _SHORT = {"nvlink": "NV", "xgmi": "XGMI", "xelink": "XE", "neuronlink": "NL"}
 _SWITCH = ""
 
 
-def pci_relation(one: PciPlace | None, other: PciPlace | None) -> str:
+def pci_relation(path: PciPath | None, other: PciPath | None) -> str:
     """`PIX` .. `SYS`, or `?`."""
-    if one is None or other is None:
+    if path is None or other is None:
         return "?"
-    if one.host_bridge != other.host_bridge:
-        return _between_bridges(one.numa_node, other.numa_node)
+    if path.host_bridge != other.host_bridge:
+        return _between_bridges(path.numa_node, other.numa_node)
     common = 0
-    for ours, theirs in zip(one.bridges, other.bridges, strict=False):
+    for ours, theirs in zip(path.bridges, other.bridges, strict=False):
         if ours != theirs:
             break
         common += 1
     if not common:
         return "PHB"
     # A switch is a bridge upstream and one downstream a port: below a common one each has its own.
-    left = max(len(one.bridges), len(other.bridges)) - common
+    left = max(len(path.bridges), len(other.bridges)) - common
     return "PIX" if left <= 1 else "PXB"
 
 
-def _between_bridges(one: int | None, other: int | None) -> str:
-    if one is None and other is None:
+def _between_bridges(numa_node: int | None, other: int | None) -> str:
+    if numa_node is None and other is None:
         return "NODE"  # the kernel numbers no nodes where there is one
-    if one is None or other is None:
+    if numa_node is None or other is None:
         return "?"
-    return "NODE" if one == other else "SYS"
+    return "NODE" if numa_node == other else "SYS"
 
 
-def fabric_word(fabric: str, links: int) -> str:
+def fabric_label(fabric: str, links: int) -> str:
     """`NV18`, `XGMI1`."""
     return f"{_SHORT.get(fabric, fabric.upper())}{links}"
 
@@ -72,7 +72,7 @@ class Fabrics:
 
     def _counted(self, device: Device, links: Iterable[Link]) -> Counter[tuple[str, str]]:
         """(id of the other end, empty for a switch; fabric) to how many links."""
-        ends: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for link in links:
             if link.up is False or not link.remote:
                 continue
@@ -80,20 +80,20 @@ class Fabrics:
                 normal_uuid(link.remote), _SWITCH
             )
             if end != device.id:
-                ends[end, link.fabric] += 1
-        return ends
+                counts[end, link.fabric] += 1
+        return counts
 
-    def relation(self, one: Device, other: Device) -> str:
+    def relation(self, device: Device, other: Device) -> str:
         """`NV4` for four links between them, straight or through switches; empty where there are none.
 
         Through switches the device with fewer links decides.
         """
-        ours, theirs = self._counts[one.id], self._counts[other.id]
+        ours, theirs = self._counts[device.id], self._counts[other.id]
         fabrics = sorted({fabric for _, fabric in (*ours, *theirs)})
-        straight = {name: max(ours[other.id, name], theirs[one.id, name]) for name in fabrics}
+        straight = {name: max(ours[other.id, name], theirs[device.id, name]) for name in fabrics}
         switched = {name: min(ours[_SWITCH, name], theirs[_SWITCH, name]) for name in fabrics}
         for links in (straight, switched):
             fabric = max(fabrics, key=links.__getitem__, default="")
             if fabric and links[fabric]:
-                return fabric_word(fabric, links[fabric])
+                return fabric_label(fabric, links[fabric])
         return ""

@@ -16,7 +16,7 @@ class Account:
         self.first = time
         """Unix seconds since which it is counted."""
         self.last = time
-        self.began: float | None = None
+        self.started_at: float | None = None
         """Unix seconds of its oldest process."""
         self.devices: dict[str, float] = {}
         """By what tells them apart: when it was held last."""
@@ -27,12 +27,12 @@ class Account:
         self.reasons: dict[str, Absence] = {}
         """Why a quantity was not known when it was last missed."""
 
-    def see(self, observation: Observation, began: float | None, time: float) -> None:
+    def see(self, observation: Observation, started_at: float | None, time: float) -> None:
         """It holds a device now."""
         self.last = time
         self.devices[observation.device] = time
-        if began is not None and (self.began is None or began < self.began):
-            self.began = began
+        if started_at is not None and (self.started_at is None or started_at < self.started_at):
+            self.started_at = started_at
 
     def sums(self, time: float) -> Sums:
         """Those that a moment belongs to."""
@@ -51,7 +51,7 @@ class Account:
         """All of it was so much later, by a clock that was set."""
         self.first += by_s
         self.last += by_s
-        self.began = None if self.began is None else self.began + by_s
+        self.started_at = None if self.started_at is None else self.started_at + by_s
         self.devices = {device: last + by_s for device, last in self.devices.items()}
         minutes = round(by_s / MINUTE_S)
         self.minutes = {minute + minutes: sums for minute, sums in self.minutes.items()}

@@ -1,11 +1,11 @@
 """A usage report as cells of a table, for a terminal and for the dashboard."""
 
-from accelwatch.exposition.display import duration, energy, printable, size, time_held
+from accelwatch.exposition.display import duration, energy, printable, short_duration, size
 from accelwatch.node.usage.ledger import By
 from accelwatch.node.usage.report import UsageReport, UsageRow
 from accelwatch.node.usage.shares import Kind
 
-_WHOLE = 0.99
+_COMPLETE = 0.99
 """A quantity that is known for less of the time is marked."""
 _JOULES_PER_KWH = 3.6e6
 _NAMELESS = {
@@ -42,20 +42,20 @@ def header(report: UsageReport, *, ages: bool) -> list[str]:
 
 def cells(row: UsageRow, report: UsageReport, *, ages: bool, ascii_only: bool = False) -> list[str]:
     """One row as texts below the titles."""
-    sign = _at_least(ascii_only=ascii_only) if _is_part(row) else "~" if _is_divided(row) else ""
+    sign = _at_least(ascii_only=ascii_only) if _is_partial(row) else "~" if _is_divided(row) else ""
     cost = [] if report.price is None else [_money(row.cost, report.price.currency, sign)]
     since = [_clock(row.began), _clock(row.counted_since)] if ages else []
     return [
         *_names(row, report.by, ascii_only=ascii_only),
         str(row.devices),
-        time_held(row.device_seconds),
+        short_duration(row.device_seconds),
         "-" if row.load_ratio is None else f"{row.load_ratio:.0%}",
         _size(row.memory_bytes),
         _size(row.memory_peak_bytes),
         "-" if row.energy_kwh is None else f"{sign}{energy(row.energy_kwh * _JOULES_PER_KWH)}",
         *cost,
-        "-" if row.idle_seconds is None else time_held(row.idle_seconds),
-        time_held(row.unseen_seconds) if row.unseen_seconds > 0 else "-",
+        "-" if row.idle_seconds is None else short_duration(row.idle_seconds),
+        short_duration(row.unseen_seconds) if row.unseen_seconds > 0 else "-",
         *since,
     ]
 
@@ -74,27 +74,27 @@ def summary(report: UsageReport) -> str:
 def remarks(report: UsageReport, *, ascii_only: bool = False) -> list[str]:
     """What the marks in the table mean, as far as there are any."""
     rows = [*report.rows, *([report.total] if report.total is not None else [])]
-    said = list(report.notes)
-    if any(_is_part(row) for row in rows):
-        said.append(
+    lines = list(report.notes)
+    if any(_is_partial(row) for row in rows):
+        lines.append(
             f"{_at_least(ascii_only=ascii_only)} the energy of some of the time is not known"
         )
     if any(_is_divided(row) for row in report.rows):
-        said.append("~ energy of shared devices divided evenly: usage by process is unknown")
+        lines.append("~ energy of shared devices divided evenly: usage by process is unknown")
     if any(row.unseen_seconds > 0 for row in rows):
-        said.append(
+        lines.append(
             "no data: these devices were not observed, so they count neither as busy nor as idle"
         )
-    return said
+    return lines
 
 
 def _at_least(*, ascii_only: bool) -> str:
     return ">=" if ascii_only else "≥"
 
 
-def _is_part(row: UsageRow) -> bool:
+def _is_partial(row: UsageRow) -> bool:
     """Whether its energy is that of a part of the time."""
-    return row.energy_kwh is not None and row.energy_seconds < _WHOLE * row.device_seconds
+    return row.energy_kwh is not None and row.energy_seconds < _COMPLETE * row.device_seconds
 
 
 def _is_divided(row: UsageRow) -> bool:
@@ -119,6 +119,6 @@ def _money(cost: float | None, currency: str, sign: str) -> str:
     return "-" if cost is None else f"{sign}{cost:.2f} {currency}".rstrip()
 
 
-def _clock(moment: str | None) -> str:
+def _clock(timestamp: str | None) -> str:
     """A moment of a document without what nobody reads."""
-    return "-" if moment is None else moment[:19].replace("T", " ") + "Z"
+    return "-" if timestamp is None else timestamp[:19].replace("T", " ") + "Z"

@@ -32,7 +32,9 @@ _COLUMNS = (
 def csv_of(report: UsageReport) -> bytes:
     """Header and rows, lines ended by CR LF; the cost's column names the currency."""
     currency = report.price.currency if report.price is not None else ""
-    header = [f"cost_{currency}" if one == "cost" and currency else one for one in _COLUMNS]
+    header = [
+        f"cost_{currency}" if column == "cost" and currency else column for column in _COLUMNS
+    ]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(header)

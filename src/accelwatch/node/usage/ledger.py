@@ -27,7 +27,7 @@ from accelwatch.schema.reading import READS_UNTIL_STALE
 
 WINDOW_S = 3600.0
 """How far back a ledger tells, in whole minutes, and how long it remembers who is gone."""
-_STANDING = (FREE, UNKNOWN, OTHERS)
+_PERMANENT = (FREE, UNKNOWN, OTHERS)
 """Holders that are never let go of."""
 _CLOCK_SET_S = 1.0
 """A wall clock that is off from the monotonic one by less has been steered, not set."""
@@ -42,7 +42,7 @@ class By(StrEnum):
     JOB = "job"
 
 
-class _Seen(NamedTuple):
+class _LastObserved(NamedTuple):
     """A device when it was last heard of."""
 
     time: float
@@ -50,9 +50,9 @@ class _Seen(NamedTuple):
 
     def shares(self) -> Iterator[tuple[By, tuple[Share, ...]]]:
         """Those by user and by job. Made anew each time: a hub has thousands of devices to keep."""
-        one = self.observation
-        yield By.USER, by_user(one.shares, one.load, one.memory_bytes)
-        yield By.JOB, one.shares
+        observation = self.observation
+        yield By.USER, by_user(observation.shares, observation.load, observation.memory_bytes)
+        yield By.JOB, observation.shares
 
 
 class Ledger:
@@ -61,7 +61,7 @@ class Ledger:
     def __init__(self, *, gap_limit_s: float, most: int = _MOST) -> None:
         self._gap_limit_s = gap_limit_s
         self._most = most
-        self._before: dict[str, _Seen] = {}
+        self._before: dict[str, _LastObserved] = {}
         self._accounts: dict[By, dict[Holder, Account]] = {By.USER: {}, By.JOB: {}}
         self.total: Account | None = None
         """All devices together; None before the first reading."""
@@ -69,7 +69,7 @@ class Ledger:
         """What people call a device, by what tells it from others; of all that were ever seen."""
         self.time = 0.0
         """Unix seconds of the newest reading."""
-        self._moment: float | None = None
+        self._monotonic: float | None = None
         """Its moment, where one was given."""
         self._full_at = -1.0
         """The reading at which there was no room."""
@@ -80,26 +80,29 @@ class Ledger:
         """Of everybody who was there in the last hour."""
         return list(self._accounts[by].values())
 
-    def seen(self) -> Iterator[tuple[float, Observation]]:
+    def last_observations(self) -> Iterator[tuple[float, Observation]]:
         """Devices as they were when they were last heard of, Unix seconds."""
-        return ((seen.time, seen.observation) for seen in self._before.values())
+        return ((last.time, last.observation) for last in self._before.values())
 
-    def go_on(
+    def resume(
         self,
         time: float,
         total: Account,
         accounts: Mapping[By, Iterable[Account]],
-        seen: Iterable[tuple[float, Observation]],
+        observations: Iterable[tuple[float, Observation]],
         names: dict[str, str],
     ) -> None:
         """Go on where another ledger ended at that time."""
         self.time, self.total, self.names = time, total, names
         for by, some in accounts.items():
             self._accounts[by] = {account.holder: account for account in some}
-        self._before = {one.device: _Seen(moment, one) for moment, one in seen}
+        self._before = {
+            observation.device: _LastObserved(timestamp, observation)
+            for timestamp, observation in observations
+        }
 
     def add(
-        self, time: float, observations: Iterable[Observation], *, moment: float | None = None
+        self, time: float, observations: Iterable[Observation], *, monotonic: float | None = None
     ) -> None:
         """The readings of one time, Unix seconds. One that is not newer than its last replaces it.
 
@@ -109,8 +112,8 @@ class Ledger:
         if self.total is None:
             self.total = Account(Holder(Kind.TOTAL), time)
         else:
-            self._follow_clock(time, moment)
-        self._moment = moment
+            self._follow_clock(time, monotonic)
+        self._monotonic = monotonic
         new_minute = int(time // MINUTE_S) != int(self.time // MINUTE_S)
         self.time = time
         for observation in observations:
@@ -118,25 +121,25 @@ class Ledger:
         if new_minute:
             self._forget(time - WINDOW_S)
 
-    def _follow_clock(self, time: float, moment: float | None) -> None:
+    def _follow_clock(self, time: float, monotonic: float | None) -> None:
         passed = time - self.time
-        if moment is None or self._moment is None:
+        if monotonic is None or self._monotonic is None:
             set_by = min(passed, 0.0)
         else:
-            set_by = passed - (moment - self._moment)
+            set_by = passed - (monotonic - self._monotonic)
         if abs(set_by) < _CLOCK_SET_S and passed >= 0.0:
             return
         assert self.total is not None
         for account in (self.total, *self.accounts(By.USER), *self.accounts(By.JOB)):
             account.move(set_by)
         self._before = {
-            device: seen._replace(time=seen.time + set_by) for device, seen in self._before.items()
+            device: last._replace(time=last.time + set_by) for device, last in self._before.items()
         }
         self.time += set_by
 
     def _add(self, time: float, observation: Observation) -> None:
         before = self._before.get(observation.device)
-        now = _Seen(time, observation)
+        now = _LastObserved(time, observation)
         assert self.total is not None
         self.total.see(observation, None, time)
         self.names[observation.device] = observation.name
@@ -146,33 +149,33 @@ class Ledger:
         if before is None or time <= before.time:
             self._before[observation.device] = now
             return
-        held = before.observation
-        near = time - before.time <= max(self._gap_limit_s, READS_UNTIL_STALE * held.pace_s)
+        earlier = before.observation
+        near = time - before.time <= max(self._gap_limit_s, READS_UNTIL_STALE * earlier.pace_s)
         if near and _same_sample(before, now):
             return
         self._before[observation.device] = now
-        if near and held.seen:
-            self._hold(before, now)
+        if near and earlier.seen:
+            self._add_usage(before, now)
         else:
             self._miss(before, now)
 
-    def _hold(self, before: _Seen, now: _Seen) -> None:
+    def _add_usage(self, before: _LastObserved, now: _LastObserved) -> None:
         """The device was held as it was seen, until now."""
-        held, seconds = before.observation, now.time - before.time
-        load = _load(held, now.observation, seconds)
-        energy = _energy(held, now.observation, seconds)
+        earlier, seconds = before.observation, now.time - before.time
+        load = _load(earlier, now.observation, seconds)
+        energy = _energy(earlier, now.observation, seconds)
         assert self.total is not None
-        whole = Share(
-            holder=self.total.holder, load=load, memory_bytes=held.memory_bytes, energy=1.0
+        full = Share(
+            holder=self.total.holder, load=load, memory_bytes=earlier.memory_bytes, energy=1.0
         )
         span = _Span(now.time, seconds, energy)
-        _enter(self.total, span, whole, load)
+        _enter(self.total, span, full, load)
         for by, shares in before.shares():
             for share in shares:
                 account = self._account(by, share.holder, now.time)
                 _enter(account, span, share, load if share.alone else share.load)
 
-    def _miss(self, before: _Seen, now: _Seen) -> None:
+    def _miss(self, before: _LastObserved, now: _LastObserved) -> None:
         """Nobody saw the device; only who held it before and after is said to have held it then."""
         assert self.total is not None
         missed = [self.total]
@@ -182,8 +185,8 @@ class Ledger:
                 self._account(by, share.holder, now.time) for share in old if share.holder in still
             ]
         for account in missed:
-            for moment, seconds in _minutes(before.time, now.time):
-                account.sums(moment).miss(seconds)
+            for timestamp, seconds in _minutes(before.time, now.time):
+                account.sums(timestamp).miss(seconds)
 
     def _account(self, by: By, holder: Holder, time: float) -> Account:
         accounts = self._accounts[by]
@@ -200,8 +203,12 @@ class Ledger:
         """Let go of some who hold nothing any more, those gone longest; once a reading at most."""
         if self._full_at == time:
             return False
-        gone = [one for one in accounts.values() if one.last < time and one.holder not in _STANDING]
-        gone.sort(key=lambda one: one.last)
+        gone = [
+            candidate
+            for candidate in accounts.values()
+            if candidate.last < time and candidate.holder not in _PERMANENT
+        ]
+        gone.sort(key=lambda candidate: candidate.last)
         for account in gone[: max(self._most // 8, 1)]:
             del accounts[account.holder]
             self.dropped += 1
@@ -213,7 +220,7 @@ class Ledger:
         for accounts in self._accounts.values():
             for account in list(accounts.values()):
                 account.forget(since)
-                if account.last < since and account.holder not in _STANDING:
+                if account.last < since and account.holder not in _PERMANENT:
                     del accounts[account.holder]
         if self.total is not None:
             self.total.forget(since)
@@ -222,7 +229,7 @@ class Ledger:
         }
 
 
-def _same_sample(before: _Seen, now: _Seen) -> bool:
+def _same_sample(before: _LastObserved, now: _LastObserved) -> bool:
     """Whether nothing was read in between; who holds the device may be known anew all the same."""
     then = before.observation.sample_time
     same = then is not None and then == now.observation.sample_time
@@ -239,7 +246,7 @@ class _Span(NamedTuple):
 
 def _enter(account: Account, span: _Span, share: Share, load: Quantity) -> None:
     own = span.energy if isinstance(span.energy, Absence) else span.energy * share.energy
-    account.sums(span.end).hold(
+    account.sums(span.end).add_usage(
         span.seconds,
         load=load,
         memory_bytes=share.memory_bytes,
@@ -247,29 +254,29 @@ def _enter(account: Account, span: _Span, share: Share, load: Quantity) -> None:
         shared=not share.alone,
         divided=share.divided,
     )
-    known = {"load_ratio": load, "memory_bytes": share.memory_bytes, "energy_joules": own}
-    for name, value in known.items():
+    quantities = {"load_ratio": load, "memory_bytes": share.memory_bytes, "energy_joules": own}
+    for name, value in quantities.items():
         if isinstance(value, Absence):
             account.reasons[name] = value
 
 
-def _load(held: Observation, now: Observation, seconds: float) -> Quantity:
+def _load(earlier: Observation, now: Observation, seconds: float) -> Quantity:
     """The mean load of the time between: by its counter, else as it was at the beginning."""
-    if isinstance(held.load, Absence) or held.busy_s is None or now.busy_s is None:
-        return held.load
-    grown = now.busy_s - held.busy_s
-    return min(grown / seconds, 1.0) if grown >= 0 else held.load
+    if isinstance(earlier.load, Absence) or earlier.busy_s is None or now.busy_s is None:
+        return earlier.load
+    grown = now.busy_s - earlier.busy_s
+    return min(grown / seconds, 1.0) if grown >= 0 else earlier.load
 
 
-def _energy(held: Observation, now: Observation, seconds: float) -> Quantity:
+def _energy(earlier: Observation, now: Observation, seconds: float) -> Quantity:
     """Joules of the time between: by a counter that did not begin anew, else power over time."""
-    if held.energy_joules is not None and now.energy_joules is not None:
-        grown = now.energy_joules - held.energy_joules
+    if earlier.energy_joules is not None and now.energy_joules is not None:
+        grown = now.energy_joules - earlier.energy_joules
         if grown >= 0:
             return grown
-    if isinstance(held.power_watts, Absence):
-        return held.power_watts
-    return held.power_watts * seconds
+    if isinstance(earlier.power_watts, Absence):
+        return earlier.power_watts
+    return earlier.power_watts * seconds
 
 
 def _minutes(since: float, until: float) -> Iterable[tuple[float, float]]:

@@ -67,21 +67,25 @@ def _meter(
 
 
 def _observation(
-    view: DeviceView, parent: DeviceView | None, meter: DeviceView, parts: int
+    view: DeviceView, parent: DeviceView | None, meter: DeviceView, partition_count: int
 ) -> Observation:
     owners = view.owners or (parent.owners if parent is not None else ())
     load, memory = _quantity(view, "utilization_ratio"), _quantity(view, "memory_used_bytes")
     power, energy = _quantity(meter, "power_watts"), _number(meter, "energy_joules_total")
     reading = view.reading
-    whole = not is_cut(reading) and not any("are sent to the hub" in one for one in reading.notes)
+    is_complete = not is_cut(reading) and not any(
+        "are sent to the hub" in note for note in reading.notes
+    )
     return Observation(
         device=view.device.id,
         name=view.device.name,
-        shares=shares_of(owners, reading.processes, load=load, memory_bytes=memory, whole=whole),
+        shares=shares_of(
+            owners, reading.processes, load=load, memory_bytes=memory, is_complete=is_complete
+        ),
         load=load,
         memory_bytes=memory,
-        power_watts=power if isinstance(power, Absence) else power / parts,
-        energy_joules=None if energy is None else energy / parts,
+        power_watts=power if isinstance(power, Absence) else power / partition_count,
+        energy_joules=None if energy is None else energy / partition_count,
         busy_s=_number(view, "busy_seconds_total"),
         sample_time=view.sample_time,
         seen=view.state not in BROKEN and ("*",) not in reading.absent,

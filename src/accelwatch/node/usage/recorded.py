@@ -23,13 +23,13 @@ def ledger_of(path: Path, window_s: float | None) -> tuple[Ledger, tuple[str, ..
         stride = max((len(times) - first) // _MOST_DOCUMENTS, 1)
         ledger = Ledger(gap_limit_s=READS_UNTIL_STALE * recording.step_s * stride)
         damaged = 0
-        for place in range(first, len(times), stride):
+        for index in range(first, len(times), stride):
             try:
-                snapshot = recording.at(place)
+                snapshot = recording.at(index)
             except WireError:
                 damaged += 1
                 continue
-            ledger.add(times[place], observations_of(snapshot))
+            ledger.add(times[index], observations_of(snapshot))
         notes = recording.notes
     if damaged:
         notes = (*notes, f"{damaged} documents are damaged: their time is not counted")

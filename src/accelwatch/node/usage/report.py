@@ -9,7 +9,7 @@ from accelwatch.node.usage.account import Account
 from accelwatch.node.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.node.usage.shares import Kind
 from accelwatch.node.usage.sums import Sums
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
 SCHEMA = "accelwatch.node.usage/1"
 SINCE_JOB = "job"
@@ -123,11 +123,11 @@ class Reporting:
 
     def steps(self) -> Iterator[None]:
         """Make the rows, one a step."""
-        told = _Telling(self._ledger, self._since, self._price)
+        builder = _Telling(self._ledger, self._since, self._price)
         rows = []
         for account in self._ledger.accounts(self._by):
-            if told.counts(account):
-                rows.append(told.row(account))
+            if builder.counts(account):
+                rows.append(builder.row(account))
                 yield
         self._rows = rows
 
@@ -137,24 +137,24 @@ class Reporting:
 
     def report(self) -> UsageReport:
         """The whole, with what steps have not made yet."""
-        ledger, whole, notes = self._ledger, self._ledger.total, self._notes
+        ledger, overall, notes = self._ledger, self._ledger.total, self._notes
         if self._rows is None:
             for _ in self.steps():
                 pass
-        wanted = self._since
-        first = ledger.time if whole is None else whole.first
-        since = first if wanted is None else max(first, wanted)
-        if whole is None:
+        requested = self._since
+        first = ledger.time if overall is None else overall.first
+        since = first if requested is None else max(first, requested)
+        if overall is None:
             notes = (*notes, "nothing was counted yet")
         if ledger.dropped:
             notes = (*notes, f"{ledger.dropped} users or jobs were let go of: there were too many")
-        total = None if whole is None else _Telling(ledger, wanted, self._price).row(whole)
+        total = None if overall is None else _Telling(ledger, requested, self._price).row(overall)
         return UsageReport(
             by=self._by,
-            since=None if whole is None else timestamp(since),
-            until=None if whole is None else timestamp(ledger.time),
+            since=None if overall is None else timestamp(since),
+            until=None if overall is None else timestamp(ledger.time),
             seconds=ledger.time - since,
-            whole=whole is not None and (wanted is None or first <= wanted),
+            whole=overall is not None and (requested is None or first <= requested),
             price=self._price,
             source=self._source,
             rows=tuple(sorted(self._rows or (), key=_order)),
@@ -205,7 +205,7 @@ class _Telling:
             energy_divided_seconds=sums.divided_s,
             cost=None if energy is None or self._price is None else energy * self._price.per_kwh,
             counted_since=timestamp(account.first),
-            began=None if account.began is None else timestamp(account.began),
+            began=None if account.started_at is None else timestamp(account.started_at),
             last_seen=timestamp(account.last),
             holds_now=account.last >= self._now,
             absent=_absent(account, sums),

@@ -73,36 +73,38 @@ def shares_of(
     *,
     load: Quantity,
     memory_bytes: Quantity,
-    whole: bool = True,
+    is_complete: bool = True,
 ) -> tuple[Share, ...]:
     """The parts of a device, at least one. `whole`: whether `processes` lists all there are."""
-    held = _held(owners, processes)
-    if len(held) == 1:
-        ((holder, own),) = held.items()
-        began = _began(own)
+    by_holder = _processes_by_holder(owners, processes)
+    if len(by_holder) == 1:
+        ((holder, own),) = by_holder.items()
+        started_at = _started_at(own)
         return (
-            Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0, began=began),
+            Share(
+                holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0, began=started_at
+            ),
         )
-    listed = processes is not None and whole
-    loads = {one: _own_load(own, listed, load) for one, own in held.items()}
-    known = [value for value in loads.values() if not isinstance(value, Absence)]
-    total = sum(known)
-    by_load = len(known) == len(held) and total > 0
+    listed = processes is not None and is_complete
+    loads = {occupant: _own_load(own, listed, load) for occupant, own in by_holder.items()}
+    measured = [value for value in loads.values() if not isinstance(value, Absence)]
+    total = sum(measured)
+    by_load = len(measured) == len(by_holder) and total > 0
     return tuple(
         Share(
             holder=holder,
             load=loads[holder],
             memory_bytes=_sum_of(own, "gpu_memory_bytes", listed),
-            energy=_part(loads[holder], total) if by_load else 1.0 / len(held),
+            energy=_fraction(loads[holder], total) if by_load else 1.0 / len(by_holder),
             divided=not by_load,
             alone=False,
-            began=_began(own),
+            began=_started_at(own),
         )
-        for holder, own in held.items()
+        for holder, own in by_holder.items()
     )
 
 
-def _part(load: Quantity, total: float) -> float:
+def _fraction(load: Quantity, total: float) -> float:
     return 0.0 if isinstance(load, Absence) else load / total
 
 
@@ -122,52 +124,52 @@ def by_user(shares: Sequence[Share], load: Quantity, memory_bytes: Quantity) -> 
             merged[holder] = _joined(other, share)
     if len(merged) == 1 < len(shares):
         ((holder, share),) = merged.items()
-        whole = Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0)
-        return (msgspec.structs.replace(whole, began=share.began),)
+        full = Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0)
+        return (msgspec.structs.replace(full, began=share.began),)
     return tuple(merged.values())
 
 
-def _joined(one: Share, other: Share) -> Share:
-    begins = [began for began in (one.began, other.began) if began is not None]
+def _joined(share: Share, other: Share) -> Share:
+    starts = [start for start in (share.began, other.began) if start is not None]
     return msgspec.structs.replace(
-        one,
-        load=_added(one.load, other.load),
-        memory_bytes=_added(one.memory_bytes, other.memory_bytes),
-        energy=one.energy + other.energy,
-        divided=one.divided or other.divided,
-        began=min(begins, default=None),
+        share,
+        load=_added(share.load, other.load),
+        memory_bytes=_added(share.memory_bytes, other.memory_bytes),
+        energy=share.energy + other.energy,
+        divided=share.divided or other.divided,
+        began=min(starts, default=None),
     )
 
 
-def _added(one: Quantity, other: Quantity) -> Quantity:
-    if isinstance(one, Absence):
-        return one
-    return other if isinstance(other, Absence) else one + other
+def _added(quantity: Quantity, other: Quantity) -> Quantity:
+    if isinstance(quantity, Absence):
+        return quantity
+    return other if isinstance(other, Absence) else quantity + other
 
 
-def _held(
+def _processes_by_holder(
     owners: Sequence[Owner], processes: Sequence[Process] | None
 ) -> dict[Holder, list[Process]]:
     """Everybody who holds the device, with their processes on it."""
     jobs = _jobs(owners, processes or ())
-    held: dict[Holder, list[Process]] = {
+    by_holder: dict[Holder, list[Process]] = {
         Holder(Kind.JOB, user, job): [] for job, user in jobs.items()
     }
     for owner in owners:
         if not _job_of_owner(owner) and owner.user:
-            held.setdefault(Holder(Kind.USER, owner.user), [])
+            by_holder.setdefault(Holder(Kind.USER, owner.user), [])
     graphics = []
     for process in processes or ():
         if process.type == _GRAPHICS and not _job_of_process(process):
             graphics.append(process)
         else:
-            held.setdefault(_holder_of(process, jobs, held), []).append(process)
-    if not held:
+            by_holder.setdefault(_holder_of(process, jobs, by_holder), []).append(process)
+    if not by_holder:
         for process in graphics:
-            held.setdefault(_holder_of(process, jobs, held), []).append(process)
-    if not held:
-        held[UNKNOWN if processes is None else FREE] = []
-    return held
+            by_holder.setdefault(_holder_of(process, jobs, by_holder), []).append(process)
+    if not by_holder:
+        by_holder[UNKNOWN if processes is None else FREE] = []
+    return by_holder
 
 
 def _jobs(owners: Iterable[Owner], processes: Iterable[Process]) -> dict[str, str]:
@@ -182,11 +184,13 @@ def _jobs(owners: Iterable[Owner], processes: Iterable[Process]) -> dict[str, st
     return jobs
 
 
-def _holder_of(process: Process, jobs: Mapping[str, str], held: Iterable[Holder]) -> Holder:
+def _holder_of(process: Process, jobs: Mapping[str, str], holders: Iterable[Holder]) -> Holder:
     if job := _job_of_process(process):
         return Holder(Kind.JOB, jobs[job], job)
-    own = [one for one in held if process.user is None or one.user in ("", process.user)]
-    of_jobs = [one for one in own if one.kind is Kind.JOB]
+    own = [
+        holder for holder in holders if process.user is None or holder.user in ("", process.user)
+    ]
+    of_jobs = [holder for holder in own if holder.kind is Kind.JOB]
     if len(of_jobs) == 1:
         return of_jobs[0]
     return Holder(Kind.USER, process.user) if process.user else UNKNOWN
@@ -221,5 +225,7 @@ def _sum_of(own: Sequence[Process], field: str, listed: bool) -> Quantity:
     return total
 
 
-def _began(own: Iterable[Process]) -> float | None:
-    return min((one.start_time for one in own if one.start_time is not None), default=None)
+def _started_at(own: Iterable[Process]) -> float | None:
+    return min(
+        (process.start_time for process in own if process.start_time is not None), default=None
+    )

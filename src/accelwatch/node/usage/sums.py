@@ -19,9 +19,9 @@ _FIELDS = (
     "energy_known_s",
     "divided_s",
 )
-_PLACE = {name: place for place, name in enumerate(_FIELDS)}
-_HELD, _UNSEEN, _SHARED, _LOAD, _LOAD_KNOWN, _IDLE, _MEMORY, _MEMORY_KNOWN = range(8)
-_ENERGY, _ENERGY_KNOWN, _DIVIDED, _PEAK = range(8, 12)
+_INDEX = {name: index for index, name in enumerate(_FIELDS)}
+_ALLOCATED, _UNSEEN, _SHARED, _LOAD, _LOAD_OBSERVED, _IDLE, _MEMORY, _MEMORY_OBSERVED = range(8)
+_ENERGY, _ENERGY_OBSERVED, _DIVIDED, _PEAK = range(8, 12)
 
 
 class Sums:
@@ -39,7 +39,7 @@ class Sums:
         """All of them, for another that goes on with them."""
         return self._values.tolist()
 
-    def hold(
+    def add_usage(
         self,
         seconds: float,
         *,
@@ -51,21 +51,21 @@ class Sums:
     ) -> None:
         """A device was held for some seconds with these numbers; the energy is of all of them."""
         values = self._values
-        values[_HELD] += seconds
+        values[_ALLOCATED] += seconds
         if shared:
             values[_SHARED] += seconds
         if not isinstance(load, Absence):
             values[_LOAD] += load * seconds
-            values[_LOAD_KNOWN] += seconds
+            values[_LOAD_OBSERVED] += seconds
             if load < IDLE_RATIO:
                 values[_IDLE] += seconds
         if not isinstance(memory_bytes, Absence):
             values[_MEMORY] += memory_bytes * seconds
-            values[_MEMORY_KNOWN] += seconds
+            values[_MEMORY_OBSERVED] += seconds
             values[_PEAK] = max(values[_PEAK], memory_bytes)
         if not isinstance(energy_joules, Absence):
             values[_ENERGY] += energy_joules
-            values[_ENERGY_KNOWN] += seconds
+            values[_ENERGY_OBSERVED] += seconds
             if divided:
                 values[_DIVIDED] += seconds
 
@@ -76,29 +76,29 @@ class Sums:
     def add(self, other: "Sums") -> None:
         """What another has as well."""
         own = self._values
-        for place, value in enumerate(other._values[:_PEAK]):
-            own[place] += value
+        for index, value in enumerate(other._values[:_PEAK]):
+            own[index] += value
         own[_PEAK] = max(own[_PEAK], other._values[_PEAK])
 
     def __getattr__(self, name: str) -> float:
-        place = _PLACE.get(name)
-        if place is None:
+        index = _INDEX.get(name)
+        if index is None:
             raise AttributeError(name)
-        return self._values[place]
+        return self._values[index]
 
     @property
     def load_ratio(self) -> float | None:
         """Mean load of the seconds it is known for; None without any."""
-        known = self._values[_LOAD_KNOWN]
-        return self._values[_LOAD] / known if known > 0 else None
+        seconds = self._values[_LOAD_OBSERVED]
+        return self._values[_LOAD] / seconds if seconds > 0 else None
 
     @property
     def memory_bytes(self) -> float | None:
         """Mean memory on one device; None where never known."""
-        known = self._values[_MEMORY_KNOWN]
-        return self._values[_MEMORY] / known if known > 0 else None
+        seconds = self._values[_MEMORY_OBSERVED]
+        return self._values[_MEMORY] / seconds if seconds > 0 else None
 
     @property
     def memory_peak_bytes(self) -> float | None:
         """The most memory on one device; None where never known."""
-        return self._values[_PEAK] if self._values[_MEMORY_KNOWN] > 0 else None
+        return self._values[_PEAK] if self._values[_MEMORY_OBSERVED] > 0 else None

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.node.workloads.device_ids import DeviceIndex
 from accelwatch.node.workloads.environ import Job
-from accelwatch.node.workloads.known import Known
+from accelwatch.node.workloads.facts import WorkloadFacts
 from accelwatch.node.workloads.members import Member, is_pod_uid
 from accelwatch.node.workloads.settings import CGROUP, SLURM
 from accelwatch.node.workloads.slurm import joined
@@ -21,11 +21,11 @@ _NOBODY = Member()
 Owned = dict[str, tuple[Owner, ...]]
 
 
-def member_of(process: Process, known: Known) -> Member:
+def member_of(process: Process, facts: WorkloadFacts) -> Member:
     """What is known of a process: its backend's word first, then ours."""
     ours = _NOBODY
     if process.pid_namespace == "same" and process.start_time is not None:
-        ours = known.members.get((process.pid, process.start_time), _NOBODY)
+        ours = facts.members.get((process.pid, process.start_time), _NOBODY)
     return Member(
         container=process.container or ours.container,
         pod_uid=process.pod or ours.pod_uid,
@@ -34,15 +34,15 @@ def member_of(process: Process, known: Known) -> Member:
     )
 
 
-def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owned:
+def static_owners(index: DeviceIndex, facts: WorkloadFacts, order: Mapping[str, str]) -> Owned:
     """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process.
 
     A pod of the kubelet's answer without a cgroup has ended, where cgroups of pods can be seen at all.
     """
     by_device: dict[str, list[Owner]] = {}
-    for allocation in known.allocations:
-        uid = known.pods.uids.get((allocation.namespace, allocation.pod), "")
-        if uid and known.live_pods and uid not in known.live_pods:
+    for allocation in facts.allocations:
+        uid = facts.pods.uids.get((allocation.namespace, allocation.pod), "")
+        if uid and facts.live_pods and uid not in facts.live_pods:
             continue
         owner = Owner(
             kind="kubernetes",
@@ -52,30 +52,30 @@ def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owne
             container=allocation.container,
             resource=allocation.resource,
         )
-        for device_id in index.given(allocation.resource, allocation.names):
+        for device_id in index.resolve_names(allocation.resource, allocation.names):
             by_device.setdefault(device_id, []).append(owner)
-    for device_id, job in _listed_jobs(index, known, order):
+    for device_id, job in _listed_jobs(index, facts, order):
         by_device.setdefault(device_id, []).append(job_owner(job))
     return {device_id: merged(owners) for device_id, owners in by_device.items()}
 
 
 def _listed_jobs(
-    index: DeviceIndex, known: Known, order: Mapping[str, str]
+    index: DeviceIndex, facts: WorkloadFacts, order: Mapping[str, str]
 ) -> Iterator[tuple[str, Job]]:
-    for job in known.jobs.values():
+    for job in facts.jobs.values():
         for number in job.indices:
             mapped = order.get(number)
             ids = index.named(mapped) if mapped else index.counted(int(number))
             yield from ((device_id, job) for device_id in ids)
-    for file in known.files:
-        whole = index.whole(file.index)
-        if whole is None:
+    for file in facts.files:
+        parent = index.device_at_index(file.index)
+        if parent is None:
             continue
-        ids = (whole,)
+        ids = (parent,)
         if file.gpu_instance is not None:
-            ids = index.partitions_of(whole, f"gi{file.gpu_instance}")
+            ids = index.partitions_of(parent, f"gi{file.gpu_instance}")
         for job in file.jobs:
-            full = joined(job, known.jobs[job.job_id]) if job.job_id in known.jobs else job
+            full = joined(job, facts.jobs[job.job_id]) if job.job_id in facts.jobs else job
             yield from ((device_id, full) for device_id in ids)
 
 
@@ -83,26 +83,26 @@ def owners(
     devices: Iterable[Device],
     processes: Iterable[Process],
     fixed: Owned,
-    known: Known,
+    facts: WorkloadFacts,
     sources: frozenset[str],
 ) -> Owned:
     """Owners by device id: those that stand, and those that only the processes show."""
     parents = {device.id: device.parent_id for device in devices}
-    given = {
+    allocated = {
         device_id
         for device_id, owning in fixed.items()
         if any(owner.kind == "kubernetes" for owner in owning)
     }
-    divided = {parents[partition] for partition in given if parents.get(partition)}
+    divided = {parents[partition] for partition in allocated if parents.get(partition)}
     by_device: dict[str, list[Owner]] = {key: list(value) for key, value in fixed.items()}
     for process in processes:
         here = process.device_id
-        member = member_of(process, known)
-        if CGROUP in sources and not {here, parents.get(here)} & given and here not in divided:
-            by_device.setdefault(here, []).extend(_container_owner(member, known))
+        member = member_of(process, facts)
+        if CGROUP in sources and not {here, parents.get(here)} & allocated and here not in divided:
+            by_device.setdefault(here, []).extend(_container_owner(member, facts))
         if SLURM in sources:
-            by_device.setdefault(here, []).extend(_job_owner(process, member, known))
-    whole = {
+            by_device.setdefault(here, []).extend(_job_owner(process, member, facts))
+    partitioned = {
         parents[partition]
         for partition, users in by_device.items()
         if users and parents.get(partition)
@@ -110,39 +110,39 @@ def owners(
     return {
         device_id: merged(users)
         for device_id, users in by_device.items()
-        if users and (device_id not in whole or device_id in fixed)
+        if users and (device_id not in partitioned or device_id in fixed)
     }
 
 
-def _container_owner(member: Member, known: Known) -> Iterator[Owner]:
+def _container_owner(member: Member, facts: WorkloadFacts) -> Iterator[Owner]:
     if member.pod_uid:
-        (namespace, pod), uid = _pod(member.pod_uid, known)
-        container = known.pods.containers.get(member.container or "", "")
+        (namespace, pod), uid = _pod(member.pod_uid, facts)
+        container = facts.pods.containers.get(member.container or "", "")
         yield Owner(
             kind="kubernetes",
             namespace=namespace,
             pod=pod,
             pod_uid=uid,
-            container=container or known.pods.only_container.get(uid, ""),
+            container=container or facts.pods.only_container.get(uid, ""),
         )
     elif member.container:
-        name = known.containers.get(member.container) or member.container[:12]
+        name = facts.containers.get(member.container) or member.container[:12]
         yield Owner(kind="container", container=name)
 
 
-def _pod(text: str, known: Known) -> tuple[tuple[str, str], str]:
+def _pod(text: str, facts: WorkloadFacts) -> tuple[tuple[str, str], str]:
     """((namespace, pod), uid) of a process's pod, which is a uid or, once annotated, a name."""
     if is_pod_uid(text):
-        return known.pods.by_uid.get(text, ("", "")), text
+        return facts.pods.by_uid.get(text, ("", "")), text
     namespace, _, pod = text.rpartition("/")
-    return (namespace, pod), known.pods.uids.get((namespace, pod), "")
+    return (namespace, pod), facts.pods.uids.get((namespace, pod), "")
 
 
-def _job_owner(process: Process, member: Member, known: Known) -> Iterator[Owner]:
+def _job_owner(process: Process, member: Member, facts: WorkloadFacts) -> Iterator[Owner]:
     """By the cgroup; else by the environment. What a process says of another job is not believed."""
     declared = member.job
     if member.slurm_job:
-        job = known.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
+        job = facts.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
         if declared is not None and (declared.scheduler, declared.job_id) == (
             "slurm",
             member.slurm_job,
@@ -175,8 +175,8 @@ def merged(owners: Iterable[Owner]) -> tuple[Owner, ...]:
     by_key: dict[tuple[str, ...], Owner] = {}
     for owner in owners:
         key = _identity(owner)
-        known = by_key.get(key)
-        by_key[key] = owner if known is None else _completed(known, owner)
+        existing = by_key.get(key)
+        by_key[key] = owner if existing is None else _completed(existing, owner)
         if len(by_key) == MAX_OWNERS:
             break
     return tuple(by_key.values())
@@ -185,14 +185,14 @@ def merged(owners: Iterable[Owner]) -> tuple[Owner, ...]:
 def _identity(owner: Owner) -> tuple[str, ...]:
     if owner.kind == "job":
         return (owner.kind, owner.scheduler, owner.job_id)
-    place = (owner.namespace, owner.pod, owner.pod_uid, owner.container)
-    return (owner.kind, *place, owner.resource)
+    scope = (owner.namespace, owner.pod, owner.pod_uid, owner.container)
+    return (owner.kind, *scope, owner.resource)
 
 
-def _completed(known: Owner, more: Owner) -> Owner:
+def _completed(existing: Owner, more: Owner) -> Owner:
     return msgspec.structs.replace(
-        known,
-        user=known.user or more.user,
-        account=known.account or more.account,
-        queue=known.queue or more.queue,
+        existing,
+        user=existing.user or more.user,
+        account=existing.account or more.account,
+        queue=existing.queue or more.queue,
     )

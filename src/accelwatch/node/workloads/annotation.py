@@ -10,18 +10,18 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.node.workloads.allocation import Owned, member_of, owners
-from accelwatch.node.workloads.known import Known
+from accelwatch.node.workloads.facts import WorkloadFacts
 from accelwatch.node.workloads.settings import CGROUP, SLURM
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 
-_SAID = attrgetter(
+_REPORTED = attrgetter(
     "device_id", "pid", "pid_namespace", "start_time", "user", "container", "pod", "job"
 )
 """All of a process that owners and places follow from."""
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """Where a process runs: the words that are shown."""
 
     container: str | None
@@ -35,14 +35,14 @@ class Annotation(NamedTuple):
 
     owners: Owned
     """By device id; a device without any has no entry."""
-    places: Sequence[Place | None]
+    placements: Sequence[Placement | None]
     """By process, in the order given; None where it says so itself."""
 
 
-class Standing(NamedTuple):
+class DeviceFacts(NamedTuple):
     """What is known of devices without their processes."""
 
-    known: Known
+    facts: WorkloadFacts
     fixed: Owned
 
 
@@ -52,43 +52,51 @@ class Annotations:
     def __init__(self, sources: frozenset[str]) -> None:
         """`sources` are those that are asked."""
         self._sources = sources
-        self._of: tuple[Standing | None, Sequence[object]] = (None, ())
+        self._of: tuple[DeviceFacts | None, Sequence[object]] = (None, ())
         self.last = Annotation({}, ())
         """What was given last."""
 
     def of(
-        self, devices: Sequence[Device], processes: Sequence[Process], standing: Standing
+        self, devices: Sequence[Device], processes: Sequence[Process], device_facts: DeviceFacts
     ) -> Annotation:
         """That of now. `standing` is the same object for as long as devices and facts are the same."""
-        said = list(map(_SAID, processes))
-        if self._of[0] is not standing or self._of[1] != said:
-            found = owners(devices, processes, standing.fixed, standing.known, self._sources)
-            places = [placed(one, standing.known, self._sources) for one in processes]
-            self._of, self.last = (standing, said), Annotation(found, places)
+        reported = list(map(_REPORTED, processes))
+        if self._of[0] is not device_facts or self._of[1] != reported:
+            owned = owners(
+                devices, processes, device_facts.fixed, device_facts.facts, self._sources
+            )
+            placements = [
+                placement_of(process, device_facts.facts, self._sources) for process in processes
+            ]
+            self._of, self.last = (device_facts, reported), Annotation(owned, placements)
         return self.last
 
 
-def placed(process: Process, known: Known, sources: frozenset[str]) -> Place | None:
+def placement_of(
+    process: Process, facts: WorkloadFacts, sources: frozenset[str]
+) -> Placement | None:
     """Where a process runs; None where it says so itself."""
-    member = member_of(process, known)
-    said = container, pod, job = process.container, process.pod, process.job
+    member = member_of(process, facts)
+    reported = container, pod, job = process.container, process.pod, process.job
     if CGROUP in sources:
         container, pod = member.container, member.pod_uid
-        if pod is not None and pod in known.pods.by_uid:
-            pod = "/".join(known.pods.by_uid[pod])
+        if pod is not None and pod in facts.pods.by_uid:
+            pod = "/".join(facts.pods.by_uid[pod])
     if SLURM in sources:
         job = member.slurm_job or (member.job.job_id if member.job else None) or job
-    place = Place(container, pod, job)
-    return None if place == said else place
+    placement = Placement(container, pod, job)
+    return None if placement == reported else placement
 
 
-def moved(processes: Sequence[Process], places: Sequence[Place | None]) -> tuple[Process, ...]:
+def moved(
+    processes: Sequence[Process], placements: Sequence[Placement | None]
+) -> tuple[Process, ...]:
     """The processes at their places."""
     return tuple(
         process
-        if place is None
+        if placement is None
         else msgspec.structs.replace(
-            process, container=place.container, pod=place.pod, job=place.job
+            process, container=placement.container, pod=placement.pod, job=placement.job
         )
-        for process, place in zip(processes, places, strict=True)
+        for process, placement in zip(processes, placements, strict=True)
     )

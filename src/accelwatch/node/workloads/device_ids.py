@@ -153,14 +153,14 @@ class DeviceIndex:
                 self._enter(device)
 
     def _enter(self, device: Device) -> None:
-        whole = device.parent_id is None
+        is_full_device = device.parent_id is None
         names = [device.id, device.uuid, *(_UUID.findall((device.uuid or "").lower()))]
-        if whole:
+        if is_full_device:
             names += [device.serial, device.pci_bus_id, device.name]
             self._order.setdefault(device.vendor, {})[device.index] = device.id
         elif device.parent_id is not None and device.partition:
-            place = (device.partition, device.id)
-            self._partitions.setdefault(device.parent_id, []).append(place)
+            entry = (device.partition, device.id)
+            self._partitions.setdefault(device.parent_id, []).append(entry)
         for name in names:
             if name:
                 self._exact.setdefault(name.lower(), device.id)
@@ -180,7 +180,7 @@ class DeviceIndex:
             device_id = next((match for match in inner if match is not None), None)
         return (device_id,) if device_id is not None else ()
 
-    def given(self, resource: str, names: Iterable[str]) -> tuple[str, ...]:
+    def resolve_names(self, resource: str, names: Iterable[str]) -> tuple[str, ...]:
         """Ids of what a plug-in or driver names so; the first name that says something counts."""
         row = _row_of(resource)
         for name in names:
@@ -198,14 +198,14 @@ class DeviceIndex:
                 return ids
         return ()
 
-    def _shaped(self, row: Resource, shape: Shape, parts: tuple[str, ...]) -> tuple[str, ...]:
+    def _shaped(self, row: Resource, shape: Shape, groups: tuple[str, ...]) -> tuple[str, ...]:
         if shape.pci:
-            return self.named(shape.pci.format(*parts))
-        device_id = self._nodes.get(shape.node.format(*parts))
+            return self.named(shape.pci.format(*groups))
+        device_id = self._nodes.get(shape.node.format(*groups))
         if device_id is None and shape.index:
-            device_id = self._counted(row.vendors, int(parts[0][:6]))
+            device_id = self._counted(row.vendors, int(groups[0][:6]))
         if device_id is not None and shape.partition:
-            return self.partitions_of(device_id, shape.partition.format(*parts))
+            return self.partitions_of(device_id, shape.partition.format(*groups))
         return (device_id,) if device_id is not None else ()
 
     def _counted(self, vendors: tuple[str, ...], index: int) -> str | None:
@@ -233,7 +233,7 @@ class DeviceIndex:
             if partition == name or partition.startswith(f"{name}/")
         )
 
-    def whole(self, index: int) -> str | None:
+    def device_at_index(self, index: int) -> str | None:
         """Id of the one whole device with this index, divided or not; None where there are two."""
         ids = [order[index] for order in self._order.values() if index in order]
         return ids[0] if len(ids) == 1 else None

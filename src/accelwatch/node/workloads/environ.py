@@ -19,7 +19,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Variables of one scheduler; of several names for a thing the first that is set counts."""
 
     name: str
-    marks: tuple[str, ...]
+    variables: tuple[str, ...]
     """All must be set for the environment to be this scheduler's."""
     job_id: tuple[str, ...] = ()
     task: str = ""
@@ -37,7 +37,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
 SCHEDULERS: tuple[Scheduler, ...] = (
     Scheduler(
         name="slurm",
-        marks=("SLURM_JOB_ID",),
+        variables=("SLURM_JOB_ID",),
         job_id=("SLURM_JOB_ID",),
         user=("SLURM_JOB_USER",),
         account=("SLURM_JOB_ACCOUNT",),
@@ -48,7 +48,7 @@ SCHEDULERS: tuple[Scheduler, ...] = (
     ),
     Scheduler(
         name="pbs",
-        marks=("PBS_JOBID",),
+        variables=("PBS_JOBID",),
         job_id=("PBS_JOBID",),
         user=("PBS_O_LOGNAME",),
         account=("PBS_ACCOUNT",),
@@ -56,24 +56,24 @@ SCHEDULERS: tuple[Scheduler, ...] = (
     ),
     Scheduler(
         name="lsf",
-        marks=("LSB_JOBID",),
+        variables=("LSB_JOBID",),
         job_id=("LSB_JOBID",),
         task="LSB_JOBINDEX",
         user=("LSFUSER",),
         account=("LSB_PROJECT_NAME",),
         queue=("LSB_QUEUE",),
     ),
-    Scheduler(name="flux", marks=("FLUX_JOB_ID",), job_id=("FLUX_JOB_ID",)),
+    Scheduler(name="flux", variables=("FLUX_JOB_ID",), job_id=("FLUX_JOB_ID",)),
     Scheduler(
         name="sge",
-        marks=("JOB_ID", "SGE_ROOT"),
+        variables=("JOB_ID", "SGE_ROOT"),
         job_id=("JOB_ID",),
         task="SGE_TASK_ID",
         user=("SGE_O_LOGNAME",),
         account=("SGE_ACCOUNT",),
         queue=("QUEUE",),
     ),
-    Scheduler(name="htcondor", marks=("_CONDOR_AssignedGPUs",)),
+    Scheduler(name="htcondor", variables=("_CONDOR_AssignedGPUs",)),
 )
 """From each scheduler's manual, chapter on the job environment; the first that fits counts.
 
@@ -84,7 +84,7 @@ _KEPT = frozenset(
     name
     for row in SCHEDULERS
     for name in (
-        *row.marks,
+        *row.variables,
         *row.job_id,
         *row.user,
         *row.account,
@@ -119,10 +119,10 @@ def read(root: Path, pid: int) -> dict[str, str] | None:
             content = file.read(MAX_ENVIRON_BYTES)
     except OSError:
         return None
-    return known(content)
+    return recognised_variables(content)
 
 
-def known(content: bytes) -> dict[str, str]:
+def recognised_variables(content: bytes) -> dict[str, str]:
     """The known variables among NUL-separated ones, as short printable text."""
     variables: dict[str, str] = {}
     for entry in content.split(b"\0"):
@@ -140,7 +140,7 @@ def label(value: str) -> str:
 def job(variables: Mapping[str, str]) -> Job | None:
     """The batch job these variables are of, if any."""
     for row in SCHEDULERS:
-        if all(variables.get(mark) for mark in row.marks):
+        if all(variables.get(variable) for variable in row.variables):
             return _job(row, variables)
     return None
 
@@ -166,8 +166,8 @@ def _job(row: Scheduler, variables: Mapping[str, str]) -> Job:
 def index_list(text: str) -> tuple[str, ...]:
     """`0,2-4` as ("0", "2", "3", "4"); a part that is no number or range is left out."""
     indices: list[str] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part, re.ASCII)
+    for field in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", field, re.ASCII)
         if match:
             first, last = int(match[1]), int(match[2] or match[1])
             indices += [str(number) for number in range(first, min(last, first + 255) + 1)]

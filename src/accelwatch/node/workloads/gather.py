@@ -16,8 +16,8 @@ from accelwatch.node.workloads import (
     pod_names,
     podresources,
 )
+from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
 from accelwatch.node.workloads.job_files import JobFile
-from accelwatch.node.workloads.known import Known, SourceState, SourceStatus
 from accelwatch.node.workloads.members import Key, Members
 from accelwatch.node.workloads.pod_names import PodNames
 from accelwatch.node.workloads.podresources import Allocation
@@ -45,7 +45,7 @@ class Gatherer:
         self._containers: dict[str, str] = {}
         self._slurm = SlurmJobs(settings.root)
         self._slurm_here: bool | None = None
-        self.known = Known()
+        self.facts = WorkloadFacts()
 
     def _source(self, name: str, path: Path, empty: T) -> PolledSource[T]:
         return PolledSource(
@@ -57,33 +57,35 @@ class Gatherer:
             keep_s=self._settings.keep_s,
         )
 
-    def round(self, wanted: set[Key]) -> None:
+    def round(self, requested: set[Key]) -> None:
         """Read every source once; `wanted` are the processes on devices."""
-        settings, known = self._settings, self.known
+        settings, facts = self._settings, self.facts
         if PODRESOURCES in settings.sources:
             self._kubelet.poll(self._fetch)
-            known = msgspec.structs.replace(
-                known,
+            facts = msgspec.structs.replace(
+                facts,
                 allocations=self._kubelet.value,
                 live_pods=pod_cgroups.read(settings.root),
                 nodes=partition_nodes(settings.root),
             )
         if settings.sources & {PODRESOURCES, CGROUP}:
             self._pods.poll(self._pod_names)
-            known = msgspec.structs.replace(known, pods=self._pods.value)
+            facts = msgspec.structs.replace(facts, pods=self._pods.value)
         if SLURM in settings.sources:
             cgroups = job_cgroups.read(settings.root)
             self._slurm_here = cgroups.slurm
             jobs = self._slurm.of(cgroups)
             live = frozenset(jobs) if cgroups.slurm else None
-            known = msgspec.structs.replace(known, jobs=jobs, files=self._job_files(live))
-        self.known = known
-        self.look_up(wanted)
+            facts = msgspec.structs.replace(facts, jobs=jobs, files=self._job_files(live))
+        self.facts = facts
+        self.resolve_processes(requested)
 
-    def look_up(self, wanted: set[Key]) -> None:
+    def resolve_processes(self, requested: set[Key]) -> None:
         """Only find out about processes that are not known yet."""
-        self._members.keep(wanted)
-        members = {key: member for key in wanted if (member := self._members.of(key)) is not None}
+        self._members.retain(requested)
+        members = {
+            key: member for key in requested if (member := self._members.of(key)) is not None
+        }
         containers = {container.container for container in members.values() if container.container}
         plain = {
             container.container
@@ -98,8 +100,8 @@ class Gatherer:
         self._containers = {
             container: name for container, name in names.items() if container in containers and name
         }
-        self.known = msgspec.structs.replace(
-            self.known, members=members, containers=self._containers
+        self.facts = msgspec.structs.replace(
+            self.facts, members=members, containers=self._containers
         )
 
     def _fetch(self) -> tuple[Allocation, ...]:
@@ -117,19 +119,19 @@ class Gatherer:
         files: list[JobFile] = []
         for folder, source in self._folders:
             source.poll(lambda folder=folder: _understood(folder))  # type: ignore[misc]
-            files += [without_ended(file, live) for file in source.value]
+            files += [without_finished(file, live) for file in source.value]
         return tuple(file for file in files if file.jobs)
 
     def statuses(self) -> tuple[SourceStatus, ...]:
         """How it stands with each source."""
-        known, sources = self.known, self._settings.sources
+        facts, sources = self.facts, self._settings.sources
         statuses = [
-            self._kubelet.status(len(known.allocations))
+            self._kubelet.status(len(facts.allocations))
             if PODRESOURCES in sources
             else off(PODRESOURCES)
         ]
         if sources & {PODRESOURCES, CGROUP}:
-            statuses.append(self._pods.status(len(known.pods.by_uid)))
+            statuses.append(self._pods.status(len(facts.pods.by_uid)))
         statuses.append(self._processes() if CGROUP in sources else off(CGROUP))
         statuses.append(self._slurm_status() if SLURM in sources else off(SLURM))
         statuses += [source.status(len(source.value)) for _, source in self._folders]
@@ -140,7 +142,7 @@ class Gatherer:
             name=CGROUP,
             subject=str(self._settings.root / "proc"),
             state=SourceState.OK,
-            entries=len(self.known.members),
+            entries=len(self.facts.members),
         )
 
     def _slurm_status(self) -> SourceStatus:
@@ -157,7 +159,7 @@ class Gatherer:
             name=SLURM,
             subject=str(self._settings.root / "sys/fs/cgroup"),
             state=state,
-            entries=len(self.known.jobs),
+            entries=len(self.facts.jobs),
             reason=reason,
             message=message,
             remedy=remedy,
@@ -174,7 +176,7 @@ def _understood(folder: Path) -> tuple[JobFile, ...]:
     return files
 
 
-def without_ended(file: JobFile, live: frozenset[str] | None) -> JobFile:
+def without_finished(file: JobFile, live: frozenset[str] | None) -> JobFile:
     """The file without jobs that are over; `live` None: nobody knows, ids that are no number stay."""
     if live is None:
         return file

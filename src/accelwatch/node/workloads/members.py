@@ -37,24 +37,24 @@ class Members:
     def __init__(self, root: Path, *, environments: bool = True) -> None:
         self._root = root
         self._environments = environments
-        self._known: dict[Key, Member] = {}
+        self._cached: dict[Key, Member] = {}
 
     def of(self, key: Key) -> Member | None:
         """Membership of a process; None when it is gone or not in our /proc."""
-        known = self._known.get(key)
-        if known is not None:
-            return known
+        cached = self._cached.get(key)
+        if cached is not None:
+            return cached
         member = self._read(key)
         if member is not None:
-            if len(self._known) >= MAX_MEMBERS:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = member
+            if len(self._cached) >= MAX_MEMBERS:
+                self._cached.pop(next(iter(self._cached)))
+            self._cached[key] = member
         return member
 
-    def keep(self, keys: set[Key]) -> None:
+    def retain(self, keys: set[Key]) -> None:
         """Forget all other processes."""
-        for key in self._known.keys() - keys:
-            del self._known[key]
+        for key in self._cached.keys() - keys:
+            del self._cached[key]
 
     def _read(self, key: Key) -> Member | None:
         pid, start = key

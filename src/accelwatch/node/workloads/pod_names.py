@@ -37,10 +37,10 @@ def read(pod_logs: Path, container_logs: Path) -> PodNames:
     uids: dict[tuple[str, str], str] = {}
     only: dict[str, str] = {}
     for _, name in sorted((_changed(pod_logs / name), name) for name in _names(pod_logs)):
-        parts = name.split("_")
-        if len(parts) != 3 or not all(parts):
+        fields = name.split("_")
+        if len(fields) != 3 or not all(fields):
             continue
-        namespace, pod, uid = parts
+        namespace, pod, uid = fields
         by_uid[uid] = (namespace, pod)
         uids[namespace, pod] = uid
         inner = _names_if_any(pod_logs / name)

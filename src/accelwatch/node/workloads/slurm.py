@@ -18,7 +18,7 @@ class SlurmJobs:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._known: dict[str, tuple[JobCgroup, Job]] = {}
+        self._cached: dict[str, tuple[JobCgroup, Job]] = {}
         self.unreadable = 0
         """Jobs of which no process's environment could be read."""
 
@@ -27,11 +27,11 @@ class SlurmJobs:
         jobs: dict[str, tuple[JobCgroup, Job]] = {}
         self.unreadable = 0
         for cgroup in cgroups.jobs:
-            known = self._known.get(cgroup.job_id)
-            job = known[1] if known is not None and known[0] == cgroup else self._read(cgroup)
+            cached = self._cached.get(cgroup.job_id)
+            job = cached[1] if cached is not None and cached[0] == cgroup else self._read(cgroup)
             jobs[cgroup.job_id] = (cgroup, job)
             self.unreadable += bool(cgroup.pids) and not job.queue and not job.indices
-        self._known = jobs
+        self._cached = jobs
         return {job_id: job for job_id, (_, job) in jobs.items()}
 
     def _read(self, cgroup: JobCgroup) -> Job:

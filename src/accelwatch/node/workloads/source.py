@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock
-from accelwatch.node.workloads.known import SourceState, SourceStatus
+from accelwatch.node.workloads.facts import SourceState, SourceStatus
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class PolledSource(Generic[T]):
         self._good_at: float | None = None
         self._failure: SourceError | None = None
         self._backoff = Backoff(interval_s, _LONGEST_PAUSE_S)
-        self._asked = False
+        self._was_polled = False
 
     def poll(self, read: Callable[[], T]) -> None:
         """Read, unless the pause after the last failure is not over; the pause doubles each time."""
@@ -36,7 +36,7 @@ class PolledSource(Generic[T]):
         if not self._backoff.ready(now):
             self._expire(now)
             return
-        self._asked = True
+        self._was_polled = True
         try:
             self.value = read()
         except SourceError as error:
@@ -58,7 +58,7 @@ class PolledSource(Generic[T]):
         failure, good_at = self._failure, self._good_at
         age = None if good_at is None else max(self._clock.monotonic() - good_at, 0.0)
         if failure is None:
-            state = SourceState.OK if self._asked else SourceState.STARTING
+            state = SourceState.OK if self._was_polled else SourceState.STARTING
         else:
             absent = failure.reason == "absent" and good_at is None
             state = SourceState.ABSENT if absent else SourceState.FAILED

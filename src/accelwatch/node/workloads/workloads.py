@@ -11,11 +11,17 @@ import msgspec
 
 from accelwatch.backend import Check
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.node.workloads.allocation import standing
-from accelwatch.node.workloads.annotation import Annotation, Annotations, Place, Standing, moved
+from accelwatch.node.workloads.allocation import static_owners
+from accelwatch.node.workloads.annotation import (
+    Annotation,
+    Annotations,
+    DeviceFacts,
+    Placement,
+    moved,
+)
 from accelwatch.node.workloads.device_ids import DeviceIndex, is_accelerator
+from accelwatch.node.workloads.facts import SourceState, SourceStatus
 from accelwatch.node.workloads.gather import Gatherer
-from accelwatch.node.workloads.known import SourceState, SourceStatus
 from accelwatch.node.workloads.members import MAX_MEMBERS, Key
 from accelwatch.node.workloads.settings import WorkloadSettings
 from accelwatch.schema.device import Device
@@ -37,12 +43,12 @@ class Workloads:
         self._settings = settings or WorkloadSettings()
         self._gatherer = Gatherer(self._settings, clock or SystemClock())
         self._stopping = threading.Event()
-        self._news = threading.Event()
+        self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self._wanted: frozenset[Key] = frozenset()
+        self._requested: frozenset[Key] = frozenset()
         self._failed = ""
         self._devices: tuple[Device, ...] = ()
-        self._joined: tuple[Standing, DeviceIndex] | None = None
+        self._joined: tuple[DeviceFacts, DeviceIndex] | None = None
         self._annotations = Annotations(self._settings.sources)
         self._states: dict[tuple[str, str], SourceState] = {}
 
@@ -55,17 +61,17 @@ class Workloads:
     def stop(self) -> None:
         """End the thread; waits half a second at most, a read that hangs is left behind."""
         self._stopping.set()
-        self._news.set()
+        self._wake.set()
         if self._thread is not None:
             self._thread.join(_JOIN_S)
 
     def refresh(self) -> None:
         """Read all sources once, in the caller's thread. For a single reading; blocks."""
-        self._gatherer.round(set(self._wanted))
+        self._gatherer.round(set(self._requested))
 
-    def look_up(self, processes: Iterable[Process]) -> None:
+    def resolve_processes(self, processes: Iterable[Process]) -> None:
         """Find out about these processes in the caller's thread. For a single reading; blocks."""
-        self._gatherer.look_up(set(_keys(processes)))
+        self._gatherer.resolve_processes(set(_keys(processes)))
 
     def owners(
         self, devices: Iterable[Device], processes: Iterable[Process]
@@ -79,25 +85,25 @@ class Workloads:
         A process's `pod` becomes `namespace/name` where the name is known, and stays the uid elsewhere.
         """
         devices = tuple(view.device for view in snapshot.devices)
-        found = self._annotation(devices, tuple(snapshot.processes()))
+        annotation = self._annotation(devices, tuple(snapshot.processes()))
         views: list[DeviceView] = []
-        begin = 0
+        start = 0
         for view in snapshot.devices:
-            end = begin + len(view.reading.processes or ())
-            owners = found.owners.get(view.device.id, ())
-            views.append(_annotated(view, owners, found.places[begin:end]))
-            begin = end
+            end = start + len(view.reading.processes or ())
+            owners = annotation.owners.get(view.device.id, ())
+            views.append(_annotated(view, owners, annotation.placements[start:end]))
+            start = end
         return msgspec.structs.replace(snapshot, devices=tuple(views))
 
     def _annotation(
         self, devices: tuple[Device, ...], processes: tuple[Process, ...]
     ) -> Annotation:
-        standing, _ = self._join(devices)
+        device_facts, _ = self._join(devices)
         before = self._annotations.last
-        found = self._annotations.of(devices, processes, standing)
-        if found is not before:
-            self._want(processes)
-        return found
+        annotation = self._annotations.of(devices, processes, device_facts)
+        if annotation is not before:
+            self._request_lookup(processes)
+        return annotation
 
     def status(self) -> tuple[SourceStatus, ...]:
         """How it stands with each source, for /capabilities."""
@@ -126,21 +132,21 @@ class Workloads:
             for status in self.status()
         )
 
-    def _want(self, processes: tuple[Process, ...]) -> None:
-        wanted = frozenset(_keys(processes))
-        if wanted != self._wanted:
-            fresh = not wanted <= self._wanted
-            self._wanted = wanted
+    def _request_lookup(self, processes: tuple[Process, ...]) -> None:
+        requested = frozenset(_keys(processes))
+        if requested != self._requested:
+            fresh = not requested <= self._requested
+            self._requested = requested
             if fresh:
-                self._news.set()
+                self._wake.set()
 
-    def _join(self, devices: tuple[Device, ...]) -> tuple[Standing, DeviceIndex]:
+    def _join(self, devices: tuple[Device, ...]) -> tuple[DeviceFacts, DeviceIndex]:
         """What stands, worked out again only when the devices or the facts have changed."""
-        known, joined = self._gatherer.known, self._joined
-        if joined is None or joined[0].known is not known or self._devices != devices:
-            index = DeviceIndex(devices, known.nodes)
-            fixed = standing(index, known, self._settings.gpu_order)
-            joined = self._joined = Standing(known, fixed), index
+        facts, joined = self._gatherer.facts, self._joined
+        if joined is None or joined[0].facts is not facts or self._devices != devices:
+            index = DeviceIndex(devices, facts.nodes)
+            fixed = static_owners(index, facts, self._settings.gpu_order)
+            joined = self._joined = DeviceFacts(facts, fixed), index
             self._devices = devices
         return joined
 
@@ -149,13 +155,13 @@ class Workloads:
         joined = self._joined
         if joined is None:
             return None
-        (known, _), index = joined
+        (facts, _), index = joined
         foreign = [
             allocation.names[0]
-            for allocation in known.allocations
+            for allocation in facts.allocations
             if allocation.names
             and is_accelerator(allocation.resource)
-            and not index.given(allocation.resource, allocation.names)
+            and not index.resolve_names(allocation.resource, allocation.names)
         ]
         if not foreign:
             return None
@@ -168,24 +174,24 @@ class Workloads:
             left = clock_round
             while left > 0 and not self._stopping.wait(min(_SHORTEST_S, left)):
                 left -= _SHORTEST_S
-                if self._news.is_set():
-                    self._news.clear()
+                if self._wake.is_set():
+                    self._wake.clear()
                     self._round(full=False)
 
     def _round(self, *, full: bool) -> None:
         try:
             if full:
-                self._gatherer.round(set(self._wanted))
+                self._gatherer.round(set(self._requested))
             else:
-                self._gatherer.look_up(set(self._wanted))
+                self._gatherer.resolve_processes(set(self._requested))
             self._failed = ""
         except Exception as error:  # noqa: BLE001 - a defect here must not end the thread
             if not self._failed:
                 _LOG.warning("workloads cannot be read error=%r", error)
             self._failed = f"defect: {error!r}"
-        self._tell()
+        self._log_changes()
 
-    def _tell(self) -> None:
+    def _log_changes(self) -> None:
         """Log changes of state only."""
         for status in self._gatherer.statuses():
             key = (status.name, status.subject)
@@ -208,11 +214,11 @@ def _keys(processes: Iterable[Process]) -> list[Key]:
 
 
 def _annotated(
-    view: DeviceView, owners: tuple[Owner, ...], places: Sequence[Place | None]
+    view: DeviceView, owners: tuple[Owner, ...], placements: Sequence[Placement | None]
 ) -> DeviceView:
     reading = view.reading
-    if any(places):
-        processes = moved(reading.processes or (), places)
+    if any(placements):
+        processes = moved(reading.processes or (), placements)
         reading = msgspec.structs.replace(reading, processes=processes)
     if reading is view.reading and not owners:
         return view

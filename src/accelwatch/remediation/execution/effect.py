@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent
-from accelwatch.action.step import Committed, Step, StepKind, Told, ToldStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.lanes import Lanes
 from accelwatch.remediation.execution.ledger import Ledger
@@ -43,7 +43,7 @@ class Site(NamedTuple):
 
 
 async def carry_out(
-    site: Site, intent: Intent, step: Step, attempt: int, held: Callable[[], str]
+    site: Site, intent: Intent, step: Step, attempt: int, withheld_reason: Callable[[], str]
 ) -> str:
     """Do a step, unless something holds it back at the last moment: then what, else empty.
 
@@ -52,22 +52,22 @@ async def carry_out(
     kind, ledger = site.kind(step), site.ledger
     operation = await ledger.reserve(site.name, intent, step, attempt)
     async with site.lanes.effects(site.name, kind):
-        why = held()
+        why = withheld_reason()
         if not why:
-            operation, committed = await ledger.start(operation, kind, held)
-            why = held()
+            operation, committed = await ledger.start(operation, kind, withheld_reason)
+            why = withheld_reason()
         if why:
             await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, why)
             return why
-        told = await _perform(site, step, committed, kind)
-    if told.status is ToldStatus.NOT_BEGUN:
-        await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, told.text)
-        return told.text
-    await _keep(ledger, operation, told, kind)
+        report = await _perform(site, step, committed, kind)
+    if report.status is ReportStatus.NOT_STARTED:
+        await ledger.settle(operation, OperationState.CANCELLED, Witness.PURSUIT, report.text)
+        return report.text
+    await _record_report(ledger, operation, report, kind)
     return ""
 
 
-async def _perform(site: Site, step: Step, committed: Committed, kind: StepKind) -> Told:
+async def _perform(site: Site, step: Step, committed: Committed, kind: StepKind) -> Report:
     try:
         async with asyncio.timeout(kind.timeout_s):
             return await site.action.perform(step, committed)
@@ -76,15 +76,17 @@ async def _perform(site: Site, step: Step, committed: Committed, kind: StepKind)
     except Exception as error:
         logger.exception("an action failed to do a step action=%s", site.name)
         text = f"doing it failed: {error!r}"
-    return Told(status=ToldStatus.UNKNOWN, text=text)
+    return Report(status=ReportStatus.UNKNOWN, text=text)
 
 
-async def _keep(ledger: Ledger, operation: Operation, told: Told, kind: StepKind) -> None:
-    if told.status is ToldStatus.UNKNOWN:
-        await ledger.told(operation, told, OperationState.UNKNOWN)
+async def _record_report(
+    ledger: Ledger, operation: Operation, report: Report, kind: StepKind
+) -> None:
+    if report.status is ReportStatus.UNKNOWN:
+        await ledger.record_report(operation, report, OperationState.UNKNOWN)
         return
-    operation = await ledger.told(operation, told, OperationState.TOLD)
-    retried = told.status is ToldStatus.RETRY and kind.idempotent
-    if retried or told.status is ToldStatus.REFUSED:
-        text = told.text or "nothing has happened"
+    operation = await ledger.record_report(operation, report, OperationState.ANSWERED)
+    retried = report.status is ReportStatus.RETRY and kind.idempotent
+    if retried or report.status is ReportStatus.REFUSED:
+        text = report.text or "nothing has happened"
         await ledger.settle(operation, OperationState.FAILED, Witness.PURSUIT, text)

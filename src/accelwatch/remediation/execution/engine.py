@@ -19,9 +19,9 @@ from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.effect import Site
-from accelwatch.remediation.execution.fresh_look import FreshLooks
-from accelwatch.remediation.execution.inbox import Asked, Inbox
-from accelwatch.remediation.execution.journaling import kept, restored
+from accelwatch.remediation.execution.fresh_survey import FreshSurveys
+from accelwatch.remediation.execution.inbox import CommandRequest, Inbox
+from accelwatch.remediation.execution.journaling import journal_records, restored
 from accelwatch.remediation.execution.lanes import Lanes
 from accelwatch.remediation.execution.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
@@ -32,7 +32,13 @@ from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import UNDOING
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
-from accelwatch.remediation.policy.state.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remediation.policy.state.changes import (
+    Change,
+    Command,
+    Started,
+    Verb,
+    WorldObservation,
+)
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.outcome import Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
@@ -44,21 +50,21 @@ logger = logging.getLogger(__name__)
 TICK_S = 1.0
 MOST_PAUSE_S = 0.1
 """Between two decisions when they take long."""
-_ENDS = "the engine ends; ask again"
+_STOPPING = "the engine ends; ask again"
 STOP_FILE = "the stop file"
 """Who stopped everything, where no person said so."""
 _LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
 """By which a person takes upon himself what nobody knows."""
 
-Decide = Callable[[RemedyState, Sequence[Change], Sequence[Heard], float], Outcome]
+Decide = Callable[[RemedyState, Sequence[Change], Sequence[WorldObservation], float], Outcome]
 """`remedy.step.step` with its settings."""
 
 
-MayBegin = Callable[[RemedyState], Answer]
+MayStart = Callable[[RemedyState], Answer]
 
 
 def _guarded(state: RemedyState) -> Answer:
-    return data_guard.may_begin(state.world.guard)
+    return data_guard.may_start(state.world.guard)
 
 
 def _moving(state: RemedyState, intent: Intent) -> str:
@@ -86,8 +92,8 @@ class Engine:
         clock: Clock,
         stop_file: StopFile,
         *,
-        may_begin: MayBegin | None = None,
-        tell: Callable[[Sequence[Note]], None] = lambda _: None,
+        may_start: MayStart | None = None,
+        notify: Callable[[Sequence[Note]], None] = lambda _: None,
         operated: Callable[[Operation], None] = lambda _: None,
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
@@ -95,13 +101,13 @@ class Engine:
         `may_begin` is asked before each effect, whenever that was decided; the data guard if None.
         `operated` hears of each state of an operation that was written down.
         """
-        self._may_begin = may_begin or _guarded
+        self._may_start = may_start or _guarded
         self._decide = decide
         self._actions = actions
         self._commit = commit
         self._clock = clock
         self._stop_file = stop_file
-        self._tell = tell
+        self._notify = notify
         self._operated = operated
         self._inbox = Inbox()
         self._lanes = Lanes()
@@ -112,7 +118,7 @@ class Engine:
         """As far as it is written down."""
         self._writing: dict[int, float] = {}
         """Since when (monotonic seconds) what is being written is."""
-        self._looks = FreshLooks(actions, clock, self._inbox, lambda: self.state)
+        self._fresh_surveys = FreshSurveys(actions, clock, self._inbox, lambda: self.state)
         self._unplaced: list[Intent] = []
         """What no scheduler has been seen to have the node of yet."""
         self._stopped_by = ""
@@ -121,7 +127,7 @@ class Engine:
         self._unwritten = ""
         self._broken = ""
 
-    async def begin(self, states: Iterable[StateRecord]) -> None:
+    async def start(self, states: Iterable[StateRecord]) -> None:
         """Take up what the journal knows, and begin to decide. Raises nothing.
 
         Without a journal, or with one that is not understood, nothing is decided and that is told.
@@ -129,10 +135,10 @@ class Engine:
         if self._commit is None:
             self._refused = "there is no journal, so nothing is decided or done about incidents"
             return
-        known = list(states)
+        records = list(states)
         try:
-            self.state = restored(known)
-            self._ledger = Ledger(self._written, self._clock, known, written=self._operated)
+            self.state = restored(records)
+            self._ledger = Ledger(self._written, self._clock, records, written=self._operated)
         except msgspec.MsgspecError as error:
             self._refused = f"the journal has what this version does not understand: {error}"
             logger.error("%s", self._refused)
@@ -149,44 +155,50 @@ class Engine:
             )
             for name, action in self._actions.items()
         }
-        surveys = Surveys(self._actions, self._clock, lambda one: self._inbox.hear([one]))
+        surveys = Surveys(
+            self._actions, self._clock, lambda survey: self._inbox.add_observations([survey])
+        )
 
-        def ended(end: Pursued) -> None:
-            self._inbox.hear([end])
-            surveys.want()
+        def on_finished(end: Pursued) -> None:
+            self._inbox.add_observations([end])
+            surveys.refresh()
 
-        self._pursuits = Pursuits(sites, self._clock, ended)
-        self._stop_file.begin()
-        self._inbox.tell([Started(token=self.state.token + 1, at=self._clock.wall())])
+        self._pursuits = Pursuits(sites, self._clock, on_finished)
+        self._stop_file.start()
+        self._inbox.add_changes([Started(token=self.state.token + 1, at=self._clock.wall())])
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._run(), name="remedies"),
             loop.create_task(surveys.run(), name="surveys"),
         ]
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Decide no more, and end what is under way as it is."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         await self._pursuits.stop()
-        self._stop_file.end()
-        for asked in self._inbox.asked:
-            if not asked.answer.done():
-                asked.answer.set_result(Reply(problem=_ENDS))
+        self._stop_file.stop()
+        for request in self._inbox.requests:
+            if not request.answer.done():
+                request.answer.set_result(Reply(problem=_STOPPING))
 
-    def tell(self, changes: Iterable[Change]) -> None:
+    def submit_changes(self, changes: Iterable[Change]) -> None:
         """Incidents and rules as they stand now."""
         if not self._refused:
-            self._inbox.tell(changes)
+            self._inbox.add_changes(changes)
 
-    def hear(self, observations: Iterable[Heard], *, urgent: bool = False) -> None:
+    def submit_observations(
+        self, observations: Iterable[WorldObservation], *, urgent: bool = False
+    ) -> None:
         """What the hub sees of nodes; what is `urgent` is decided upon at once."""
         if not self._refused:
-            self._inbox.hear(observations, urgent=urgent)
+            self._inbox.add_observations(observations, urgent=urgent)
 
-    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
+    async def submit_command(
+        self, command: Command, address: str = "", *, already_checked: bool = False
+    ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
         A yes waits for a look at what it is about, unless `looked` says that there was one just now.
@@ -194,35 +206,35 @@ class Engine:
         if command.verb is Verb.STOP:
             # It counts from now on, whether or not the disk takes it, and whatever is decided now.
             self._stopped_by = command.by
-        if self._refused or not self._tasks or self._has_ended:
+        if self._refused or not self._tasks or self._has_stopped:
             return Reply(problem=self._refused or "nothing is decided any more; see the log")
-        if command.verb is Verb.APPROVE and not looked:
-            problem = await self.look_again(command.node)
+        if command.verb is Verb.APPROVE and not already_checked:
+            problem = await self.resurvey(command.node)
             if problem:
                 return Reply(problem=problem)
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._inbox.ask(Asked(command, address, answer))
-        given = await answer
-        assert isinstance(given, Reply)
-        if not given.problem and command.verb in _LETS_GO_ON:
+        self._inbox.add_request(CommandRequest(command, address, answer))
+        reply = await answer
+        assert isinstance(reply, Reply)
+        if not reply.problem and command.verb in _LETS_GO_ON:
             try:
                 await self._settle_unknown(command, address)
             except JournalError as error:
-                return given._replace(problem=f"it is not written down: {error}")
-        return given
+                return reply._replace(problem=f"it is not written down: {error}")
+        return reply
 
-    async def look_again(self, node: str) -> str:
+    async def resurvey(self, node: str) -> str:
         """Look at a node's scheduler now and decide upon that; why that cannot be done, else empty."""
-        if self._refused or not self._tasks or self._has_ended:
+        if self._refused or not self._tasks or self._has_stopped:
             return ""  # that nothing is decided is the answer to whatever is asked next
         if stalls := self.stalls:
             return stalls[0]  # what is seen would not be decided upon
-        return await self._looks.of(node)
+        return await self._fresh_surveys.of(node)
 
     async def _run(self) -> None:
         while True:
             await self._inbox.wait(TICK_S)
-            began = self._clock.monotonic()
+            started_at = self._clock.monotonic()
             try:
                 await self._turn()
             except JournalError as error:
@@ -239,39 +251,39 @@ class Engine:
             else:
                 self._broken = self._unwritten = ""
                 # What comes meanwhile is decided upon together, and others have their turn.
-                await asyncio.sleep(min(self._clock.monotonic() - began, MOST_PAUSE_S))
+                await asyncio.sleep(min(self._clock.monotonic() - started_at, MOST_PAUSE_S))
 
     async def _turn(self) -> None:
         self._heed_stop_file()
-        while self._inbox.asked:
-            await self._answer(self._inbox.asked.pop(0))
-        changes, heard = self._inbox.waiting()
+        while self._inbox.requests:
+            await self._answer(self._inbox.requests.pop(0))
+        changes, observations = self._inbox.waiting()
         now = self._clock.wall()
-        outcome = self._decide(self.state, [*changes.values()], [*heard.values()], now)
+        outcome = self._decide(self.state, [*changes.values()], [*observations.values()], now)
         await self._adopt(outcome)
-        self._inbox.done(changes, heard)
-        self._looks.decided()
+        self._inbox.done(changes, observations)
+        self._fresh_surveys.decided()
         unplaced, self._unplaced = self._unplaced, []
         for intent in unplaced:
-            self._begin(intent)
-        if any(isinstance(one, Started) for one in changes.values()):
-            self._look_after_the_rest()
+            self._start_pursuit(intent)
+        if any(isinstance(change, Started) for change in changes.values()):
+            self._follow_open_operations()
 
     def _heed_stop_file(self) -> None:
         why, stop = self._stop_file.why, self.state.stop
         now = self._clock.wall()
         if why and stop is None:
-            self._inbox.tell([Command(verb=Verb.STOP, by=STOP_FILE, at=now, reason=why)])
+            self._inbox.add_changes([Command(verb=Verb.STOP, by=STOP_FILE, at=now, reason=why)])
         elif not why and stop is not None and stop.by == STOP_FILE:
-            self._inbox.tell([Command(verb=Verb.START, by=STOP_FILE, at=now)])
+            self._inbox.add_changes([Command(verb=Verb.START, by=STOP_FILE, at=now)])
 
-    async def _answer(self, asked: Asked) -> None:
-        reply = Reply(problem=_ENDS)
+    async def _answer(self, request: CommandRequest) -> None:
+        reply = Reply(problem=_STOPPING)
         try:
-            outcome = self._decide(self.state, [asked.command], [], self._clock.wall())
-            await self._adopt(outcome, asked.command.by, asked.address)
+            outcome = self._decide(self.state, [request.command], [], self._clock.wall())
+            await self._adopt(outcome, request.command.by, request.address)
             reply = Reply(notes=outcome.notes)
-            if asked.command.verb in (Verb.STOP, Verb.START):
+            if request.command.verb in (Verb.STOP, Verb.START):
                 self._stopped_by = self._next_stop  # the state has the word now
         except JournalError as error:
             reply = Reply(problem=f"it is not written down: {error}")
@@ -280,13 +292,17 @@ class Engine:
             reply = Reply(problem=f"it could not be decided: {error!r}")
             raise
         finally:
-            if not asked.answer.done():  # somebody still waits
-                asked.answer.set_result(reply)
+            if not request.answer.done():  # somebody still waits
+                request.answer.set_result(reply)
 
     @property
     def _next_stop(self) -> str:
         """Whose STOP has come and waits to be written down; empty when there is none."""
-        stops = [one.command.by for one in self._inbox.asked if one.command.verb is Verb.STOP]
+        stops = [
+            request.command.by
+            for request in self._inbox.requests
+            if request.command.verb is Verb.STOP
+        ]
         return stops[-1] if stops else ""
 
     async def _written(self, batch: Batch) -> None:
@@ -300,47 +316,47 @@ class Engine:
 
     async def _adopt(self, outcome: Outcome, actor: str = ENGINE, address: str = "") -> None:
         """Have it written, then do what it wants. Raises JournalError, then nothing has changed."""
-        records = [state for record in outcome.records for state in kept(record)]
+        records = [state for record in outcome.records for state in journal_records(record)]
         if records:
             now = self._clock.wall()
             await self._written(Batch(time=now, records=[*records], actor=actor, address=address))
         self.state = outcome.state
         for intent in outcome.pursue:
-            self._begin(intent)
+            self._start_pursuit(intent)
         for intent in outcome.cancel:
-            self._unplaced = [one for one in self._unplaced if one != intent]
-            self._pursuits.begin(intent, self._action_of(intent))
+            self._unplaced = [candidate for candidate in self._unplaced if candidate != intent]
+            self._pursuits.start(intent, self._action_of(intent))
             self._pursuits.cancel(intent)
         if outcome.notes:
-            self._tell(outcome.notes)
+            self._notify(outcome.notes)
 
-    def _begin(self, intent: Intent) -> None:
+    def _start_pursuit(self, intent: Intent) -> None:
         """Pursue an intent by the scheduler that has the node; while nobody has shown it, wait."""
         action = self._action_of(intent)
         late = self._clock.wall() > intent.deadline
         if not action and not late and len(self._pursuits.able(intent)) > 1:
             self._unplaced.append(intent)
             return
-        self._pursuits.begin(intent, action)
+        self._pursuits.start(intent, action)
         if late and not action:
             self._pursuits.cancel(intent)
 
     def _action_of(self, intent: Intent) -> str:
         """By which action it was begun, also before a restart; else the one that shows the node."""
-        return self._ledger.action_of(intent) or self.state.world.seen_by.get(intent.node, "")
+        return self._ledger.action_of(intent) or self.state.world.shown_by.get(intent.node, "")
 
-    def _look_after_the_rest(self) -> None:
+    def _follow_open_operations(self) -> None:
         """After a restart: what is open is looked at until it is known, wanted or not."""
         state = self.state
-        wanted = [*state.chores.values(), *state.lingering.values()]
+        desired = [*state.chores.values(), *state.lingering.values()]
         for remedy in state.remedies.values():
             if remedy.pursuing is not None:
-                wanted.append(remedy.pursuing)
+                desired.append(remedy.pursuing)
                 if remedy.stage is Stage.UNKNOWN:
-                    self._begin(remedy.pursuing)
+                    self._start_pursuit(remedy.pursuing)
         for operation in self._ledger.open():
-            if operation.intent not in wanted:
-                self._pursuits.begin(operation.intent, operation.action)
+            if operation.intent not in desired:
+                self._pursuits.start(operation.intent, operation.action)
                 self._pursuits.cancel(operation.intent)
 
     async def _settle_unknown(self, command: Command, address: str) -> None:
@@ -374,11 +390,11 @@ class Engine:
         by = self._stopped_by or (self.state.stop.by if self.state.stop is not None else "")
         if by:
             return f"everything is stopped by {by}"
-        answer = self._may_begin(self.state)
+        answer = self._may_start(self.state)
         return answer.text if isinstance(answer, Denial) else ""
 
     @property
-    def _has_ended(self) -> bool:
+    def _has_stopped(self) -> bool:
         return any(task.done() for task in self._tasks)
 
     @property
@@ -389,12 +405,12 @@ class Engine:
     @property
     def stalls(self) -> tuple[str, ...]:
         """Why nothing new is decided or done at all; empty when something may be."""
-        ended = self._has_ended
+        stopped = self._has_stopped
         since = min(self._writing.values(), default=self._clock.monotonic())
         hangs = self._clock.monotonic() - since > COMMIT_WAIT_S
         reasons = (
             self._refused,
-            "nothing is decided about incidents any more; see the log" if ended else "",
+            "nothing is decided about incidents any more; see the log" if stopped else "",
             "nothing new is done: the journal's disk does not answer" if hangs else "",
             self._unwritten,
             self._broken,
@@ -404,7 +420,7 @@ class Engine:
     @property
     def probes(self) -> bool:
         """Whether a scheduler can be made to find out that a node is silent, so that it is urgent."""
-        return any(one.probes for one in self.state.world.schedulers.values())
+        return any(scheduler.probes for scheduler in self.state.world.schedulers.values())
 
     @property
     def doing(self) -> Mapping[str, str]:

@@ -5,15 +5,20 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from accelwatch.remediation.policy.state.changes import CaseChanged, Change, Command, Heard
+from accelwatch.remediation.policy.state.changes import (
+    CaseChanged,
+    Change,
+    Command,
+    WorldObservation,
+)
 from accelwatch.remediation.policy.state.pursued import Pursued, Surveyed
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 
 MOST_CHANGES = 100
 """Incidents that are decided upon together: a thousand at once hold up nobody else for seconds."""
 
 
-class Asked(NamedTuple):
+class CommandRequest(NamedTuple):
     """What a person asked for, and who waits for the answer."""
 
     command: Command
@@ -26,74 +31,82 @@ class Inbox:
 
     def __init__(self) -> None:
         self._changes: dict[object, Change] = {}
-        self._heard: dict[object, Heard] = {}
-        self.asked: list[Asked] = []
+        self._observations: dict[object, WorldObservation] = {}
+        self.requests: list[CommandRequest] = []
         """Oldest first."""
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         self._number = 0
 
-    def tell(self, changes: Iterable[Change]) -> None:
+    def add_changes(self, changes: Iterable[Change]) -> None:
         """Take up incidents and rules; a later word on the same replaces one that still waits."""
-        for one in changes:
+        for change in changes:
             key = (
-                (type(one), one.node, one.case.incident)
-                if isinstance(one, CaseChanged)
-                else type(one)
+                (type(change), change.node, change.case.incident)
+                if isinstance(change, CaseChanged)
+                else type(change)
             )
             self._changes.pop(key, None)
-            self._changes[key] = one
-        self._news.set()
+            self._changes[key] = change
+        self._wake.set()
 
-    def hear(self, observations: Iterable[Heard], *, urgent: bool = False) -> None:
+    def add_observations(
+        self, observations: Iterable[WorldObservation], *, urgent: bool = False
+    ) -> None:
         """Take up what is seen; what every tick brings wakes nobody, unless it is `urgent`."""
-        for one in observations:
-            key = self._key(one)
-            known = self._heard.get(key)
-            if isinstance(known, Surveyed) and isinstance(one, Surveyed) and known.time > one.time:
+        for observation in observations:
+            key = self._key(observation)
+            pending = self._observations.get(key)
+            if (
+                isinstance(pending, Surveyed)
+                and isinstance(observation, Surveyed)
+                and pending.time > observation.time
+            ):
                 continue  # another look was asked for later, and ended sooner
-            self._heard.pop(key, None)
-            self._heard[key] = one
-            if urgent or isinstance(one, (Pursued, Surveyed)):
-                self._news.set()
+            self._observations.pop(key, None)
+            self._observations[key] = observation
+            if urgent or isinstance(observation, (Pursued, Surveyed)):
+                self._wake.set()
 
-    def _key(self, one: Heard) -> object:
-        match one:
-            case NodeHeard():
-                return NodeHeard, one.node
+    def _key(self, observation: WorldObservation) -> object:
+        match observation:
+            case NodeStatus():
+                return NodeStatus, observation.node
             case Surveyed():
-                return Surveyed, one.action
+                return Surveyed, observation.action
             case Pursued():
                 self._number += 1
                 return Pursued, self._number
             case _:
-                return type(one)
+                return type(observation)
 
-    def ask(self, asked: Asked) -> None:
+    def add_request(self, request: CommandRequest) -> None:
         """Take up what a person wants."""
-        self.asked.append(asked)
-        self._news.set()
+        self.requests.append(request)
+        self._wake.set()
 
     async def wait(self, most_s: float) -> None:
         """Until something that is urgent has come, or so many seconds are over."""
         try:
             async with asyncio.timeout(most_s):
-                await self._news.wait()
+                await self._wake.wait()
         except TimeoutError:
             return
         finally:
-            self._news.clear()
+            self._wake.clear()
 
-    def waiting(self) -> tuple[dict[object, Change], dict[object, Heard]]:
+    def waiting(self) -> tuple[dict[object, Change], dict[object, WorldObservation]]:
         """What waits now, the oldest MOST_CHANGES; it goes on waiting until `done`."""
-        return dict(itertools.islice(self._changes.items(), MOST_CHANGES)), dict(self._heard)
+        return dict(itertools.islice(self._changes.items(), MOST_CHANGES)), dict(self._observations)
 
-    def done(self, changes: dict[object, Change], heard: dict[object, Heard]) -> None:
+    def done(
+        self, changes: dict[object, Change], observations: dict[object, WorldObservation]
+    ) -> None:
         """Forget what has been decided upon, unless there is a newer word."""
         for key, change in changes.items():
             if self._changes.get(key) is change:
                 del self._changes[key]
-        for key, one in heard.items():
-            if self._heard.get(key) is one:
-                del self._heard[key]
+        for key, observation in observations.items():
+            if self._observations.get(key) is observation:
+                del self._observations[key]
         if self._changes:
-            self._news.set()
+            self._wake.set()

@@ -13,19 +13,19 @@ _DECODER = msgspec.json.Decoder(outcome.StateRecord)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _ONLY = "-"
 """Key of what there is once."""
-PART = "part"
+PIECE_KIND = "part"
 """Kind of a piece of what is too large for one body; pieces beyond those that count mean nothing."""
 _PIECE = MOST_BODY // 4 - 1
 """Characters of a piece: none takes more than four bytes in JSON that was JSON before."""
 
 
-class Parts(msgspec.Struct, frozen=True):
+class Pieces(msgspec.Struct, frozen=True):
     """The body of what is in pieces."""
 
     parts: int
 
 
-def kept(record: outcome.StateRecord) -> Iterator[StateRecord]:
+def journal_records(record: outcome.StateRecord) -> Iterator[StateRecord]:
     """A record of the pure part as states of the journal; one without a value is gone."""
     key, value = _key_and_value(record)
     kind = str(type(record).__struct_config__.tag)
@@ -43,16 +43,16 @@ def kept(record: outcome.StateRecord) -> Iterator[StateRecord]:
         return
     text = body.decode("utf-8")
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
-    yield state(key, _raw(Parts(len(pieces))))
+    yield state(key, _raw(Pieces(len(pieces))))
     for number, piece in enumerate(pieces):
-        yield state(_part(kind, key, number), _raw(piece), PART)
+        yield state(_piece_key(kind, key, number), _raw(piece), PIECE_KIND)
 
 
-def _raw(thing: object) -> msgspec.Raw:
-    return msgspec.Raw(_ENCODER.encode(thing))
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(_ENCODER.encode(value))
 
 
-def _part(kind: str, key: str, number: int) -> str:
+def _piece_key(kind: str, key: str, number: int) -> str:
     return f"{kind}:{key}:{number}"
 
 
@@ -67,8 +67,8 @@ def _key_and_value(record: outcome.StateRecord) -> tuple[str, object]:
 
 
 def _incident(value: object) -> str:
-    mark = getattr(value, "mark", None)
-    return str(getattr(value, "incident", "") or getattr(mark, "incident", ""))
+    annotation = getattr(value, "mark", None)
+    return str(getattr(value, "incident", "") or getattr(annotation, "incident", ""))
 
 
 def restored(states: Iterable[StateRecord]) -> RemedyState:
@@ -77,24 +77,27 @@ def restored(states: Iterable[StateRecord]) -> RemedyState:
     What is not understood is never taken for nothing: an engine that forgot what it holds would be
     worse than one that does not begin.
     """
-    known = {(one.kind, one.key): one for one in states}
+    by_key = {(record.kind, record.key): record for record in states}
     state = RemedyState()
-    for (kind, _), one in known.items():
-        if kind not in (operations.KIND, PART):
-            state = outcome.replay(state, _DECODER.decode(_whole(one, known)))
+    for (kind, _), record in by_key.items():
+        if kind not in (operations.KIND, PIECE_KIND):
+            state = outcome.replay(state, _DECODER.decode(_joined_body(record, by_key)))
     return state
 
 
-def _whole(one: StateRecord, known: dict[tuple[str, str], StateRecord]) -> bytes:
+def _joined_body(record: StateRecord, by_key: dict[tuple[str, str], StateRecord]) -> bytes:
     """The body of a state, put together. Raises msgspec.ValidationError when a piece is missing."""
-    body = bytes(one.body)
+    body = bytes(record.body)
     try:
-        parts = msgspec.json.decode(body, type=Parts).parts
+        count = msgspec.json.decode(body, type=Pieces).parts
     except msgspec.ValidationError:
         return body
-    pieces = [known.get((PART, _part(one.kind, one.key, number))) for number in range(parts)]
+    pieces = [
+        by_key.get((PIECE_KIND, _piece_key(record.kind, record.key, number)))
+        for number in range(count)
+    ]
     if None in pieces:
-        raise msgspec.ValidationError(f"a piece of {one.kind} {one.key} is missing")
+        raise msgspec.ValidationError(f"a piece of {record.kind} {record.key} is missing")
     return "".join(
         msgspec.json.decode(piece.body, type=str) for piece in pieces if piece is not None
     ).encode()

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.step import Committed, Step, StepKind, Told
+from accelwatch.action.step import Committed, Report, Step, StepKind
 from accelwatch.alerting.incidents.incident import ENGINE
 from accelwatch.alerting.incidents.journal.file import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
@@ -26,14 +26,14 @@ from accelwatch.remediation.execution.operations import (
 
 Commit = Callable[[Batch], Awaitable[None]]
 """Has a batch written; when it returns, it is on the disk. Raises JournalError."""
-Place = tuple[str, str]
+NodeKey = tuple[str, str]
 """An action's name and a node."""
 
 
 def rehearsal(intent: Intent) -> Committed:
     """The permission to go through a step without doing anything, which nobody has to write down."""
     return Committed(
-        operation="try", attempt=1, mark=intent.mark, deadline=intent.deadline, dry_run=True
+        operation="try", attempt=1, annotation=intent.mark, deadline=intent.deadline, dry_run=True
     )
 
 
@@ -41,7 +41,9 @@ def release_without_journal(intent: Intent) -> Committed:
     """The permission to take our own mark off at a person's word while nothing can be written down."""
     if intent.kind is not IntentKind.RELEASE:
         raise ValueError(f"{intent.kind.value} has to be in the journal before it is done")
-    return Committed(operation="by-hand", attempt=1, mark=intent.mark, deadline=intent.deadline)
+    return Committed(
+        operation="by-hand", attempt=1, annotation=intent.mark, deadline=intent.deadline
+    )
 
 
 class Ledger:
@@ -63,35 +65,47 @@ class Ledger:
         self._commit = commit
         self._clock = clock
         self._new_id = new_id
-        self._heard = written
-        self._known: dict[Place, dict[str, Operation]] = {}
+        self._on_written = written
+        self._operations: dict[NodeKey, dict[str, Operation]] = {}
         self._actions: dict[str, None] = {}
         """By which anything was begun, the first that was seen first."""
         self.problem = ""
         """What is wrong with the journal; empty when the last word was written."""
         for state in states:
             if state.kind == KIND:
-                self._keep(operation_of(state))
+                self._store(operation_of(state))
 
     def open_on(self, action: str, node: str) -> Operation | None:
         """The operation on a node whose end nobody knows."""
-        return next((one for one in self._on(action, node).values() if one.is_open), None)
+        return next(
+            (operation for operation in self._on(action, node).values() if operation.is_open), None
+        )
 
     def of(self, action: str, intent: Intent) -> list[Operation]:
         """What was begun for an intent, oldest first."""
         on = self._on(action, intent.node).values()
-        return sorted((one for one in on if one.intent == intent), key=lambda one: one.reserved)
+        return sorted(
+            (operation for operation in on if operation.intent == intent),
+            key=lambda operation: operation.reserved,
+        )
 
     def action_of(self, intent: Intent) -> str:
         """The action by which something was begun for an intent; empty when nothing was."""
         for action in self._actions:
-            if any(one.intent == intent for one in self._on(action, intent.node).values()):
+            if any(
+                operation.intent == intent for operation in self._on(action, intent.node).values()
+            ):
                 return action
         return ""
 
     def open(self) -> list[Operation]:
         """All whose end nobody knows."""
-        return [one for on in self._known.values() for one in on.values() if one.is_open]
+        return [
+            operation
+            for on in self._operations.values()
+            for operation in on.values()
+            if operation.is_open
+        ]
 
     async def reserve(self, action: str, intent: Intent, step: Step, attempt: int) -> Operation:
         """Write down what is about to be done. Raises JournalError; JournalClaimedError, too, when
@@ -121,17 +135,19 @@ class Ledger:
         return started, Committed(
             operation=operation.id,
             attempt=operation.attempt,
-            mark=operation.intent.mark,
+            annotation=operation.intent.mark,
             deadline=min(operation.intent.deadline, now + kind.timeout_s),
             withdrawn=withdrawn,
         )
 
-    async def told(self, operation: Operation, told: Told, to: OperationState) -> Operation:
+    async def record_report(
+        self, operation: Operation, report: Report, to: OperationState
+    ) -> Operation:
         """Write down an answer, with which it comes to another open state. Raises JournalError; the
         answer is known then all the same.
         """
-        after = advanced(operation, to, now=self._clock.wall(), told=told, text=told.text)
-        self._keep(after)
+        after = advanced(operation, to, now=self._clock.wall(), report=report, text=report.text)
+        self._store(after)
         await self._write(after)
         return after
 
@@ -166,29 +182,29 @@ class Ledger:
             self.problem = f"nothing is done while the journal cannot be written: {error}"
             raise
         self.problem = ""
-        self._keep(operation)
-        self._heard(operation)
+        self._store(operation)
+        self._on_written(operation)
 
-    def _keep(self, operation: Operation) -> None:
-        place = operation.action, operation.intent.node
+    def _store(self, operation: Operation) -> None:
+        key = operation.action, operation.intent.node
         self._actions[operation.action] = None
         old = self._clock.wall() - KEPT_S
-        self._known[place] = {
-            one.id: one
-            for one in (*self._on(*place).values(), operation)
-            if one.ended is None or one.ended > old
+        self._operations[key] = {
+            entry.id: entry
+            for entry in (*self._on(*key).values(), operation)
+            if entry.ended is None or entry.ended > old
         }
 
     def _on(self, action: str, node: str) -> dict[str, Operation]:
-        return self._known.get((action, node), {})
+        return self._operations.get((action, node), {})
 
 
 def originals(operations: Iterable[Operation]) -> dict[str, str]:
     """What the steps of an intent replaced, where they may have happened: the oldest word counts."""
     replaced: dict[str, str] = {}
-    for one in operations:
-        if one.state not in (OperationState.CANCELLED, OperationState.FAILED):
-            replaced = {**one.step.original, **replaced}
+    for operation in operations:
+        if operation.state not in (OperationState.CANCELLED, OperationState.FAILED):
+            replaced = {**operation.step.original, **replaced}
     return replaced
 
 

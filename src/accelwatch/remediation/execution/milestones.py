@@ -12,11 +12,11 @@ from accelwatch.remediation.policy.state.stage import Stage
 class Milestone(StrEnum):
     """A step of the way that is over."""
 
-    SEEN = "seen"
+    DETECTED = "seen"
     """From the moment at which what is wrong began until the engine heard of it."""
     DECIDED = "decided"
     """From there until the node was to be taken out: approvals, budgets and spacing are waited for."""
-    TOLD = "told"
+    ANSWERED = "told"
     """From the beginning of an effect until there was an answer to it."""
     OBSERVED = "observed"
     """From that answer until the effect was seen."""
@@ -34,8 +34,10 @@ def reached(
     """What a change of a remedy has brought to an end, and after how many seconds."""
     if remedy is not None:
         if was is None and remedy.cases:
-            yield Milestone.SEEN, _since(min(case.since for case in remedy.cases), now)
-        if remedy.wants is Kind.QUARANTINE and (was is None or was.pursuing != remedy.pursuing):
+            yield Milestone.DETECTED, _since(min(case.since for case in remedy.cases), now)
+        if remedy.pursued_kind is Kind.QUARANTINE and (
+            was is None or was.pursuing != remedy.pursuing
+        ):
             yield Milestone.DECIDED, _since(remedy.begun, now)
         for move in remedy.moved[0 if was is None else len(was.moved) :]:
             yield Milestone.RUNNING, _since(move.asked, now)
@@ -43,8 +45,8 @@ def reached(
         return
     if remedy is not None and (was.stage, remedy.stage) == (Stage.VERIFYING, Stage.RELEASING):
         yield Milestone.VERIFIED, _since(was.since, now)
-    given_back = remedy is None or remedy.hold is None
-    if given_back and was.stage is Stage.RELEASING and was.hold is not None:
+    is_released = remedy is None or remedy.hold is None
+    if is_released and was.stage is Stage.RELEASING and was.hold is not None:
         yield Milestone.RELEASED, _since(was.since, now)
 
 
@@ -52,19 +54,19 @@ class Answers:
     """When effects were answered, until they are seen; those of an earlier process are not known."""
 
     def __init__(self) -> None:
-        self._told: dict[str, float] = {}
+        self._answered_at: dict[str, float] = {}
 
     def reached(self, operation: Operation, now: float) -> Iterator[tuple[Milestone, float]]:
         """What a change of an operation has brought to an end, and after how many seconds."""
-        if operation.state is OperationState.TOLD and operation.started is not None:
-            self._told[operation.id] = now
-            yield Milestone.TOLD, _since(operation.started, now)
+        if operation.state is OperationState.ANSWERED and operation.started is not None:
+            self._answered_at[operation.id] = now
+            yield Milestone.ANSWERED, _since(operation.started, now)
             return
-        told = self._told.pop(operation.id, None)
-        if told is not None and operation.state is OperationState.OBSERVED:
-            yield Milestone.OBSERVED, _since(told, now)
+        answered_at = self._answered_at.pop(operation.id, None)
+        if answered_at is not None and operation.state is OperationState.OBSERVED:
+            yield Milestone.OBSERVED, _since(answered_at, now)
 
 
-def _since(begin: float, now: float) -> float:
+def _since(start: float, now: float) -> float:
     """Seconds; clocks of others may be ahead of ours."""
-    return max(now - begin, 0.0)
+    return max(now - start, 0.0)

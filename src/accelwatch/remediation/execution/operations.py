@@ -11,7 +11,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.step import Begun, Step, Told
+from accelwatch.action.step import Report, StartedStep, Step
 from accelwatch.alerting.incidents.journal.records import StateRecord
 
 KIND = "operation"
@@ -27,7 +27,7 @@ class OperationState(StrEnum):
     """Nothing else begins on the node; nothing has happened."""
     STARTED = "started"
     """It may have happened from now on."""
-    TOLD = "told"
+    ANSWERED = "told"
     """There was an answer; whether it is so is not seen yet."""
     OBSERVED = "observed"
     FAILED = "failed"
@@ -47,7 +47,7 @@ class Witness(StrEnum):
 
 
 _ANY = frozenset(Witness)
-_SEEN = frozenset({Witness.OBSERVATION, Witness.PERSON})
+_BY_OBSERVATION = frozenset({Witness.OBSERVATION, Witness.PERSON})
 _CARRIED_OUT = frozenset({Witness.PURSUIT})
 
 FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = MappingProxyType(
@@ -56,15 +56,15 @@ FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = Ma
         (OperationState.RESERVED, OperationState.CANCELLED): _ANY,
         # Only whoever has not yet performed it knows that it never was.
         (OperationState.STARTED, OperationState.CANCELLED): _CARRIED_OUT,
-        (OperationState.STARTED, OperationState.TOLD): _CARRIED_OUT,
+        (OperationState.STARTED, OperationState.ANSWERED): _CARRIED_OUT,
         (OperationState.STARTED, OperationState.UNKNOWN): _ANY,
-        (OperationState.STARTED, OperationState.OBSERVED): _SEEN,
-        (OperationState.STARTED, OperationState.FAILED): _SEEN,
-        (OperationState.TOLD, OperationState.OBSERVED): _SEEN,
-        (OperationState.TOLD, OperationState.FAILED): _ANY,
-        (OperationState.TOLD, OperationState.UNKNOWN): _ANY,
-        (OperationState.UNKNOWN, OperationState.OBSERVED): _SEEN,
-        (OperationState.UNKNOWN, OperationState.FAILED): _SEEN,
+        (OperationState.STARTED, OperationState.OBSERVED): _BY_OBSERVATION,
+        (OperationState.STARTED, OperationState.FAILED): _BY_OBSERVATION,
+        (OperationState.ANSWERED, OperationState.OBSERVED): _BY_OBSERVATION,
+        (OperationState.ANSWERED, OperationState.FAILED): _ANY,
+        (OperationState.ANSWERED, OperationState.UNKNOWN): _ANY,
+        (OperationState.UNKNOWN, OperationState.OBSERVED): _BY_OBSERVATION,
+        (OperationState.UNKNOWN, OperationState.FAILED): _BY_OBSERVATION,
     }
 )
 """What may follow what, and by what; nothing else may."""
@@ -87,7 +87,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     state: OperationState = OperationState.RESERVED
     reserved: float
     started: float | None = None
-    told: Told | None = None
+    told: Report | None = None
     answered: float | None = None
     """When it was told."""
     ended: float | None = None
@@ -102,9 +102,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in OPEN
 
     @property
-    def begun(self) -> Begun:
+    def started_step(self) -> StartedStep:
         """What its action judges it by."""
-        return Begun(step=self.step, started=self.started, told=self.told)
+        return StartedStep(step=self.step, started=self.started, report=self.told)
 
 
 class WrongOrderError(ValueError):
@@ -117,7 +117,7 @@ def advanced(
     *,
     now: float,
     by: Witness = Witness.PURSUIT,
-    told: Told | None = None,
+    report: Report | None = None,
     text: str = "",
     person: str = "",
 ) -> Operation:
@@ -130,8 +130,8 @@ def advanced(
         operation,
         state=to,
         started=now if to is OperationState.STARTED else operation.started,
-        told=operation.told if told is None else told,
-        answered=operation.answered if told is None else now,
+        told=operation.told if report is None else report,
+        answered=operation.answered if report is None else now,
         ended=None if to in OPEN else now,
         text=text,
         by=person,

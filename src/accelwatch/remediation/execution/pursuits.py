@@ -11,7 +11,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.effect import Site
 from accelwatch.remediation.execution.pursuit import Pursuit, Report
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Pursuits:
         self._report = report
         self._running: dict[bytes, tuple[Pursuit, asyncio.Task[None]]] = {}
 
-    def begin(self, intent: Intent, action: str = "") -> None:
+    def start(self, intent: Intent, action: str = "") -> None:
         """Pursue an intent, by `action` where it can do it; one that is pursued looks again at once."""
         key = _ENCODER.encode(intent)
         if key in self._running:
@@ -41,7 +41,7 @@ class Pursuits:
         pursuit = Pursuit(site, intent, self._report)
         task = asyncio.get_running_loop().create_task(pursuit.run(), name=f"pursuit {intent.kind}")
         self._running[key] = pursuit, task
-        task.add_done_callback(lambda ended: self._ended(key, ended))
+        task.add_done_callback(lambda finished_task: self._on_finished(key, finished_task))
 
     def able(self, intent: Intent) -> list[str]:
         """The actions that can do it, by their names."""
@@ -55,13 +55,13 @@ class Pursuits:
     def _refused(self, intent: Intent) -> Pursued:
         return Pursued(
             intent=intent,
-            ending=Ending.REFUSED,
+            result=PursuitResult.REFUSED,
             time=self._clock.wall(),
             text=f"no action in remedy.actions can do it: {intent.kind}",
             refusal=RefusalKind.IMPOSSIBLE,
         )
 
-    def _ended(self, key: bytes, task: "asyncio.Task[None]") -> None:
+    def _on_finished(self, key: bytes, task: "asyncio.Task[None]") -> None:
         pursuit, _ = self._running.pop(key)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("a pursuit has ended by a mistake of ours", exc_info=error)
@@ -85,8 +85,8 @@ class Pursuits:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why some of them cannot go on, each once."""
-        told = (pursuit.problem for pursuit, _ in self._running.values())
-        return tuple(dict.fromkeys(text for text in told if text))
+        reported = (pursuit.problem for pursuit, _ in self._running.values())
+        return tuple(dict.fromkeys(text for text in reported if text))
 
     @property
     def texts(self) -> dict[str, str]:

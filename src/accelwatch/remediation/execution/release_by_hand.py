@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from accelwatch.action.contract import Action, ActionUnavailableError, ReleasesByHand
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.action.step import Achieved, Refusal, Step, ToldStatus, Wait
+from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.action.step import Achieved, Refusal, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.ledger import release_without_journal
 from accelwatch.remediation.execution.surveying import surveyed
@@ -22,10 +22,10 @@ from accelwatch.remediation.policy.state.changes import Command
 logger = logging.getLogger(__name__)
 
 _WITHIN_S = 60.0
-_MOST_LOOKS = 20
-_LOOK_AGAIN_S = 0.5
+_MOST_POLLS = 20
+_POLL_S = 0.5
 
-Prove = Callable[[Sequence[NodeSeen]], Proof | Denial]
+Prove = Callable[[Sequence[NodeObservation]], Proof | Denial]
 """Which of a scheduler's nodes the node is."""
 
 
@@ -42,8 +42,8 @@ async def release(
     except NotReleasedError as error:
         _audit(command, address, f"not done: {error}")
         by_hand = list(_commands(actions, command.node))
-        way = f"by hand it is `{'` or `'.join(by_hand)}`: " if by_hand else ""
-        raise NotReleasedError(f"{way}{error}") from error
+        hint = f"by hand it is `{'` or `'.join(by_hand)}`: " if by_hand else ""
+        raise NotReleasedError(f"{hint}{error}") from error
     _audit(command, address, text)
     return text
 
@@ -81,22 +81,26 @@ async def _released(
         if isinstance(proof, Denial):
             why = proof.text
             continue
-        (seen,) = (one for one in survey.nodes if one.name == proof.name)
-        return await _give_back(action, seen, command, clock)
+        (observation,) = (node for node in survey.nodes if node.name == proof.name)
+        return await _give_back(action, observation, command, clock)
     raise NotReleasedError(why)
 
 
-async def _give_back(action: Action, seen: NodeSeen, command: Command, clock: Clock) -> str:
+async def _give_back(
+    action: Action, observation: NodeObservation, command: Command, clock: Clock
+) -> str:
     """Raises NotReleasedError."""
-    if seen.standing is Standing.OPEN:
-        return f"{seen.name} takes work already"
-    if seen.standing is not Standing.OURS or seen.mark is None:
-        held = f" ({seen.reason})" if seen.reason else ""
-        raise NotReleasedError(f"{seen.name} is {seen.standing.value}{held}, not held by us")
+    if observation.hold_state is HoldState.OPEN:
+        return f"{observation.name} takes work already"
+    if observation.hold_state is not HoldState.OURS or observation.annotation is None:
+        reason = f" ({observation.reason})" if observation.reason else ""
+        raise NotReleasedError(
+            f"{observation.name} is {observation.hold_state.value}{reason}, not held by us"
+        )
     intent = Intent(
         kind=IntentKind.RELEASE,
-        mark=seen.mark,
-        node=seen.name,
+        mark=observation.annotation,
+        node=observation.name,
         reason=command.reason,
         asked=command.at,
         deadline=clock.wall() + _WITHIN_S,
@@ -112,8 +116,8 @@ async def _give_back(action: Action, seen: NodeSeen, command: Command, clock: Cl
 
 async def _pursue(action: Action, intent: Intent) -> str:
     """Raises NotReleasedError, ActionUnavailableError."""
-    told = ""
-    for _ in range(_MOST_LOOKS):
+    answer_text = ""
+    for _ in range(_MOST_POLLS):
         match action.propose(intent, await action.observe(intent)):
             case Achieved(text):
                 return text
@@ -121,8 +125,8 @@ async def _pursue(action: Action, intent: Intent) -> str:
                 raise NotReleasedError(text)
             case Step() as step:
                 answer = await action.perform(step, release_without_journal(intent))
-                told = answer.text
-                if answer.status is ToldStatus.REFUSED:
-                    raise NotReleasedError(told or f"{step.text}: refused")
-                await asyncio.sleep(0 if answer.status is ToldStatus.DONE else _LOOK_AGAIN_S)
-    raise NotReleasedError(told or "it was done, and it is not seen to be so")
+                answer_text = answer.text
+                if answer.status is ReportStatus.REFUSED:
+                    raise NotReleasedError(answer_text or f"{step.text}: refused")
+                await asyncio.sleep(0 if answer.status is ReportStatus.DONE else _POLL_S)
+    raise NotReleasedError(answer_text or "it was done, and it is not seen to be so")

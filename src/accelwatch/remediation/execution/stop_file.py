@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accelwatch.base.clock import Clock
 
-LOOK_EVERY_S = 0.25
+CHECK_EVERY_S = 0.25
 """So often it is looked for; it counts within a second."""
 STALE_S = 5.0
 """After so long without a look, nobody knows any more whether it is there."""
@@ -21,40 +21,40 @@ class StopFile:
         """Without a path there is none."""
         self._path = path
         self._clock = clock
-        self._seen = ""
-        self._looked = clock.monotonic()
-        self._ending = threading.Event()
+        self._stop_reason = ""
+        self._checked_at = clock.monotonic()
+        self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def why(self) -> str:
         """Why everything is stopped; empty when it is not."""
-        if self._thread is not None and self._clock.monotonic() - self._looked > STALE_S:
+        if self._thread is not None and self._clock.monotonic() - self._checked_at > STALE_S:
             return (
                 f"it is unknown whether the file {self._path} exists: its folder does not respond"
             )
-        return self._seen
+        return self._stop_reason
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Look now, and go on looking until `end`."""
         if self._path is None:
             return
-        self.look()
+        self.check()
         self._thread = threading.Thread(target=self._watch, name="stop file", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Look no more. A look that hangs is not waited for."""
-        self._ending.set()
+        self._stopping.set()
 
     def _watch(self) -> None:
-        while not self._ending.wait(LOOK_EVERY_S):
-            self.look()
+        while not self._stopping.wait(CHECK_EVERY_S):
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look for it once."""
-        self._seen = _why(self._path)
-        self._looked = self._clock.monotonic()
+        self._stop_reason = _why(self._path)
+        self._checked_at = self._clock.monotonic()
 
 
 def _why(path: Path | None) -> str:

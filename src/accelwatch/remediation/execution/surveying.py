@@ -14,7 +14,7 @@ from accelwatch.action.contract import (
 )
 from accelwatch.action.intent import IntentKind
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.policy.plan.ladder import INTENTS
+from accelwatch.remediation.policy.plan.escalation import INTENTS
 from accelwatch.remediation.policy.state.pursued import Surveyed
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _WITHIN_S = 60.0
 async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     """One look; what goes wrong is told."""
     # What was read is as old as the question.
-    asked = clock.wall()
+    requested_at = clock.wall()
     try:
         async with asyncio.timeout(_WITHIN_S):
             nodes = tuple(await action.survey())
@@ -39,7 +39,7 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
             boot = action.controller_boot if isinstance(action, HasController) else ""
             return Surveyed(
                 action=name,
-                time=asked,
+                time=requested_at,
                 nodes=nodes,
                 reservations=tuple(kept),
                 probes=probes,
@@ -53,35 +53,35 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     except Exception as error:
         logger.exception("an action failed to look at all nodes action=%s", name)
         why = f"looking failed: {error!r}"
-    return Surveyed(action=name, time=asked, unavailable=why or "it does not answer")
+    return Surveyed(action=name, time=requested_at, unavailable=why or "it does not answer")
 
 
 def _impossible(action: Action) -> dict[IntentKind, str]:
     """Which remedies and tests an action can do to no node, and why; as of its latest survey."""
-    found = dict(action.impossible) if isinstance(action, FindsLimits) else {}
+    reasons = dict(action.impossible) if isinstance(action, FindsLimits) else {}
     for kind in (*INTENTS.values(), IntentKind.TEST):
         if kind not in action.intents:
-            found[kind] = "no action can do it"
+            reasons[kind] = "no action can do it"
         elif isinstance(action, NeedsOptions) and (lacks := action.needs(kind)):
-            found[kind] = lacks
-    return found
+            reasons[kind] = lacks
+    return reasons
 
 
 class Surveys:
     """Looks at every scheduler, each in its own time; for one event loop."""
 
     def __init__(
-        self, actions: Mapping[str, Action], clock: Clock, hear: Callable[[Surveyed], None]
+        self, actions: Mapping[str, Action], clock: Clock, on_survey: Callable[[Surveyed], None]
     ) -> None:
         self._actions = actions
         self._clock = clock
-        self._hear = hear
-        self._wanted = {name: asyncio.Event() for name in actions}
+        self._on_survey = on_survey
+        self._requested = {name: asyncio.Event() for name in actions}
 
-    def want(self) -> None:
+    def refresh(self) -> None:
         """Look again at once: something was done, and what was seen before is out of date."""
-        for wanted in self._wanted.values():
-            wanted.set()
+        for event in self._requested.values():
+            event.set()
 
     async def run(self) -> None:
         """Look until this is cancelled."""
@@ -90,18 +90,18 @@ class Surveys:
                 group.create_task(self._follow(name))
 
     async def _follow(self, name: str) -> None:
-        wanted = self._wanted[name]
+        requested = self._requested[name]
         while True:
-            wanted.clear()
-            began = self._clock.monotonic()
-            self._hear(await surveyed(name, self._actions[name], self._clock))
+            requested.clear()
+            started_at = self._clock.monotonic()
+            self._on_survey(await surveyed(name, self._actions[name], self._clock))
             # Ends that come together are looked at together; a scheduler that takes long to show all
             # has at least as much time for what is done to its nodes.
-            took = self._clock.monotonic() - began
-            pause = min(max(LEAST_PAUSE_S, took), MOST_PAUSE_S)
+            duration_s = self._clock.monotonic() - started_at
+            pause = min(max(LEAST_PAUSE_S, duration_s), MOST_PAUSE_S)
             await asyncio.sleep(pause)
             try:
                 async with asyncio.timeout(SURVEY_EVERY_S - pause):
-                    await wanted.wait()
+                    await requested.wait()
             except TimeoutError:
                 continue

@@ -33,7 +33,7 @@ class Column(msgspec.Struct, Generic[Cell], frozen=True, kw_only=True):
 
 
 AnyColumn = TypeVar("AnyColumn", bound=Column)  # type: ignore[type-arg]  # whatever its cells are
-Placed = Sequence[tuple[AnyColumn, int]]
+SizedColumns = Sequence[tuple[AnyColumn, int]]
 """Columns and their widths."""
 
 
@@ -82,9 +82,9 @@ def filled(columns: Sequence[AnyColumn], extra: int) -> list[int]:
         wanting = [n for n in growing if not columns[n].most or widths[n] < columns[n].most]
         if not wanting:
             break
-        for place in wanting:
-            if extra > 0 and (not columns[place].most or widths[place] < columns[place].most):
-                widths[place] += 1
+        for index in wanting:
+            if extra > 0 and (not columns[index].most or widths[index] < columns[index].most):
+                widths[index] += 1
                 extra -= 1
     return widths
 
@@ -94,7 +94,7 @@ def _title_of(column: AnyColumn) -> str:
 
 
 def heading(
-    placed: "Placed[AnyColumn]",
+    columns: "SizedColumns[AnyColumn]",
     width: int,
     glyphs: Glyphs,
     *,
@@ -104,10 +104,10 @@ def heading(
 ) -> Line:
     """The titles of the columns, the first one that is sorted by marked."""
     line: Line = [(" ", "head")]
-    marked = False
-    for column, size in placed:
-        here = bool(sort) and column.sort == sort and bool(column.title) and not marked
-        marked = marked or here
+    has_arrow = False
+    for column, size in columns:
+        here = bool(sort) and column.sort == sort and bool(column.title) and not has_arrow
+        has_arrow = has_arrow or here
         arrow = (glyphs.down if descending else glyphs.up) if here else ""
         title = title_of(column)
         text = f"{title[: size - len(arrow)]}{arrow}" if arrow else title
@@ -118,10 +118,10 @@ def heading(
     return clipped(line, width)
 
 
-def at(placed: "Placed[AnyColumn]", x: int) -> AnyColumn | None:
+def at(columns: "SizedColumns[AnyColumn]", x: int) -> AnyColumn | None:
     """The column under a cell of the heading; None beyond the last."""
     left = 1
-    for column, size in placed:
+    for column, size in columns:
         left += size + GAP
         if x < left:
             return column

@@ -2,9 +2,9 @@
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import HOT, effective_state, state_label
 from accelwatch.schema.heat import is_hot
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import HOT, standing, state_word
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 STATE_ROLES = {
@@ -30,34 +30,34 @@ def device_class(view: DeviceView) -> str:
     """What a device is counted as: `stale`, a word of `schema.standing`, or `hot` where it is well."""
     if view.reading.absent.get(("*",)) is Absence.STALE:
         return "stale"
-    word = standing(view.state.value, view.health.value)
-    return HOT if word == "ok" and is_hot(view.reading.values) else word
+    status = effective_state(view.state.value, view.health.value)
+    return HOT if status == "ok" and is_hot(view.reading.values) else status
 
 
-def device_role(word: str) -> str:
+def device_role(status: str) -> str:
     """The role a standing is painted in."""
-    if word in _MORE_ROLES:
-        return _MORE_ROLES[word]
-    return STATE_ROLES[DeviceState(word)] if word in STATE_ROLES else "warn"
+    if status in _MORE_ROLES:
+        return _MORE_ROLES[status]
+    return STATE_ROLES[DeviceState(status)] if status in STATE_ROLES else "warn"
 
 
-def filled_role(word: str) -> str:
+def filled_role(status: str) -> str:
     """The role of a standing in a map, where what is wrong with a device itself is a filled cell."""
-    if word == DeviceState.DEGRADED:
+    if status == DeviceState.DEGRADED:
         return "caution"
-    role = device_role(word)
+    role = device_role(status)
     return "alarm" if role == "bad" else role
 
 
-def is_filled(word: str) -> bool:
+def is_filled(status: str) -> bool:
     """Whether a standing is a filled cell in a map."""
-    return filled_role(word) in FILLED
+    return filled_role(status) in FILLED
 
 
-def device_glyph(word: str, glyphs: Glyphs) -> str:
+def device_glyph(status: str, glyphs: Glyphs) -> str:
     """The sign of a standing."""
-    if word in glyphs.states:
-        return glyphs.states[word]
+    if status in glyphs.states:
+        return glyphs.states[status]
     signs = {
         "stale": glyphs.stale,
         "failed": glyphs.failed,
@@ -65,9 +65,9 @@ def device_glyph(word: str, glyphs: Glyphs) -> str:
         "unreachable": glyphs.unreachable,
         HOT: glyphs.hot,
     }
-    return signs.get(word, glyphs.states[DeviceState.DEGRADED])
+    return signs.get(status, glyphs.states[DeviceState.DEGRADED])
 
 
-def device_word(word: str) -> str:
+def device_status_text(status: str) -> str:
     """The standing as the dashboard says it."""
-    return state_word(word)
+    return state_label(status)

@@ -8,12 +8,12 @@ from accelwatch.exposition.display import duration, printable, without_vendor
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since
+from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since
 from accelwatch.tui.drawing.device_signs import (
     device_class,
     device_glyph,
     device_role,
-    device_word,
+    device_status_text,
 )
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line
@@ -33,9 +33,13 @@ def number(view: DeviceView, key: str) -> Number | None:
 
 def busy(reading: Reading) -> Number | None:
     """How busy a device is, by its own measure or by that of its compute units."""
-    known = by_key()
-    own: Number | None = primary_value(reading.values, known["utilization_ratio"])
-    return own if own is not None else primary_value(reading.values, known["compute_active_ratio"])
+    quantities = by_key()
+    own: Number | None = primary_value(reading.values, quantities["utilization_ratio"])
+    return (
+        own
+        if own is not None
+        else primary_value(reading.values, quantities["compute_active_ratio"])
+    )
 
 
 def readable(view: DeviceView) -> bool:
@@ -48,9 +52,9 @@ def is_stale(view: DeviceView) -> bool:
     return view.reading.absent.get(("*",)) is Absence.STALE
 
 
-def state_word(view: DeviceView) -> str:
+def status_text(view: DeviceView) -> str:
     """What it is counted as, in one word: `ok`, `hot`, `degraded`, `lost`, `hung`, `stale`, `asleep`."""
-    return device_word(device_class(view))
+    return device_status_text(device_class(view))
 
 
 def state_glyph(view: DeviceView, glyphs: Glyphs) -> str:
@@ -65,7 +69,7 @@ def state_role(view: DeviceView) -> str:
 
 def state_lasts(view: DeviceView, snapshot: Snapshot) -> str:
     """How long it has been in its state, `42 s`; empty where nobody saw that begin."""
-    since = known_since(view, snapshot)
+    since = observed_since(view, snapshot)
     return "" if since is None else ago(snapshot.time - since)
 
 
@@ -81,9 +85,9 @@ def age(seconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else ago(seconds)
 
 
-def clock_time(moment: float) -> str:
+def clock_time(timestamp: float) -> str:
     """Local time of day."""
-    return datetime.fromtimestamp(moment).astimezone().strftime("%H:%M:%S")
+    return datetime.fromtimestamp(timestamp).astimezone().strftime("%H:%M:%S")
 
 
 def model_name(view: DeviceView, *, ascii_only: bool = False) -> str:
@@ -136,8 +140,8 @@ def bar(ratio: Number | None, width: int, glyphs: Glyphs, role: str) -> Line:
     filled = round(share * width * steps)
     if ratio and not filled:
         filled = 1
-    whole, rest = divmod(filled, steps)
-    shown = glyphs.bar[-1] * whole + (glyphs.bar[rest - 1] if rest else "")
+    full, rest = divmod(filled, steps)
+    shown = glyphs.bar[-1] * full + (glyphs.bar[rest - 1] if rest else "")
     return [(shown, role), (glyphs.track * (width - len(shown)), "track")]
 
 

@@ -35,7 +35,7 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     plot: str
     """Which graph: `braille`, `block` or `ascii`."""
     degree: str
-    mark: str
+    marker: str
     """Before a tagged row."""
     branch: str
     last_branch: str
@@ -74,7 +74,7 @@ UNICODE = Glyphs(
     up="▴",
     plot="braille",
     degree="°",
-    mark="◆",
+    marker="◆",
     branch="├─ ",
     last_branch="└─ ",
     fold="▾ ",
@@ -111,7 +111,7 @@ ASCII = Glyphs(
     up="^",
     plot="ascii",
     degree="",
-    mark="+",
+    marker="+",
     branch="|- ",
     last_branch="`- ",
     fold="- ",

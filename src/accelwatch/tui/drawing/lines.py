@@ -11,7 +11,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 Span = tuple[str, str]
 """Text and the role it is painted in; the roles are those of `palettes.Palette`."""
 Line = list[Span]
-_LEAST_WORDS = 12
+_LEAST_TEXT = 12
 """Cells that a paragraph has at least, however narrow the terminal is."""
 
 
@@ -39,19 +39,19 @@ def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") ->
 
 def clipped(line: Iterable[Span], width: int) -> Line:
     """The line in exactly `width` cells, filled up with blanks."""
-    given: Line = []
+    spans: Line = []
     left = width
     for text, role in line:
         length = cell_len(text)
         if length > left:
-            given.append((set_cell_size(text, left), role))
+            spans.append((set_cell_size(text, left), role))
             left = 0
             break
-        given.append((text, role))
+        spans.append((text, role))
         left -= length
     if left > 0:
-        given.append((" " * left, "text"))
-    return given
+        spans.append((" " * left, "text"))
+    return spans
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
@@ -99,5 +99,5 @@ def wrapped_in(text: str, width: int, most: int, ellipsis: str) -> list[str]:
 def paragraph(head: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[Line]:
     """Text of others on as many lines as it needs, the further ones set in below the first."""
     shown = printable(text, ascii_only=glyphs.ascii_only)
-    rows = wrapped(shown, max(width - len(head) - 1, _LEAST_WORDS))
+    rows = wrapped(shown, max(width - len(head) - 1, _LEAST_TEXT))
     return [[(head if not n else " " * len(head), role), (row, role)] for n, row in enumerate(rows)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_STRIPS = 256
 """Lines that are kept as painted: most of a screen is what it was a second ago."""
-_SEEN = FILLED | {"tab", "cursor", "cursor_away"}
+_VISIBLE = FILLED | {"tab", "cursor", "cursor_away"}
 """Roles in which a blank looks like something."""
 
 
@@ -43,10 +43,12 @@ class Paint:
     def segments(self, line: Iterable[Span], width: int, overlay: str = "") -> list[Segment]:
         """The same as texts in styles."""
         style = self._style
-        given = [Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))]
+        segments = [
+            Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))
+        ]
         if self.glyphs.ascii_only:
-            given = [Segment(_ascii(text), look) for text, look, _ in given]
-        return given
+            segments = [Segment(_ascii(text), segment_style) for text, segment_style, _ in segments]
+        return segments
 
     def _new_style(self, role: str, overlay: str) -> Style:
         palette = self.palette
@@ -62,16 +64,16 @@ class Paint:
 
 def joined(line: Line) -> Line:
     """Neighbours in one role as one span, and blanks with the span before: less for the terminal."""
-    given: Line = []
+    spans: Line = []
     last, role_before = "", ""
     for text, role in line:
-        if given and (role == role_before or (role_before not in _SEEN and not text.strip(" "))):
+        if spans and (role == role_before or (role_before not in _VISIBLE and not text.strip(" "))):
             last += text
-            given[-1] = (last, role_before)
+            spans[-1] = (last, role_before)
         else:
             last, role_before = text, role
-            given.append((text, role))
-    return given
+            spans.append((text, role))
+    return spans
 
 
 def _ascii(text: str) -> str:

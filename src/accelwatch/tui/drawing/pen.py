@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.color import Color, ColorSystem
 from rich.style import Style
 
-_MARK = "x"
+_PLACEHOLDER = "x"
 _BRAILLE = re.compile("[\u2800-\u28ff]*")
 """Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
 Chinese, Japanese or Korean."""
@@ -31,7 +31,7 @@ def system_of(environ: Mapping[str, str]) -> ColorSystem:
     return _SYSTEMS.get(term.strip().lower().rpartition("-")[2], ColorSystem.STANDARD)
 
 
-class Look(NamedTuple):
+class Rendition(NamedTuple):
     """What a style sets, as parameters of the sequence that sets it (ECMA-48, SGR)."""
 
     attributes: str = ""
@@ -39,7 +39,7 @@ class Look(NamedTuple):
     background: str = "49"
 
 
-PLAIN = Look()
+PLAIN = Rendition()
 """The terminal's own."""
 
 
@@ -50,49 +50,49 @@ class Pen:
         """`width`: columns of the terminal; behind the last one its cursor's place is not certain."""
         self._system = system
         self._width = width
-        self._given: list[str] = []
+        self._output: list[str] = []
         self._style: Style | None = None
-        self._look = PLAIN
-        self._place: tuple[int, int] | None = None
+        self._rendition = PLAIN
+        self._cursor: tuple[int, int] | None = None
         """Line and column of the cursor."""
 
     def move(self, y: int, x: int) -> None:
         """Go on at another place, counted from 0, by the shortest way."""
-        ways = [f"\x1b[{y + 1};{x + 1}H"]
-        if self._place is not None:
-            down, right = y - self._place[0], x - self._place[1]
-            ways.append(_down(down, y) + _right(right, x))
-        self._given.append(min(ways, key=len))
-        self._place = y, x
+        sequences = [f"\x1b[{y + 1};{x + 1}H"]
+        if self._cursor is not None:
+            down, right = y - self._cursor[0], x - self._cursor[1]
+            sequences.append(_down(down, y) + _right(right, x))
+        self._output.append(min(sequences, key=len))
+        self._cursor = y, x
 
     def write(self, text: str, style: Style | None) -> None:
         """Write text in a style; None is the terminal's own."""
         if style is not self._style:
             self._style = style
-            self._turn_to(PLAIN if style is None else _look(style, self._system))
-        self._given.append(text)
-        if self._place is not None:
-            y, x = self._place[0], self._place[1] + len(text)
+            self._turn_to(PLAIN if style is None else _rendition_of(style, self._system))
+        self._output.append(text)
+        if self._cursor is not None:
+            y, x = self._cursor[0], self._cursor[1] + len(text)
             certain = x < self._width and (text.isascii() or _BRAILLE.fullmatch(text))
-            self._place = (y, x) if certain else None
+            self._cursor = (y, x) if certain else None
 
     def finished(self) -> str:
         """All that was written, with the terminal's own colours at the end."""
         self._turn_to(PLAIN)
-        return "".join(self._given)
+        return "".join(self._output)
 
-    def _turn_to(self, look: Look) -> None:
-        before, self._look = self._look, look
-        if look == before:
+    def _turn_to(self, rendition: Rendition) -> None:
+        before, self._rendition = self._rendition, rendition
+        if rendition == before:
             return
-        changed = [look.foreground] if look.foreground != before.foreground else []
-        changed += [look.background] if look.background != before.background else []
-        if look == PLAIN:
+        changed = [rendition.foreground] if rendition.foreground != before.foreground else []
+        changed += [rendition.background] if rendition.background != before.background else []
+        if rendition == PLAIN:
             changed = []  # the sequence without a parameter is the one with 0
-        elif look.attributes != before.attributes:
+        elif rendition.attributes != before.attributes:
             # There is no common way to take one attribute back: begin with none.
-            changed = [part for part in ("0", *look) if part]
-        self._given.append(f"\x1b[{';'.join(changed)}m")
+            changed = [parameter for parameter in ("0", *rendition) if parameter]
+        self._output.append(f"\x1b[{';'.join(changed)}m")
 
 
 def _down(lines: int, y: int) -> str:
@@ -113,10 +113,10 @@ def _right(cells: int, x: int) -> str:
 
 
 @lru_cache(maxsize=512)
-def _look(style: Style, system: ColorSystem) -> Look:
+def _rendition_of(style: Style, system: ColorSystem) -> Rendition:
     """The parameters that begin a style."""
-    bare = style.without_color.render(_MARK, color_system=system).partition(_MARK)[0]
-    return Look(
+    bare = style.without_color.render(_PLACEHOLDER, color_system=system).partition(_PLACEHOLDER)[0]
+    return Rendition(
         bare.removeprefix("\x1b[").removesuffix("m"),
         _colour(style.color, system, foreground=True) or PLAIN.foreground,
         _colour(style.bgcolor, system, foreground=False) or PLAIN.background,

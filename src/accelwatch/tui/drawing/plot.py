@@ -30,13 +30,13 @@ def pooled(values: Sequence[float], columns: int) -> list[float]:
     count = len(values)
     if not count or columns <= 0:
         return [math.nan] * max(columns, 0)
-    given = []
+    maxima = []
     for column in range(columns):
         first = column * count // columns
         last = max((column + 1) * count // columns, first + 1)
         share = [value for value in values[first:last] if value == value]  # noqa: PLR0124 - NaN
-        given.append(max(share) if share else math.nan)
-    return given
+        maxima.append(max(share) if share else math.nan)
+    return maxima
 
 
 def columns_of(kind: str, width: int) -> int:

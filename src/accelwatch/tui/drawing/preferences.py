@@ -11,7 +11,7 @@ from accelwatch.tui.drawing.palettes import DEFAULT, PALETTES
 DENSITIES = ("auto", "compact", "full")
 FORMS = ("list", "grid")
 SHADES = ("load", "memory", "temperature")
-WORDS = {"density": DENSITIES, "fleet_form": FORMS, "fleet_shade": SHADES}
+CHOICES = {"density": DENSITIES, "fleet_form": FORMS, "fleet_shade": SHADES}
 """Settings that have one of a few values, the default first."""
 INTERVALS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two readings, fastest first."""
@@ -73,20 +73,20 @@ def load(path: Path) -> tuple[Preferences, str]:
         preferences = msgspec.convert(stored, Preferences)
     except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
         return Preferences(), f"{path}: {' '.join(str(error).split())}"
-    return _known(preferences, path)
+    return _validated(preferences, path)
 
 
-def _known(preferences: Preferences, path: Path) -> tuple[Preferences, str]:
+def _validated(preferences: Preferences, path: Path) -> tuple[Preferences, str]:
     """Words that mean nothing become the default."""
     wrong = []
     if preferences.theme not in PALETTES:
         wrong.append(f"no theme {preferences.theme!r}")
         preferences.theme = DEFAULT
-    for name, words in WORDS.items():
-        word = getattr(preferences, name)
-        if word not in words:
-            wrong.append(f"no {name} {word!r}")
-            setattr(preferences, name, words[0])
+    for name, choices in CHOICES.items():
+        value = getattr(preferences, name)
+        if value not in choices:
+            wrong.append(f"no {name} {value!r}")
+            setattr(preferences, name, choices[0])
     for name in ("interval_s", "fleet_interval_s"):
         bounded = min(max(getattr(preferences, name), INTERVALS[0]), INTERVALS[-1])
         setattr(preferences, name, bounded)
@@ -109,5 +109,5 @@ def save(preferences: Preferences, path: Path) -> None:
 
 def slower(interval_s: float, step: int) -> float:
     """The next interval of the list; a negative step is faster."""
-    nearest = min(range(len(INTERVALS)), key=lambda place: abs(INTERVALS[place] - interval_s))
+    nearest = min(range(len(INTERVALS)), key=lambda index: abs(INTERVALS[index] - interval_s))
     return INTERVALS[min(max(nearest + step, 0), len(INTERVALS) - 1)]

@@ -8,7 +8,7 @@ _FRESH_S = 5.0
 """So long it is said that something has happened now."""
 _AFTER_S = 30.0
 """So long after the last of it the keys are told once more."""
-_LOOK = (("x", "goes there"), ("w", "says why"), ("m", "map"))
+_KEY_HINTS = (("x", "goes there"), ("w", "says why"), ("m", "map"))
 
 
 def announcement(fleet: FleetBoard, now: float, width: int, glyphs: Glyphs) -> Line:
@@ -26,7 +26,7 @@ def announcement(fleet: FleetBoard, now: float, width: int, glyphs: Glyphs) -> L
             (f"in {coming[0] - now:.0f} s {coming[1]}", "strong"),
             (f"  {glyphs.dot}  ", "faint"),
         ]
-    for key, what in _LOOK:
+    for key, what in _KEY_HINTS:
         shown: Line = [(key, "key"), (f" {what}  ", "dim")]
         if width_of([*line, *shown]) - 2 > width:  # its own gap may fall off the edge
             break

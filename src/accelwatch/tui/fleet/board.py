@@ -10,13 +10,13 @@ import msgspec
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.fleet.picture.ordering import grouped, listed, ordered
-from accelwatch.fleet.picture.standings import standings
+from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
-from accelwatch.fleet.wire import DevicePlace, NodeNow
+from accelwatch.fleet.wire import DeviceSlot, NodeNow
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
 from accelwatch.tui.fleet.incident_board import IncidentBoard
-from accelwatch.tui.fleet.node_names import NONE, common_ends
+from accelwatch.tui.fleet.node_names import NONE, common_affixes
 from accelwatch.tui.fleet.recent_loads import RecentLoads
 from accelwatch.tui.fleet.remedy_board import RemedyBoard
 from accelwatch.tui.fleet.steady_values import SteadyValues
@@ -66,17 +66,17 @@ class FleetBoard:
         self.steady = SteadyValues()
         self.incidents = IncidentBoard()
         self.remedies = RemedyBoard()
-        self.standings: Mapping[str, int] = {}
+        self.status_counts: Mapping[str, int] = {}
         """How many devices of the whole fleet have each standing."""
         self.name_width = 6
         """Cells that the longest name takes, of a group with its sign and number."""
         self.has_odd = False
         """Whether a node that is counted differs from the many alike."""
-        self.ends = NONE
+        self.affixes = NONE
         """What the names of the nodes have in common."""
         self.version = 0
         """Grows when rows have changed."""
-        self._places: dict[Key, int] = {}
+        self._positions: dict[Key, int] = {}
         self._split: tuple[object, frozenset[Key]] = None, frozenset()
         self._nodes: tuple[object, dict[str, NodeNow]] = None, {}
 
@@ -118,8 +118,8 @@ class FleetBoard:
         view = self.view
         if view is None:
             return ()
-        judging = view.rules.problems if view.rules is not None else ()
-        return (*view.sums.troubles, *(f"rules: {text}" for text in judging))
+        rule_problems = view.rules.problems if view.rules is not None else ()
+        return (*view.sums.troubles, *(f"rules: {text}" for text in rule_problems))
 
     @property
     def group(self) -> str:
@@ -138,7 +138,7 @@ class FleetBoard:
         owned = grouping.owned(name, labels)
         counting = Counting(
             view,
-            keeps=self.text.keeps if self.text is not None else None,
+            keeps=self.text.matches_device if self.text is not None else None,
             group_of=grouping.group_of(name, labels),
             split=self._split_of(view) if owned else frozenset(),
         )
@@ -148,21 +148,21 @@ class FleetBoard:
         if view is not self.view:
             self.recent.add(view)
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
-        whole = self.text is None and not view.filter
-        hot = sum(row.hot for row in counting.rows.values()) if whole else 0
-        self.standings = standings(view.sums.devices, view.sums.health, hot)
+        is_unfiltered = self.text is None and not view.filter
+        hot = sum(row.hot for row in counting.rows.values()) if is_unfiltered else 0
+        self.status_counts = state_counts(view.sums.devices, view.sums.health, hot)
         self.incidents.read_incidents(view)
         self.arrange()
 
     def _split_of(self, view: FleetView) -> frozenset[Key]:
-        if self._split[0] is not view.places:
-            self._split = view.places, split_devices(view)
+        if self._split[0] is not view.slots:
+            self._split = view.slots, split_devices(view)
         return self._split[1]
 
     def _bare(self, view: FleetView) -> Callable[[NodeNow], bool]:
         """Which nodes without devices are shown: with a condition none, which speaks of devices."""
         if self.text is not None:
-            return self.text.keeps_node(view)
+            return self.text.node_filter(view)
         shown = not view.filter
         return lambda _: shown
 
@@ -182,27 +182,27 @@ class FleetBoard:
         names = {name for _, name in self.counted.rows}
         self.shown_nodes = len(names)
         self.has_odd = any(row.odd for row in rows)
-        self.ends = common_ends(names)
+        self.affixes = common_affixes(names)
         self.name_width = max(map(len, names), default=6) + 2 * self.grouped
         for group in self.groups:
             title = grouping.title(preferences.fleet_group, group.group)
             self.name_width = max(self.name_width, len(title) + len(f"{len(group.members)}") + 4)
-        self._places = {row.key: place for place, row in enumerate(self.rows)}
+        self._positions = {row.key: position for position, row in enumerate(self.rows)}
         self.version += 1
 
-    def place_of(self, key: object) -> int | None:
+    def position_of(self, key: object) -> int | None:
         """Where a row is."""
-        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+        return self._positions.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
 
     def fold(self, group: str) -> None:
         """Show the nodes of a group, or hide them."""
         self.unfolded ^= {group}
         self.arrange()
 
-    def device(self, slot: int) -> DevicePlace | None:
+    def device(self, slot: int) -> DeviceSlot | None:
         """Who has a number."""
         view = self.view
-        return view.places[slot] if view is not None and slot < len(view.places) else None
+        return view.slots[slot] if view is not None and slot < len(view.slots) else None
 
     def node(self, name: str) -> NodeNow | None:
         """A node as it was at the tick."""

@@ -10,9 +10,9 @@ from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
+from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Number
-from accelwatch.schema.standing import severity
 from accelwatch.schema.verdict import Verdict, remedy_of
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
@@ -30,7 +30,7 @@ _LEAST_NODE = 4
 """Cells below which there is no room to say more than a state."""
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class RenderContext(msgspec.Struct, frozen=True, kw_only=True):
     """How rows are looked at during one painting."""
 
     board: FleetBoard
@@ -55,104 +55,104 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     def node(self, name: str, width: int) -> str:
         """A node's name in at most so many cells, with what tells it from the others."""
         shown = printable(name, ascii_only=self.glyphs.ascii_only)
-        ends = self.board.ends if shown == name else NONE
-        return shortened(shown, width, ends, self.glyphs.ellipsis)
+        affixes = self.board.affixes if shown == name else NONE
+        return shortened(shown, width, affixes, self.glyphs.ellipsis)
 
 
-def state_of(row: FleetRow, sight: Sight) -> str:
+def state_of(row: FleetRow, context: RenderContext) -> str:
     """The state as it is shown: what was up is stale when the hub has fallen silent."""
-    return "stale" if sight.silent and row.state in SPEAKING else row.state
+    return "stale" if context.silent and row.state in SPEAKING else row.state
 
 
-def state_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def state_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """Sign and word; of a group those of its worst node, or of the devices that are worse."""
-    state = state_of(row, sight)
+    state = state_of(row, context)
     chief = row.chief
-    if chief is not None and sight.live(chief) and chief.worst is not None:
-        standing = device_class(chief.worst)
-        sign = device_signs.device_glyph(standing, sight.glyphs)
+    if chief is not None and context.live(chief) and chief.worst is not None:
+        status = device_class(chief.worst)
+        sign = device_signs.device_glyph(status, context.glyphs)
         text = f"{sign} {f'{row.bad} bad' if row.bad else 'warn'}"
-        return [(fit(text if width >= 3 else sign, width), device_signs.device_role(standing))]
-    glyph = signs.node_glyph(state, sight.glyphs)
+        return [(fit(text if width >= 3 else sign, width), device_signs.device_role(status))]
+    glyph = signs.node_glyph(state, context.glyphs)
     text = glyph if width < 3 else f"{glyph} {state}"
     return [(fit(text, width), signs.NODE_ROLES.get(state, "warn"))]
 
 
-def name_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def name_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """The node; a group with the number of its nodes."""
     if row.node:
-        indent = "  " if sight.board.grouped else ""
-        name = indent + sight.node(row.node, width - len(indent))
-        return [(sight.cut(name, width), "strong")]
-    glyphs = sight.glyphs
-    sign = glyphs.fold if row.group in sight.board.unfolded else glyphs.folded
+        indent = "  " if context.board.grouped else ""
+        name = indent + context.node(row.node, width - len(indent))
+        return [(context.cut(name, width), "strong")]
+    glyphs = context.glyphs
+    sign = glyphs.fold if row.group in context.board.unfolded else glyphs.folded
     count = f" {len(row.members)}n"
     room = width - len(sign) - len(count)
-    name = grouping.title(sight.group, row.group)
+    name = grouping.title(context.group, row.group)
     name = shortened(name, max(room, 3), NONE, glyphs.ellipsis)
-    shown = sight.cut(name, max(room, 3))
+    shown = context.cut(name, max(room, 3))
     return [(sign, "accent"), (shown, "strong"), (fit(count, width - len(sign) - room), "dim")]
 
 
-def age_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def age_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """How long ago it was heard; of a group the oldest that still speaks."""
-    age = None if row.age_s is None else row.age_s + sight.since_s
-    state = state_of(row, sight)
+    age = None if row.age_s is None else row.age_s + context.since_s
+    state = state_of(row, context)
     role = "dim" if state == "up" else signs.NODE_ROLES.get(state, "warn")
     if not row.node:
-        role = "warn" if sight.silent else "dim"
+        role = "warn" if context.silent else "dim"
     return [(fit(fmt.age(age), width, right=True), role if age is not None else "faint")]
 
 
-def count_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def count_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """Devices that can be counted on, of all."""
-    if not row.whole:
+    if not row.total:
         return [(fit(fmt.NOTHING, width, right=True), "faint")]
-    role = "faint" if not sight.live(row) else "bad" if row.bad else "text"
-    return [(fit(f"{row.whole - row.bad}/{row.whole}", width, right=True), role)]
+    role = "faint" if not context.live(row) else "bad" if row.bad else "text"
+    return [(fit(f"{row.total - row.bad}/{row.total}", width, right=True), role)]
 
 
-def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def lights_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """A cell a device, of a group a cell a node, a fault two wide; an ellipsis for those left out."""
-    things = row.devices if row.node else row.members
-    room = width if len(things) < width else width - 1
+    entries = row.devices if row.node else row.members
+    room = width if len(entries) < width else width - 1
     line: Line = []
-    for place in range(min(len(things), room)):
-        light = _light(row, place, sight, 2)
-        if light[0][1] not in FILLED or width_of(line) + len(things) - place >= room:
-            light = _light(row, place, sight, 1)
+    for index in range(min(len(entries), room)):
+        light = _light(row, index, context, 2)
+        if light[0][1] not in FILLED or width_of(line) + len(entries) - index >= room:
+            light = _light(row, index, context, 1)
         line += light
-    if len(things) > room:
-        line.append((sight.glyphs.ellipsis, "faint"))
+    if len(entries) > room:
+        line.append((context.glyphs.ellipsis, "faint"))
     return [*line, (" " * (width - width_of(line)), "text")]
 
 
-def _light(row: FleetRow, place: int, sight: Sight, width: int) -> Line:
+def _light(row: FleetRow, index: int, context: RenderContext, width: int) -> Line:
     """A device of a node; a node of a group, which is as well as the worst device of it."""
     if row.node:
-        return device_cell(row.devices[place], sight, width, live=sight.live(row))
-    member = row.members[place]
-    if sight.live(member) and member.worst is not None:
-        return device_cell(member.worst, sight, width, live=True)
-    state = state_of(member, sight)
-    return [(fit(signs.node_glyph(state, sight.glyphs), width), signs.filled_role(state))]
+        return device_cell(row.devices[index], context, width, live=context.live(row))
+    member = row.members[index]
+    if context.live(member) and member.worst is not None:
+        return device_cell(member.worst, context, width, live=True)
+    state = state_of(member, context)
+    return [(fit(signs.node_glyph(state, context.glyphs), width), signs.filled_role(state))]
 
 
-def load_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def load_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """A bar and the mean of the devices."""
     ratio = row.load_ratio
-    role = fmt.level_role(ratio) if sight.live(row) else "faint"
-    return _barred(ratio, fmt.percent(ratio), width, role, sight.glyphs)
+    role = fmt.level_role(ratio) if context.live(row) else "faint"
+    return _barred(ratio, fmt.percent(ratio), width, role, context.glyphs)
 
 
-def memory_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def memory_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """A bar and the share in use; how much where there is room."""
     ratio = row.memory_ratio
     text = fmt.percent(ratio)
     if width >= 24 and row.size:
         text = f"{size(row.used)}/{size(row.size)}"
-    role = fmt.memory_role(ratio) if sight.live(row) else "faint"
-    return _barred(ratio, text, width, role, sight.glyphs)
+    role = fmt.memory_role(ratio) if context.live(row) else "faint"
+    return _barred(ratio, text, width, role, context.glyphs)
 
 
 def _barred(ratio: float | None, text: str, width: int, role: str, glyphs: Glyphs) -> Line:
@@ -165,9 +165,9 @@ def _barred(ratio: float | None, text: str, width: int, role: str, glyphs: Glyph
     return [*bar, (" ", "text"), (fit(text, text_width, right=True), shown)]
 
 
-def power_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def power_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """The sum of the devices."""
-    role = "text" if row.power is not None and sight.live(row) else "faint"
+    role = "text" if row.power is not None and context.live(row) else "faint"
     return [(fit(watts(row.power), width, right=True), role)]
 
 
@@ -182,61 +182,64 @@ def watts(value: Number | None) -> str:
     return f"{value / 1e6:.2f} MW"
 
 
-def heat_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def heat_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """The hottest device."""
     hot = row.hottest
     if hot is None:
         return [(fit(fmt.NOTHING, width, right=True), "faint")]
-    role = "faint" if not sight.live(row) else "warn" if row.hot else "text"
-    return [(fit(f"{hot:.0f}{sight.glyphs.degree}C", width, right=True), role)]
+    role = "faint" if not context.live(row) else "warn" if row.hot else "text"
+    return [(fit(f"{hot:.0f}{context.glyphs.degree}C", width, right=True), role)]
 
 
-def worst_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def worst_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """What is wrong, in words: the gravest thing first, how much more there is, and what to do."""
-    text, role = _group_trouble(row, sight, width) if not row.node else trouble(row, sight)
+    text, role = _group_trouble(row, context, width) if not row.node else trouble(row, context)
     if row.worst is None or not row.node:
-        return [(sight.cut(text, width), role)]
-    head = sight.cut(text, min(width, cell_len(text)))
+        return [(context.cut(text, width), role)]
+    head = context.cut(text, min(width, cell_len(text)))
     room = width - cell_len(head) - 2
     if room < _LEAST_SENTENCE:
         return [(fit(head, width), role)]
-    return [(f"{head}  ", role), *sentence(verdict(row.worst, sight), room, sight.glyphs, role)]
+    return [(f"{head}  ", role), *sentence(verdict(row.worst, context), room, context.glyphs, role)]
 
 
-def verdict(now: DeviceNow, sight: Sight) -> Verdict:
+def verdict(now: DeviceNow, context: RenderContext) -> Verdict:
     """What a rule has found about a device, else what its state asks for."""
-    place = sight.board.device(now.slot)
-    found = sight.board.incidents.about(place.node, place.id) if place is not None else None
-    if found is None:
+    device = context.board.device(now.slot)
+    incident = context.board.incidents.about(device.node, device.id) if device is not None else None
+    if incident is None:
         return Verdict(remedy=remedy_of(device_class(now), now.health))
-    evidence = ", ".join(note.text for note in found.evidence)
-    return Verdict(said=found.title, remedy=found.what_to_do, evidence=evidence)
+    evidence = ", ".join(note.text for note in incident.evidence)
+    return Verdict(summary=incident.title, remedy=incident.what_to_do, evidence=evidence)
 
 
-def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
+def _group_trouble(row: FleetRow, context: RenderContext, width: int) -> tuple[str, str]:
     chief = row.chief
     if chief is None or not row.severity:
         return "", "dim"
     others = sum(member.severity > 0 for member in row.members) - 1
     more = f" +{others}" if others else ""
     if not chief.speaks or chief.worst is None:
-        glyph = signs.node_glyph(chief.state, sight.glyphs)
+        glyph = signs.node_glyph(chief.state, context.glyphs)
         role = signs.NODE_ROLES.get(chief.state, "warn")
-        said, device = chief.state, ""
+        label, device = chief.state, ""
     else:
-        word = device_class(chief.worst)
-        glyph, role = device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
-        said = device_signs.device_word(word)
-        place = sight.board.device(chief.worst.slot)
-        device = f"/{place.name}" if place is not None else ""
-    room = width - len(f"{glyph} {device} {said}{more}")
+        status = device_class(chief.worst)
+        glyph, role = (
+            device_signs.device_glyph(status, context.glyphs),
+            device_signs.device_role(status),
+        )
+        label = device_signs.device_status_text(status)
+        location = context.board.device(chief.worst.slot)
+        device = f"/{location.name}" if location is not None else ""
+    room = width - len(f"{glyph} {device} {label}{more}")
     if device and room < _LEAST_NODE:
         # The node without its device would read as if all of it were so.
-        return f"{glyph} {device[1:]} {said}{more}", role
-    return f"{glyph} {sight.node(chief.node, max(room, 6))}{device} {said}{more}", role
+        return f"{glyph} {device[1:]} {label}{more}", role
+    return f"{glyph} {context.node(chief.node, max(room, 6))}{device} {label}{more}", role
 
 
-def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
+def trouble(row: FleetRow, context: RenderContext) -> tuple[str, str]:
     """The gravest standing among a node's devices, and its role."""
     if row.worst is None:
         if row.why:
@@ -245,53 +248,56 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
             return "has never answered", "dim"
         return ("not heard of", "dim") if not row.speaks else ("", "dim")
     counted = Counter(device_class(now) for now in row.devices)
-    word = device_class(row.worst)
-    glyph, role = device_signs.device_glyph(word, sight.glyphs), device_signs.device_role(word)
-    others = sum(count for other, count in counted.items() if other != word and severity(other))
+    status = device_class(row.worst)
+    glyph, role = (
+        device_signs.device_glyph(status, context.glyphs),
+        device_signs.device_role(status),
+    )
+    others = sum(count for other, count in counted.items() if other != status and severity(other))
     more = f" +{others}" if others else ""
-    if counted[word] > 1:
-        return f"{glyph} {counted[word]} {device_signs.device_word(word)}{more}", role
-    place = sight.board.device(row.worst.slot)
-    name = place.name if place is not None else ""
-    return f"{glyph} {name} {device_signs.device_word(word)}{more}", role
+    if counted[status] > 1:
+        return f"{glyph} {counted[status]} {device_signs.device_status_text(status)}{more}", role
+    device = context.board.device(row.worst.slot)
+    name = device.name if device is not None else ""
+    return f"{glyph} {name} {device_signs.device_status_text(status)}{more}", role
 
 
-def odd_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def odd_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """In which fields the node differs from the many alike; of a group how many nodes do."""
     count = row.odd_count
     if count is None:
         return [(" " * width, "text")]
     if row.node:
-        return [(sight.cut(" ".join(fields_of(row.odd)), width), "text")]
-    return [(sight.cut(f"{count}n", width), "text")]
+        return [(context.cut(" ".join(fields_of(row.odd)), width), "text")]
+    return [(context.cut(f"{count}n", width), "text")]
 
 
-def work_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def work_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """Whose work it does: job and user, or how many there are of them."""
-    return [(sight.cut(work(row, sight), width), "text")]
+    return [(context.cut(work(row, context), width), "text")]
 
 
-def work(row: FleetRow, sight: Sight) -> str:
+def work(row: FleetRow, context: RenderContext) -> str:
     """`48121 ada`; with several jobs their number; what the group says already is left out."""
     jobs: set[str] = set()
     users: set[str] = set()
-    for part in row.members or (row,):
-        for now in part.devices:
-            place = sight.board.device(now.slot)
-            if place is not None:
-                jobs.add(place.job or place.pod or "")
-                users.add(place.user or place.namespace or "")
-    words = [
+    for member in row.members or (row,):
+        for now in member.devices:
+            device = context.board.device(now.slot)
+            if device is not None:
+                jobs.add(device.job or device.pod or "")
+                users.add(device.user or device.namespace or "")
+    texts = [
         fmt.few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),
         fmt.few(sorted(users - {"", row.group}, key=natural), "users", 2),
     ]
-    return " ".join(word for word in words if word)
+    return " ".join(text for text in texts if text)
 
 
-def labels_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+def labels_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """The node's labels; without their names where there is no room for them."""
-    labels = {name: value for name, value in row.labels.items() if name != sight.group}
+    labels = {name: value for name, value in row.labels.items() if name != context.group}
     shown = " ".join(f"{name}={value}" for name, value in labels.items())
     if len(shown) > width:
         shown = " ".join(labels.values())
-    return [(sight.cut(shown, width), "dim")]
+    return [(context.cut(shown, width), "dim")]

@@ -12,9 +12,9 @@ from accelwatch.tui.drawing.lines import Line, clipped
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.cells import RenderContext
 
-Cell = Callable[[FleetRow, Sight, int], Line]
+Cell = Callable[[FleetRow, RenderContext, int], Line]
 LIGHTS = 9
 """Cells for a node's devices: eight, of which a fault is two wide."""
 NAME, MOST_NAME = 8, 24
@@ -133,9 +133,9 @@ def sort_at(width: int, board: FleetBoard, x: int) -> str:
     return "" if column is None else column.sort
 
 
-def row_line(row: FleetRow, sight: Sight, width: int) -> Line:
+def row_line(row: FleetRow, context: RenderContext, width: int) -> Line:
     """One row."""
     line: Line = [(" ", "text")]
-    for column, size in layout_of(sight.board, width):
-        line += [*column.cell(row, sight, size), (" " * GAP, "text")]
+    for column, size in layout_of(context.board, width):
+        line += [*column.cell(row, context, size), (" " * GAP, "text")]
     return clipped(line, width)

@@ -13,24 +13,24 @@ from accelwatch.tui.drawing.plot import columns_of, graph
 from accelwatch.tui.fleet.grid_shape import NUMBERED, TRACED
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet.cells import Sight
+    from accelwatch.tui.fleet.cells import RenderContext
 
 _COOL, _HOT = 30.0, 90.0
 """Degrees Celsius at which the shade of a cell begins and is full."""
-_QUIET = (2, 50)
+_LEVEL_STEPS = (2, 50)
 """Percent at which the next shade of a device that is well begins."""
 
 
-def device_cell(now: DeviceNow, sight: "Sight", width: int, *, live: bool) -> Line:
+def device_cell(now: DeviceNow, context: "RenderContext", width: int, *, live: bool) -> Line:
     """The device in exactly `width` cells; where there are few of them the last one is a gap."""
-    word = device_class(now)
-    if word != "ok":
-        return _fault(word, sight, width)
-    value = sight.board.steady.of(now.slot, sight.shade, _value(now, sight.shade))
-    ratio = _ratio(value, sight.shade)
-    sign, role = sight.glyphs.states["ok"], "quiet0"
+    status = device_class(now)
+    if status != "ok":
+        return _fault(status, context, width)
+    value = context.board.steady.of(now.slot, context.shade, _value(now, context.shade))
+    ratio = _ratio(value, context.shade)
+    sign, role = context.glyphs.states["ok"], "quiet0"
     if ratio is not None:
-        sign, role = _quiet(int(ratio * 100), sight.glyphs.low_levels)
+        sign, role = _healthy_sign(int(ratio * 100), context.glyphs.low_levels)
     if not live:
         role = "faint"
     if width < NUMBERED:
@@ -38,47 +38,47 @@ def device_cell(now: DeviceNow, sight: "Sight", width: int, *, live: bool) -> Li
             return [(sign, role)]
         shown = sign * (width - 1)
         return [(shown, role), (" " * (width - len(shown)), "text")]
-    trace = width - NUMBERED if width >= TRACED and sight.shade == "load" else 0
-    figure = fit(_figure(value, sight), NUMBERED - 3, right=True)
+    trace = width - NUMBERED if width >= TRACED and context.shade == "load" else 0
+    figure = fit(_figure(value, context), NUMBERED - 3, right=True)
     cell: Line = [(f"{sign} ", role), (figure, "dim" if live and ratio else "faint")]
     if trace:
-        cell.append((f" {_trace(now, sight, trace - 1)}", role))
+        cell.append((f" {_trace(now, context, trace - 1)}", role))
     return [*cell, (" " * (width - NUMBERED - trace + 1), "text")]
 
 
-def _fault(word: str, sight: "Sight", width: int) -> Line:
-    sign = device_signs.device_glyph(word, sight.glyphs)
-    role = device_signs.filled_role(word)
+def _fault(status: str, context: "RenderContext", width: int) -> Line:
+    sign = device_signs.device_glyph(status, context.glyphs)
+    role = device_signs.filled_role(status)
     if width < NUMBERED:
         return [(fit(sign, min(width, 2)), role), (" " * max(width - 2, 0), "text")]
-    shown = f"{sign} {device_signs.device_word(word)}"
-    return [(fit(shown, width - 1, ellipsis=sight.glyphs.ellipsis), role), (" ", "text")]
+    shown = f"{sign} {device_signs.device_status_text(status)}"
+    return [(fit(shown, width - 1, ellipsis=context.glyphs.ellipsis), role), (" ", "text")]
 
 
 @lru_cache(maxsize=512)
-def _quiet(percent: int, levels: str) -> tuple[str, str]:
+def _healthy_sign(percent: int, levels: str) -> tuple[str, str]:
     """Sign and role of a device that is well: higher and brighter, the more there is."""
     sign = levels[min(percent * len(levels) // 100, len(levels) - 1)]
-    return sign, f"quiet{sum(percent >= step for step in _QUIET)}"
+    return sign, f"quiet{sum(percent >= step for step in _LEVEL_STEPS)}"
 
 
-def _figure(value: float | None, sight: "Sight") -> str:
-    if sight.shade == "temperature":
-        return fmt.NOTHING if value is None else f"{value:.0f}{sight.glyphs.degree}"
-    return fmt.percent(_ratio(value, sight.shade))
+def _figure(value: float | None, context: "RenderContext") -> str:
+    if context.shade == "temperature":
+        return fmt.NOTHING if value is None else f"{value:.0f}{context.glyphs.degree}"
+    return fmt.percent(_ratio(value, context.shade))
 
 
-def _trace(now: DeviceNow, sight: "Sight", width: int) -> str:
-    values = sight.board.recent.of(now.slot, columns_of(sight.plot, width))
-    return fit("".join(graph(values, width, 1, 1.0, sight.plot)), width)
+def _trace(now: DeviceNow, context: "RenderContext", width: int) -> str:
+    values = context.board.recent.of(now.slot, columns_of(context.plot, width))
+    return fit("".join(graph(values, width, 1, 1.0, context.plot)), width)
 
 
 def _value(now: DeviceNow, shade: str) -> float | None:
     """What a device's cell shows: a share of its load or memory, or degrees."""
     values = now.values
     if shade == "memory":
-        used, whole = values[MEMORY_USED], values[MEMORY_SIZE]
-        return used / whole if used is not None and whole else None
+        used, total = values[MEMORY_USED], values[MEMORY_SIZE]
+        return used / total if used is not None and total else None
     return values[TEMPERATURE] if shade == "temperature" else values[UTILIZATION]
 
 

@@ -8,8 +8,8 @@ from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
-from accelwatch.tui.fleet.changes import event_word
-from accelwatch.tui.fleet.node_names import NONE, CommonEnds, shortened
+from accelwatch.tui.fleet.changes import event_label
+from accelwatch.tui.fleet.node_names import NONE, CommonAffixes, shortened
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
 
 RECENT_S = 3600.0
@@ -29,7 +29,7 @@ def event_heading(count: int, width: int, glyphs: Glyphs) -> Line:
 
 
 def event_line(
-    event: FleetEvent, width: int, now: float, glyphs: Glyphs, ends: CommonEnds = NONE
+    event: FleetEvent, width: int, now: float, glyphs: Glyphs, affixes: CommonAffixes = NONE
 ) -> Line:
     """When, how grave, where, what; `ends` is what the names of nodes have in common."""
 
@@ -41,14 +41,14 @@ def event_line(
     wide = width >= 100
     room = 20 if wide else 16
     device = f" {event.name}" if event.name else ""
-    where = shortened(event.node, max(room - len(device), 6), ends, glyphs.ellipsis) + device
-    when = fmt.ago(max(now - event.time, 0.0)) if width < 60 else moment(event.time, now)
+    where = shortened(event.node, max(room - len(device), 6), affixes, glyphs.ellipsis) + device
+    when = fmt.ago(max(now - event.time, 0.0)) if width < 60 else time_label(event.time, now)
     line: Line = [(f" {fit(when, 6 if width < 60 else 8)}  ", "dim")]
     line.append((cut(f"{sign} {event.severity}", 10) if wide else sign, role))
     line += [("  ", "text"), (cut(where, room), "strong"), ("  ", "text")]
-    word = event_word(event.code)
-    cells = min(max(14 if wide else 9, len(word)), width - width_of(line))
-    line += [(cut(word, cells), role), ("  ", "text")]
+    label = event_label(event.code)
+    cells = min(max(14 if wide else 9, len(label)), width - width_of(line))
+    line += [(cut(label, cells), role), ("  ", "text")]
     if width >= _CATEGORIES:
         line += [(cut(event.category.replace("_", " "), 16), "dim"), ("  ", "text")]
     doubt = "" if event.trusted else " (written by user space)"
@@ -56,7 +56,7 @@ def event_line(
     return clipped([*line, (cut(event.text + doubt, max(left, 0)), "text")], width)
 
 
-def moment(time: float, now: float) -> str:
+def time_label(time: float, now: float) -> str:
     """The time of day; of another day how long ago."""
     return fmt.clock_time(time) if now - time < _DAY_S else fmt.ago(now - time)
 

@@ -7,7 +7,7 @@ from accelwatch.expr import compile_condition
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.tally import device_class
-from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
+from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.tui.local.filters import is_expression
 
@@ -27,29 +27,29 @@ class TextFilter:
     """Keeps what has a text in its names, labels or state; what a place says is looked at once."""
 
     def __init__(self, text: str) -> None:
-        self._word = text.strip().lower()
-        self._known: dict[int, tuple[DevicePlace, bool]] = {}
+        self._needle = text.strip().lower()
+        self._cached: dict[int, tuple[DeviceSlot, bool]] = {}
 
-    def keeps(self, place: DevicePlace, now: DeviceNow) -> bool:
+    def matches_device(self, device: DeviceSlot, now: DeviceNow) -> bool:
         """Whether a device has it."""
-        known = self._known.get(place.slot)
-        if known is None or known[0] is not place:
-            matches = any(self._word in word.lower() for word in _words(place))
-            known = self._known[place.slot] = place, matches
-        return known[1] or self._word in now.state or self._word in device_class(now)
+        cached = self._cached.get(device.slot)
+        if cached is None or cached[0] is not device:
+            matches = any(self._needle in text.lower() for text in _searched_texts(device))
+            cached = self._cached[device.slot] = device, matches
+        return cached[1] or self._needle in now.state or self._needle in device_class(now)
 
-    def keeps_node(self, view: FleetView) -> Callable[[NodeNow], bool]:
+    def node_filter(self, view: FleetView) -> Callable[[NodeNow], bool]:
         """Whether a node without devices has it."""
 
-        def keeps(node: NodeNow) -> bool:
+        def matches(node: NodeNow) -> bool:
             labels = view.node_labels.get(node.node, {})
-            words = (node.node, node.state, *labels.values())
-            return any(self._word in word.lower() for word in words)
+            texts = (node.node, node.state, *labels.values())
+            return any(self._needle in text.lower() for text in texts)
 
-        return keeps
+        return matches
 
 
-def _words(place: DevicePlace) -> list[str]:
-    given = (place.name, place.id, place.node, place.model, place.uuid, place.vendor)
-    owners = (getattr(place, name) for name in OWNER_NAMES)
-    return [word for word in (*given, *owners, *place.labels.values()) if word]
+def _searched_texts(device: DeviceSlot) -> list[str]:
+    texts = (device.name, device.id, device.node, device.model, device.uuid, device.vendor)
+    owners = (getattr(device, name) for name in OWNER_NAMES)
+    return [text for text in (*texts, *owners, *device.labels.values()) if text]

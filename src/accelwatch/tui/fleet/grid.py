@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from accelwatch.fleet.picture.tally import FleetRow, device_class
+from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import natural
-from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing.device_signs import is_filled
 from accelwatch.tui.fleet.board import Key
 from accelwatch.tui.fleet.grid_shape import GridShape, shape_of
@@ -32,15 +32,15 @@ class Block(msgspec.Struct, frozen=True):
     wide: int
     """The device that is two wide where the others are one: the worst; -1 for none."""
 
-    def offset(self, place: int) -> int:
+    def offset(self, index: int) -> int:
         """Cells from `x` to a device of the block."""
-        return place * self.cell + (self.cell == 1 and 0 <= self.wide < place)
+        return index * self.cell + (self.cell == 1 and 0 <= self.wide < index)
 
-    def size(self, place: int) -> int:
+    def size(self, index: int) -> int:
         """Cells of a device of the block."""
-        return self.offset(place + 1) - self.offset(place)
+        return self.offset(index + 1) - self.offset(index)
 
-    def place(self, x: int) -> int:
+    def index_at(self, x: int) -> int:
         """The device at a cell of the line, else the nearest of the block."""
         inside = max(x - self.x, 0)
         nearest = inside - (self.cell == 1 and 0 <= self.wide < inside)
@@ -93,22 +93,22 @@ class Grid:
         for row in rows:
             for first in range(0, max(len(row.devices), 1), shape.unit):
                 if column == shape.columns:
-                    self._end(line)
+                    self._add_line(line)
                     line, column = GridLine(), 0
                 block = self._block(row, first, shape.x(column))
                 line.blocks.append(block)
                 line.cells += block.count
                 column += 1
                 self._where.setdefault(row.key, []).append(len(self.lines))
-        self._end(line)
+        self._add_line(line)
 
     def _block(self, row: FleetRow, first: int, x: int) -> Block:
         shape = self.shape
         count = max(min(len(row.devices) - first, shape.unit), 1)
-        wide = place_of_worst(row) - first
+        wide = index_of_worst(row) - first
         return Block(x, row, first, count, shape.cell, wide if 0 <= wide < count else -1)
 
-    def _end(self, line: GridLine) -> None:
+    def _add_line(self, line: GridLine) -> None:
         if line.blocks:
             self.lines.append(line)
 
@@ -118,19 +118,23 @@ class Grid:
             return None
         for number in self._where.get(cell[0], ()):
             for block in self.lines[number].blocks:
-                if block.row.key == cell[0] and (place := _place(block, cell[1])) is not None:
-                    return number, block, place
+                if block.row.key == cell[0] and (index := _index_of(block, cell[1])) is not None:
+                    return number, block, index
         return None
 
     def find(self, cell: Cell | None) -> tuple[int, int] | None:
         """(line, column) of a cell; None when it is not there."""
-        found = self.block(cell)
-        return None if found is None else (found[0], found[1].x + found[1].offset(found[2]))
+        position = self.block(cell)
+        return (
+            None
+            if position is None
+            else (position[0], position[1].x + position[1].offset(position[2]))
+        )
 
-    def cells(self, found: tuple[int, Block, int]) -> tuple[int, int]:
+    def cells(self, position: tuple[int, Block, int]) -> tuple[int, int]:
         """From where to where a cell reaches in its line, without the gap behind it."""
-        _, block, place = found
-        x, size = block.x + block.offset(place), block.size(place)
+        _, block, index = position
+        x, size = block.x + block.offset(index), block.size(index)
         return x, x + (size - 1 if size > 2 else size)
 
     def at(self, line: int, x: int, *, near: bool = False) -> Cell | None:
@@ -138,20 +142,20 @@ class Grid:
         if not 0 <= line < len(self.lines) or not self.lines[line].blocks:
             return None
         block = min(self.lines[line].blocks, key=lambda block: block.away(x))
-        return _cell(block, block.place(x)) if near or not block.away(x) else None
+        return _cell(block, block.index_at(x)) if near or not block.away(x) else None
 
     def number(self, cell: Cell | None) -> int:
         """A cell's place among all of them; 0 when it is not there."""
-        found = self.block(cell)
-        if found is None:
+        position = self.block(cell)
+        if position is None:
             return 0
-        line, block, place = found
+        line, block, index = position
         before = 0
         for other in self.lines[line].blocks:
             if other is block:
                 break
             before += other.count
-        return self._starts[line] + before + place
+        return self._starts[line] + before + index
 
     def numbered(self, number: int) -> Cell | None:
         """The cell at a place, the nearest there is."""
@@ -171,9 +175,9 @@ class Grid:
         for block in (block for line in self.lines for block in line.blocks):
             row = block.row
             if row.speaks and row.devices and row.worst is not None:
-                for place in range(block.count):
-                    if severity(device_class(row.devices[block.first + place])):
-                        yield _cell(block, place)
+                for index in range(block.count):
+                    if severity(device_class(row.devices[block.first + index])):
+                        yield _cell(block, index)
             elif row.severity and not block.first:
                 yield _cell(block, 0)
 
@@ -196,12 +200,12 @@ class Grid:
         return (n for n in range(line + step, end, step) if self.lines[n].blocks)
 
 
-def place_of_worst(row: FleetRow) -> int:
+def index_of_worst(row: FleetRow) -> int:
     """The worst of a node's devices where it is told by a filled cell; -1 for none."""
     worst = row.worst
     if worst is None or not row.speaks or not is_filled(device_class(worst)):
         return -1
-    return next((place for place, now in enumerate(row.devices) if now is worst), -1)
+    return next((index for index, now in enumerate(row.devices) if now is worst), -1)
 
 
 def _shape(
@@ -212,14 +216,14 @@ def _shape(
     return shape_of(counts, names, width, height, heads)
 
 
-def _place(block: Block, slot: int) -> int | None:
+def _index_of(block: Block, slot: int) -> int | None:
     if slot == _NO_DEVICE:
         return 0 if not block.row.devices else None
     devices = block.row.devices[block.first : block.first + block.count]
-    return next((place for place, now in enumerate(devices) if now.slot == slot), None)
+    return next((index for index, now in enumerate(devices) if now.slot == slot), None)
 
 
-def _cell(block: Block, place: int) -> Cell:
+def _cell(block: Block, index: int) -> Cell:
     devices = block.row.devices
-    slot = devices[block.first + place].slot if devices else _NO_DEVICE
+    slot = devices[block.first + index].slot if devices else _NO_DEVICE
     return block.row.key, slot

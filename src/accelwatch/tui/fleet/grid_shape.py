@@ -67,8 +67,8 @@ def shape_of(
 
 def _unit(counts: Sequence[int]) -> int:
     """Devices of a node that is not uncommonly large."""
-    known = sorted(filter(None, counts)) or [1]
-    return known[int(_TYPICAL * (len(known) - 1))]
+    sizes = sorted(filter(None, counts)) or [1]
+    return sizes[int(_TYPICAL * (len(sizes) - 1))]
 
 
 def _shapes(unit: int, longest: int, width: int) -> Iterator[GridShape]:

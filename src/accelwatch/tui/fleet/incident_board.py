@@ -25,40 +25,40 @@ class IncidentBoard:
         self.filter_text = ""
         self._keeps: Keeps | None = None
         self._unfolded: set[str] = set()
-        self._told: Sequence[IncidentNow] = ()
+        self._reported: Sequence[IncidentNow] = ()
         self._by_id: dict[str, IncidentNow] = {}
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._by_device: dict[tuple[str, str], IncidentDocument] = {}
 
     def read_incidents(self, view: FleetView) -> None:
         """What a tick tells of incidents."""
-        if view.incidents is not self._told:
-            self._told = view.incidents
-            self._by_id = {told.incident.id: told for told in self._told}
+        if view.incidents is not self._reported:
+            self._reported = view.incidents
+            self._by_id = {entry.incident.id: entry for entry in self._reported}
             self._unfolded &= self._by_id.keys()
-            self._by_device = _gravest(self._told)
+            self._by_device = _gravest(self._reported)
             self._arrange()
 
     def _arrange(self) -> None:
         self.rows = listed(
-            self._told,
+            self._reported,
             keeps=self._keeps,
             over=self.over,
             unfolded=self._unfolded,
             sort=self.sort,
             descending=self.descending,
         )
-        self._places = {row.incident.id: place for place, row in enumerate(self.rows)}
+        self._positions = {row.incident.id: position for position, row in enumerate(self.rows)}
 
     @property
-    def told(self) -> Sequence[IncidentNow]:
+    def reported(self) -> Sequence[IncidentNow]:
         """All that the hub tells, whatever the filter."""
-        return self._told
+        return self._reported
 
     @property
     def labels(self) -> frozenset[str]:
         """The names of the labels that incidents have."""
-        return labels_of(told.incident for told in self._told)
+        return labels_of(entry.incident for entry in self._reported)
 
     def incident(self, id_: str) -> IncidentNow | None:
         """An incident by its id, if the hub tells of it."""
@@ -70,17 +70,17 @@ class IncidentBoard:
 
     def members(self, id_: str) -> list[IncidentNow]:
         """Those that are part of a group."""
-        return [told for told in self._told if above(told.incident) == id_]
+        return [entry for entry in self._reported if above(entry.incident) == id_]
 
-    def place_of(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where an incident is on the list, by its id."""
-        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+        return self._positions.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
 
     def beside(self, id_: str, step: int) -> IncidentNow | None:
         """The incident so many rows on; None beyond the ends."""
-        place = self._places.get(id_)
-        wanted = -1 if place is None else place + step
-        return self.rows[wanted].told if 0 <= wanted < len(self.rows) else None
+        position = self._positions.get(id_)
+        neighbour = -1 if position is None else position + step
+        return self.rows[neighbour].entry if 0 <= neighbour < len(self.rows) else None
 
     def unfolded(self, id_: str) -> bool:
         """Whether the members of a group are shown below it."""
@@ -113,11 +113,13 @@ class IncidentBoard:
         self._arrange()
 
 
-def _gravest(told: Sequence[IncidentNow]) -> dict[tuple[str, str], IncidentDocument]:
+def _gravest(reported: Sequence[IncidentNow]) -> dict[tuple[str, str], IncidentDocument]:
     """By node and device."""
-    incidents = [one.incident for one in told if one.incident.device and not one.incident.closed]
-    incidents.sort(key=lambda one: _weight(one.severity))
-    return {(one.node, one.device): one for one in incidents}
+    incidents = [
+        entry.incident for entry in reported if entry.incident.device and not entry.incident.closed
+    ]
+    incidents.sort(key=lambda incident: _weight(incident.severity))
+    return {(incident.node, incident.device): incident for incident in incidents}
 
 
 def _weight(severity: str) -> int:

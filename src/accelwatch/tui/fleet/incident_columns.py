@@ -13,25 +13,25 @@ from accelwatch.fleet.picture.incidents import (
     OVER,
     IncidentRow,
     about,
-    moment,
-    standing,
+    seconds_of,
+    status_of,
 )
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
-from accelwatch.tui.fleet.node_names import CommonEnds, shortened
+from accelwatch.tui.fleet.node_names import CommonAffixes, shortened
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
 
 
-class IncidentSight(msgspec.Struct, frozen=True, kw_only=True):
+class IncidentRenderContext(msgspec.Struct, frozen=True, kw_only=True):
     """How the incidents are looked at now."""
 
     glyphs: Glyphs
     now: float
     """Unix seconds."""
-    ends: CommonEnds
+    affixes: CommonAffixes
     """What the names of nodes have in common."""
     unfolded: Callable[[str], bool]
     silent: bool
@@ -47,82 +47,82 @@ class IncidentSight(msgspec.Struct, frozen=True, kw_only=True):
         return fit(shown, width, right=right, ellipsis=self.glyphs.ellipsis)
 
 
-Cell = Callable[[IncidentRow, IncidentSight, int], Line]
+Cell = Callable[[IncidentRow, IncidentRenderContext, int], Line]
 IncidentColumn = Column[Cell]
 
 
 def _role(row: IncidentRow, role: str) -> str:
     """What nobody is told of, and what is over, stands back."""
-    return {OPEN: role, MUTED: "dim", OVER: "faint"}[standing(row.incident)]
+    return {OPEN: role, MUTED: "dim", OVER: "faint"}[status_of(row.incident)]
 
 
-def severity_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def severity_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """Sign and word, or the sign alone."""
     severity = row.incident.severity
-    sign = severity_sign(severity, sight.glyphs)
+    sign = severity_sign(severity, context.glyphs)
     text = sign if width < 8 else f"{sign} {severity}"
     return [(fit(text, width), _role(row, severity_role(severity)))]
 
 
-def age_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def age_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """Since when it has been so; of one that is over, since when it is."""
-    began = moment(row.incident.closed or row.incident.since)
-    return [(fit(fmt.ago(sight.now - began), width, right=True), _role(row, "dim"))]
+    since = seconds_of(row.incident.closed or row.incident.since)
+    return [(fit(fmt.ago(context.now - since), width, right=True), _role(row, "dim"))]
 
 
-def place_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def location_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """Node and device, or what it is about; a group with its sign, its members set in."""
-    incident, glyphs = row.incident, sight.glyphs
+    incident, glyphs = row.incident, context.glyphs
     before = glyphs.branch[:2] + " " if row.member else ""
     if row.members:
-        before = glyphs.fold if sight.unfolded(incident.id) else glyphs.folded
+        before = glyphs.fold if context.unfolded(incident.id) else glyphs.folded
     what = about(incident)
     if not what:
         device = f" {incident.device_name}" if incident.device_name else ""
         room = max(width - len(before) - len(device), 6)
-        what = shortened(incident.node, room, sight.ends, glyphs.ellipsis) + device
+        what = shortened(incident.node, room, context.affixes, glyphs.ellipsis) + device
     return [
         (before, _role(row, "dim")),
-        (sight.cut(what, width - len(before)), _role(row, "strong")),
+        (context.cut(what, width - len(before)), _role(row, "strong")),
     ]
 
 
-def title_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def title_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """What is wrong."""
-    return [(sight.cut(row.incident.title, width), _role(row, "text"))]
+    return [(context.cut(row.incident.title, width), _role(row, "text"))]
 
 
-def rule_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def rule_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """The rule that weighs most, and how many more fire."""
     more = len(row.incident.rules) - 1
     text = f"{row.incident.rule} +{more}" if more > 0 else row.incident.rule
-    return [(sight.cut(text, width), _role(row, "dim"))]
+    return [(context.cut(text, width), _role(row, "dim"))]
 
 
-def job_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def job_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """Whose jobs it concerns."""
     incident = row.incident
     jobs = fmt.few([incident.job] if incident.job else incident.jobs, "jobs", 2)
     users = fmt.few(incident.users, "users", 1)
-    return [(sight.cut(" ".join(filter(None, (jobs, users))), width), _role(row, "accent"))]
+    return [(context.cut(" ".join(filter(None, (jobs, users))), width), _role(row, "accent"))]
 
 
-def state_cell(row: IncidentRow, _: IncidentSight, width: int) -> Line:
+def state_cell(row: IncidentRow, _: IncidentRenderContext, width: int) -> Line:
     """Open, muted or over; of a group how many it has."""
-    word = standing(row.incident)
-    total = row.told.members_total
-    text = f"{word} x{total}" if total else word
-    text = text if len(text) <= width else word
+    status = status_of(row.incident)
+    total = row.entry.members_total
+    text = f"{status} x{total}" if total else status
+    text = text if len(text) <= width else status
     return [(fit(text, width), _role(row, "text"))]
 
 
-def next_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def next_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """How far its remedy is, and what comes next."""
-    line = sight.next_of(row.incident, width)
+    line = context.next_of(row.incident, width)
     if not line:
         return [(" " * width, "text")]
     ((text, role),) = line
-    return [(sight.cut(text, width), _role(row, role))]
+    return [(context.cut(text, width), _role(row, role))]
 
 
 COLUMNS = (
@@ -133,7 +133,7 @@ COLUMNS = (
         id="age", title="AGE", width=6, cell=age_cell, rank=2, right=True, sort="newest"
     ),
     IncidentColumn(
-        id="place", title="WHERE", width=14, cell=place_cell, grow=2, most=30, sort="where"
+        id="place", title="WHERE", width=14, cell=location_cell, grow=2, most=30, sort="where"
     ),
     IncidentColumn(id="title", title="WHAT", width=26, cell=title_cell, grow=4, sort="title"),
     IncidentColumn(
@@ -162,8 +162,8 @@ def layout(width: int, *, acts: bool = False) -> tuple[tuple[IncidentColumn, int
 
 def heading(width: int, glyphs: Glyphs, *, sort: str, descending: bool, acts: bool = False) -> Line:
     """The titles, the sorted one marked."""
-    placed = layout(width, acts=acts)
-    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
+    sized_columns = layout(width, acts=acts)
+    return columns.heading(sized_columns, width, glyphs, sort=sort, descending=descending)
 
 
 def sort_at(width: int, x: int, *, acts: bool = False) -> str:
@@ -172,10 +172,10 @@ def sort_at(width: int, x: int, *, acts: bool = False) -> str:
     return "" if column is None else column.sort
 
 
-def row_line(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+def row_line(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
     """One incident."""
     line: Line = [(" ", "text")]
-    for column, size in layout(width, acts=sight.acts):
-        line += [*column.cell(row, sight, size), (" " * GAP, "text")]
+    for column, size in layout(width, acts=context.acts):
+        line += [*column.cell(row, context, size), (" " * GAP, "text")]
     shown = clipped(line, width)
-    return [(text, "faint") for text, _ in shown] if sight.silent else shown
+    return [(text, "faint") for text, _ in shown] if context.silent else shown

@@ -4,29 +4,35 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, MomentNote
-from accelwatch.alerting.evaluation.explanation import Explanation, PartRow
+from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, TimelineNote
+from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationRow
 from accelwatch.exposition.display import duration, printable
-from accelwatch.fleet.picture.incidents import MUTED, OVER, moment, place_of, standing
+from accelwatch.fleet.picture.incidents import MUTED, OVER, location_of, seconds_of, status_of
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.schema.provenance import Provenance, said
+from accelwatch.schema.provenance import Provenance, provenance_text
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph, width_of
 from accelwatch.tui.fleet import remedy_facts
-from accelwatch.tui.fleet.moments import when
 from accelwatch.tui.fleet.remedy_facts import RemedyFacts
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
+from accelwatch.tui.fleet.times import when
 
 _HEAD = 12
 """Cells of what stands before each fact."""
 _TRUTH_ROLES = {"true": "bad", "false": "ok", "unknown": "warn"}
-_MOMENT_ROLES = {"opened": "bad", "rose": "bad", "reopened": "bad", "closed": "ok", "blind": "warn"}
+_TIMELINE_ROLES = {
+    "opened": "bad",
+    "rose": "bad",
+    "reopened": "bad",
+    "closed": "ok",
+    "blind": "warn",
+}
 
 
 class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """An incident and what is known around it."""
 
-    told: IncidentNow
+    current: IncidentNow
     now: float
     """Unix seconds."""
     gone: bool = False
@@ -61,24 +67,24 @@ def lines(facts: IncidentFacts, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _head(facts: IncidentFacts, glyphs: Glyphs) -> list[Line]:
-    incident = facts.told.incident
-    word = standing(incident)
-    role = "dim" if word == OVER else severity_role(incident.severity)
+    incident = facts.current.incident
+    status = status_of(incident)
+    role = "dim" if status == OVER else severity_role(incident.severity)
     sign = severity_sign(incident.severity, glyphs)
-    given: list[Line] = [
+    result: list[Line] = [
         [
             (f" {sign} {incident.severity}  ", role),
             (printable(incident.title, ascii_only=glyphs.ascii_only), "title"),
             (f"  {incident.id}", "dim"),
-            (f"  {_way(incident, glyphs)}", "faint"),
+            (f"  {_enter_hint(incident, glyphs)}", "faint"),
         ]
     ]
     if facts.gone:
-        given.append([(" no longer updated: this is the last known state", "warn")])
-    return given
+        result.append([(" no longer updated: this is the last known state", "warn")])
+    return result
 
 
-def _way(incident: IncidentDocument, glyphs: Glyphs) -> str:
+def _enter_hint(incident: IncidentDocument, glyphs: Glyphs) -> str:
     """What Enter leads to."""
     node = incident.node or next(iter(incident.nodes), "")
     return f"Enter opens {printable(node, ascii_only=glyphs.ascii_only)}" if node else ""
@@ -92,11 +98,11 @@ _FURTHER = ("what to do", "advice", "runbook", "rule", "part of", "follows", "no
 def _facts(
     facts: IncidentFacts, names: Sequence[str], width: int, glyphs: Glyphs
 ) -> Iterable[Line]:
-    incident = facts.told.incident
+    incident = facts.current.incident
     rack = f"rack {incident.rack}" if incident.rack and not incident.group else ""
     device = (incident.model, f"serial {incident.serial}" if incident.serial else "")
-    told = {
-        "where": ", ".join(filter(None, (place_of(incident), rack, *device))),
+    texts = {
+        "where": ", ".join(filter(None, (location_of(incident), rack, *device))),
         "since": _since(incident, facts.now),
         "work": _work(incident),
         "what to do": incident.what_to_do,
@@ -106,19 +112,19 @@ def _facts(
         "rule": _rules(incident),
         "part of": incident.part_of,
         "follows": incident.follows,
-        "nodes": _nodes(facts.told),
+        "nodes": _nodes(facts.current),
     }
     roles = {"what to do": "strong", "muted": "warn", "runbook": "accent"}
     for name in names:
-        if told[name]:
-            yield from _fact(name, told[name], roles.get(name, "text"), width, glyphs)
+        if texts[name]:
+            yield from _fact(name, texts[name], roles.get(name, "text"), width, glyphs)
 
 
 def _doubts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
     """How far it can be trusted."""
-    incident = facts.told.incident
+    incident = facts.current.incident
     if incident.trusted and incident.provenance not in ("", Provenance.AUTHENTICATED):
-        yield from _fact("trust", said(incident.provenance), "text", width, glyphs)
+        yield from _fact("trust", provenance_text(incident.provenance), "text", width, glyphs)
     if not incident.trusted:
         text = "any user of the node could have written this; it is shown, and nothing acts on it"
         yield from _fact("doubt", text, "warn", width, glyphs)
@@ -133,18 +139,18 @@ def _fact(name: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[L
 def _advice(incident: IncidentDocument) -> str:
     """What to do, and how sure the rule is, where it says so."""
     sure = f"confidence {incident.confidence}" if incident.confidence else ""
-    return ", ".join(part for part in (incident.advice, sure) if part)
+    return ", ".join(text for text in (incident.advice, sure) if text)
 
 
 def _since(incident: IncidentDocument, now: float) -> str:
-    began, opened = moment(incident.since), moment(incident.opened)
-    closed = moment(incident.closed)
-    text = when(began, now)
+    started, opened = seconds_of(incident.since), seconds_of(incident.opened)
+    closed = seconds_of(incident.closed)
+    text = when(started, now)
     if closed:
-        text += f", over {when(closed, now)} after {duration(max(closed - began, 0.0))}"
+        text += f", over {when(closed, now)} after {duration(max(closed - started, 0.0))}"
     else:
-        text += f", {duration(max(now - began, 0.0))} ago"
-    if opened - began >= 1.0:
+        text += f", {duration(max(now - started, 0.0))} ago"
+    if opened - started >= 1.0:
         text += f"; fired {when(opened, now)}"
     times = "once" if incident.reopened == 1 else f"{incident.reopened} times"
     return f"{text}; has come back {times}" if incident.reopened else text
@@ -157,11 +163,10 @@ def _work(incident: IncidentDocument) -> str:
 
 def _muted(incident: IncidentDocument, now: float) -> str:
     mute = incident.muted_by
-    if mute is None or standing(incident) != MUTED:
+    if mute is None or status_of(incident) != MUTED:
         return ""
-    return (
-        f"until {when(moment(mute.until), now)} by {mute.by} ({mute.kind} {mute.id}): {mute.reason}"
-    )
+    until = when(seconds_of(mute.until), now)
+    return f"until {until} by {mute.by} ({mute.kind} {mute.id}): {mute.reason}"
 
 
 def _rules(incident: IncidentDocument) -> str:
@@ -169,12 +174,12 @@ def _rules(incident: IncidentDocument) -> str:
     return ", ".join(incident.rules or (incident.rule,)) + source
 
 
-def _nodes(told: IncidentNow) -> str:
-    incident = told.incident
-    if told.nodes_total <= 1:
+def _nodes(current: IncidentNow) -> str:
+    incident = current.incident
+    if current.nodes_total <= 1:
         return ""
     named = ", ".join(incident.nodes[:12])
-    more = told.nodes_total - min(len(incident.nodes), 12)
+    more = current.nodes_total - min(len(incident.nodes), 12)
     return f"{named} and {more} more" if more > 0 else named
 
 
@@ -185,12 +190,12 @@ def _title(title: str, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _evidence(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    incident = facts.told.incident
+    incident = facts.current.incident
     if not incident.evidence:
         return
     yield from _title("Evidence", width, glyphs)
     for note in incident.evidence:
-        yield from paragraph(f" {glyphs.dot} ", _said(note), "text", width, glyphs)
+        yield from paragraph(f" {glyphs.dot} ", _note_text(note), "text", width, glyphs)
         more = _more(note, facts.now, glyphs)
         if more:
             yield from paragraph("   ", more, "dim", width, glyphs)
@@ -198,7 +203,7 @@ def _evidence(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line
         yield from paragraph("   ", why, "faint", width, glyphs)
 
 
-def _said(note: EvidenceNote) -> str:
+def _note_text(note: EvidenceNote) -> str:
     return note.text or note.signal
 
 
@@ -207,28 +212,28 @@ def _more(note: EvidenceNote, now: float, glyphs: Glyphs) -> str:
 
     What a rule asks for by `==` is what it has met, and not what is to be.
     """
-    parts = []
+    details = []
     if note.value is not None:
-        parts.append(f"value {_plain(note.value)}")
+        details.append(f"value {_plain(note.value)}")
     if note.expected is not None and note.expected != note.value:
-        parts.append(f"expected {_plain(note.expected)}")
+        details.append(f"expected {_plain(note.expected)}")
     if note.since:
-        parts.append(f"since {when(moment(note.since), now)}")
+        details.append(f"since {when(seconds_of(note.since), now)}")
     if note.source:
-        parts.append(f"from {note.source}")
+        details.append(f"from {note.source}")
     if not note.trusted:
-        parts.append("written by user space")
-    return f" {glyphs.dot} ".join(parts)
+        details.append("written by user space")
+    return f" {glyphs.dot} ".join(details)
 
 
 def _timeline(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    incident = facts.told.incident
+    incident = facts.current.incident
     yield from _title("History", width, glyphs)
-    began = MomentNote(time=incident.since, kind="began", text="what is wrong began", actor="")
-    for note in (began, *incident.timeline):
+    first = TimelineNote(time=incident.since, kind="began", text="what is wrong began", actor="")
+    for note in (first, *incident.timeline):
         head: Line = [
-            (f" {fit(when(moment(note.time), facts.now), 14)} ", "dim"),
-            (f"{fit(note.kind, 9)} ", _MOMENT_ROLES.get(note.kind, "text")),
+            (f" {fit(when(seconds_of(note.time), facts.now), 14)} ", "dim"),
+            (f"{fit(note.kind, 9)} ", _TIMELINE_ROLES.get(note.kind, "text")),
         ]
         by = f" ({note.actor})" if note.actor else ""
         indent = " " * width_of(head)
@@ -238,18 +243,18 @@ def _timeline(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line
 
 
 def _members(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    total = facts.told.members_total or len(facts.members)
+    total = facts.current.members_total or len(facts.members)
     if not total:
         return
-    title = f"{total} members" if facts.told.members_total else f"{total} of the same cause"
+    title = f"{total} members" if facts.current.members_total else f"{total} of the same cause"
     yield from _title(title, width, glyphs)
-    for told in facts.members:
-        incident = told.incident
-        word = standing(incident)
+    for member in facts.members:
+        incident = member.incident
+        status = status_of(incident)
         yield [
             (f" {severity_sign(incident.severity, glyphs)} ", severity_role(incident.severity)),
-            (fit(word, 6), "dim"),
-            (fit(printable(place_of(incident), ascii_only=glyphs.ascii_only), 28), "strong"),
+            (fit(status, 6), "dim"),
+            (fit(printable(location_of(incident), ascii_only=glyphs.ascii_only), 28), "strong"),
             (f" {printable(incident.title, ascii_only=glyphs.ascii_only)}", "text"),
         ]
     left = total - len(facts.members)
@@ -265,29 +270,29 @@ def _explained(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Lin
         yield from paragraph(" ", why, "dim", width, glyphs)
         return
     phase = explanation.phase
-    held = "" if explanation.held_s is None else f" for {duration(explanation.held_s)}"
+    duration_text = "" if explanation.held_s is None else f" for {duration(explanation.held_s)}"
     yield [
         (f" {explanation.rule} on ", "dim"),
-        (printable(place_of(facts.told.incident), ascii_only=glyphs.ascii_only), "text"),
-        (f": {phase}{held}", "dim"),
+        (printable(location_of(facts.current.incident), ascii_only=glyphs.ascii_only), "text"),
+        (f": {phase}{duration_text}", "dim"),
     ]
     key = ""
-    for part in explanation.parts:
-        if part.key != key:
-            key = part.key
+    for component in explanation.parts:
+        if component.key != key:
+            key = component.key
             yield [(f" {key}", "key")]
-        yield from _part(part, width, glyphs)
+        yield from _component(component, width, glyphs)
 
 
-def _part(part: PartRow, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    told = (
+def _component(component: ExplanationRow, width: int, glyphs: Glyphs) -> Iterable[Line]:
+    value_text = (
         ""
-        if part.value is None or isinstance(part.value, bool)
-        else part.shown or _plain(part.value)
+        if component.value is None or isinstance(component.value, bool)
+        else component.shown or _plain(component.value)
     )
-    right = part.reason or told
-    truth: Line = [(fit(part.truth or "", 8), _TRUTH_ROLES.get(part.truth, "dim"))]
-    text = "  " * (part.depth + 1) + printable(part.text, ascii_only=glyphs.ascii_only)
+    right = component.reason or value_text
+    truth: Line = [(fit(component.truth or "", 8), _TRUTH_ROLES.get(component.truth, "dim"))]
+    text = "  " * (component.depth + 1) + printable(component.text, ascii_only=glyphs.ascii_only)
     room = max(width - 10 - min(len(right), width // 3) - 2, 12)
     shown = fit(text, room, ellipsis=glyphs.ellipsis)
     more = printable(right, ascii_only=glyphs.ascii_only)

@@ -7,14 +7,14 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.expr import MISSING, Key, Missing, NameTable, Type, Value, compile_condition
-from accelwatch.fleet.picture.incidents import Keeps, standing
+from accelwatch.fleet.picture.incidents import Keeps, status_of
 from accelwatch.tui.local.filters import is_expression
 
 _FIELDS = ("id", "severity", "state", "scope", "rule", "family", "title", "node", "vendor", "model")
 _FURTHER = ("device", "job", "user", "rack", "group", "source", "confidence", "advice")
 NAMES = (*_FIELDS, *_FURTHER)
 """Names that a condition knows beside the labels of nodes."""
-_WORDS = {
+_VALUES = {
     "severity": tuple(Severity),
     "state": tuple(IncidentState),
     "scope": tuple(Scope),
@@ -24,7 +24,7 @@ _WORDS = {
 @cache
 def _table(labels: frozenset[str]) -> NameTable:
     identity = dict.fromkeys((*sorted(labels), *NAMES), Type.STRING)
-    return NameTable(identity=identity, rows={}, words=_WORDS)
+    return NameTable(identity=identity, rows={}, values=_VALUES)
 
 
 def incident_filter(text: str, labels: Iterable[str]) -> Keeps | None:
@@ -36,8 +36,10 @@ def incident_filter(text: str, labels: Iterable[str]) -> Keeps | None:
     if is_expression(text, names):
         condition = compile_condition(text, names)
         return lambda incident: condition.evaluate(_lookup(incident)) is True
-    word = text.lower()
-    return lambda incident: any(word in candidate.lower() for candidate in _words(incident))
+    needle = text.lower()
+    return lambda incident: any(
+        needle in candidate.lower() for candidate in _searched_texts(incident)
+    )
 
 
 def labels_of(incidents: Iterable[IncidentDocument]) -> frozenset[str]:
@@ -64,8 +66,8 @@ def _lookup(incident: IncidentDocument) -> Callable[[Key], Value | Missing]:
     return value
 
 
-def _words(incident: IncidentDocument) -> Iterable[str]:
+def _searched_texts(incident: IncidentDocument) -> Iterable[str]:
     value = _lookup(incident)
     yield from (str(value(name)) for name in NAMES)
-    yield standing(incident)
+    yield status_of(incident)
     yield from (*incident.nodes, *incident.rules, *incident.labels.values())

@@ -5,17 +5,17 @@ from collections.abc import Collection
 import msgspec
 
 
-class CommonEnds(msgspec.Struct, frozen=True):
+class CommonAffixes(msgspec.Struct, frozen=True):
     """How many characters all names have in common at their beginning and at their end."""
 
     head: int = 0
     tail: int = 0
 
 
-NONE = CommonEnds()
+NONE = CommonAffixes()
 
 
-def common_ends(names: Collection[str]) -> CommonEnds:
+def common_affixes(names: Collection[str]) -> CommonAffixes:
     """Those of several names; a number is never parted."""
     if len(names) < 2:
         return NONE
@@ -28,7 +28,7 @@ def common_ends(names: Collection[str]) -> CommonEnds:
     tail = min(_alike(min(backwards), max(backwards)), shortest - head)
     while tail and first[-tail].isdecimal():
         tail -= 1
-    return CommonEnds(head, max(tail, 0))
+    return CommonAffixes(head, max(tail, 0))
 
 
 def _alike(name: str, other: str) -> int:
@@ -37,22 +37,22 @@ def _alike(name: str, other: str) -> int:
     return next((n for n, (a, b) in pairs if a != b), min(len(name), len(other)))
 
 
-def shortened(name: str, width: int, ends: CommonEnds, ellipsis: str) -> str:
+def shortened(name: str, width: int, affixes: CommonAffixes, ellipsis: str) -> str:
     """At most `width` characters of a name, those that tell it from the others among them."""
     if len(name) <= width:
         return name
-    mark = len(ellipsis)
-    core = len(name) - ends.head - ends.tail
-    if ends == NONE or core <= 0 or core + mark > width:
+    ellipsis_width = len(ellipsis)
+    core = len(name) - affixes.head - affixes.tail
+    if affixes == NONE or core <= 0 or core + ellipsis_width > width:
         return _without_middle(name, width, ellipsis)
-    if ends.head + core + mark <= width:
-        return name[: width - mark] + ellipsis
-    if core + ends.tail + mark <= width:
-        return ellipsis + name[len(name) - width + mark :]
-    room = width - core - 2 * mark
+    if affixes.head + core + ellipsis_width <= width:
+        return name[: width - ellipsis_width] + ellipsis
+    if core + affixes.tail + ellipsis_width <= width:
+        return ellipsis + name[len(name) - width + ellipsis_width :]
+    room = width - core - 2 * ellipsis_width
     if room < 0:
         return _without_middle(name, width, ellipsis)
-    return ellipsis + name[ends.head - room : ends.head + core] + ellipsis
+    return ellipsis + name[affixes.head - room : affixes.head + core] + ellipsis
 
 
 def _without_middle(name: str, width: int, ellipsis: str) -> str:

@@ -12,7 +12,7 @@ _GONE = (DeviceState.LOST, DeviceState.EXCLUDED)
 """States that stay what they are when the node falls silent."""
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a node that is looked at was last heard."""
 
     node: str
@@ -26,21 +26,21 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ("up", "slow")
 
 
-def aged(snapshot: Snapshot, heard: Heard) -> Snapshot:
+def aged(snapshot: Snapshot, status: NodeStatus) -> Snapshot:
     """The snapshot; of a silent node with devices that are stale instead of their last values."""
-    if heard.live:
+    if status.live:
         return snapshot
-    devices = tuple(_stale(view, heard, snapshot.time) for view in snapshot.devices)
+    devices = tuple(_stale(view, status, snapshot.time) for view in snapshot.devices)
     return msgspec.structs.replace(snapshot, devices=devices)
 
 
-def _stale(view: DeviceView, heard: Heard, now: float) -> DeviceView:
+def _stale(view: DeviceView, status: NodeStatus, now: float) -> DeviceView:
     if view.state in _GONE or not fmt.readable(view):
         return view
     return msgspec.structs.replace(
         view,
         state=DeviceState.UNRESPONSIVE,
-        state_since=view.state_since if heard.age_s is None else now - heard.age_s,
+        state_since=view.state_since if status.age_s is None else now - status.age_s,
         reading=wholly_absent(view.device.id, Absence.STALE),
-        health_reasons=(f"nothing was heard of {heard.node}",),
+        health_reasons=(f"nothing was heard of {status.node}",),
     )

@@ -20,7 +20,7 @@ class RemedyBoard:
         self.problem = ""
         """Why nothing new is known."""
         self._by_node: Mapping[str, RemedyDocument] = {}
-        self._held: Mapping[str, VetoDocument] = {}
+        self._vetoes: Mapping[str, VetoDocument] = {}
 
     def read_remedies(self, source: "RemedySource | None") -> None:
         """What is known now."""
@@ -28,8 +28,10 @@ class RemedyBoard:
         self.problem = "" if source is None else source.problem()
         if page is not self.page:
             self.page = page
-            self._by_node = {} if page is None else {one.node: one for one in page.remedies}
-            self._held = {} if page is None else {one.node: one for one in page.held}
+            self._by_node = (
+                {} if page is None else {remedy.node: remedy for remedy in page.remedies}
+            )
+            self._vetoes = {} if page is None else {veto.node: veto for veto in page.held}
 
     @property
     def acts(self) -> bool:
@@ -40,9 +42,9 @@ class RemedyBoard:
         """What is being done about a node."""
         return self._by_node.get(node)
 
-    def held(self, node: str) -> "VetoDocument | None":
+    def veto_of(self, node: str) -> "VetoDocument | None":
         """Who asked that nothing be done to a node."""
-        return self._held.get(node)
+        return self._vetoes.get(node)
 
     def of_incident(self, incident: IncidentDocument) -> "list[RemedyDocument]":
         """What is being done about an incident, its own node's first."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.fleet.picture.incidents import moment
+from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, fit, paragraph
-from accelwatch.tui.fleet.moments import when
-from accelwatch.tui.fleet.remedy_words import next_words, stage_role
-from accelwatch.tui.fleet.remedy_words import when as clock
+from accelwatch.tui.fleet.remedy_summary import next_step_text, stage_role
+from accelwatch.tui.fleet.remedy_summary import when as clock
+from accelwatch.tui.fleet.times import when
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import RemedyDocument, VetoDocument
@@ -34,7 +34,7 @@ class RemedyFacts(msgspec.Struct, frozen=True, kw_only=True):
     """By what is acted: `slurm`."""
     remedies: "Sequence[RemedyDocument]" = ()
     """Of its nodes, its own node's first."""
-    held: "VetoDocument | None" = None
+    veto: "VetoDocument | None" = None
     """Who put a hold on its node."""
     plan: "Plan | None" = None
     unplanned: str = ""
@@ -45,15 +45,15 @@ def lines(facts: RemedyFacts, now: float, width: int, glyphs: Glyphs) -> Iterabl
     """All of it; nothing where the hub does not act."""
     if not facts.acts:
         return
-    veto = facts.held
+    veto = facts.veto
     if veto is not None:
-        until = f"until {when(moment(veto.until), now)}" if veto.until else "until taken back"
+        until = f"until {when(seconds_of(veto.until), now)}" if veto.until else "until taken back"
         text = f"nothing is done to {veto.node} {until}, by {veto.by}: {veto.reason}"
         yield from _fact("held", text, "warn", width, glyphs)
     if len(facts.remedies) > 1:
         yield from _many(facts.remedies, now, width, glyphs)
     elif facts.remedies:
-        yield from _one(facts.remedies[0], facts, now, width, glyphs)
+        yield from _single_remedy(facts.remedies[0], facts, now, width, glyphs)
     yield from _plan(facts, width, glyphs)
 
 
@@ -66,19 +66,19 @@ def _fact(name: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[L
 def _many(
     remedies: "Sequence[RemedyDocument]", now: float, width: int, glyphs: Glyphs
 ) -> Iterable[Line]:
-    for one in remedies[:_MOST_NODES]:
-        role = stage_role(next_step(one).stage)
-        yield from _fact(one.node, next_words(one, now, 2 * width), role, width, glyphs)
+    for remedy in remedies[:_MOST_NODES]:
+        role = stage_role(next_step(remedy).stage)
+        yield from _fact(remedy.node, next_step_text(remedy, now, 2 * width), role, width, glyphs)
     left = len(remedies) - _MOST_NODES
     if left > 0:
         yield [(f" {'':{_HEAD}}and {left} more nodes", "dim")]
 
 
-def _one(
+def _single_remedy(
     remedy: "RemedyDocument", facts: RemedyFacts, now: float, width: int, glyphs: Glyphs
 ) -> Iterable[Line]:
     step = next_step(remedy)
-    since = f"{step.stage} since {when(moment(remedy.since), now)}"
+    since = f"{step.stage} since {when(seconds_of(remedy.since), now)}"
     if facts.incident not in (remedy.incident, *remedy.incidents) and remedy.incident:
         since += f", for {remedy.incident}"
     manual = "; a person took it out, and only a person gives it back" if remedy.manual else ""
@@ -87,23 +87,25 @@ def _one(
     role = "warn" if step.blocked else "strong"
     yield from _fact("next", waits, role, width, glyphs)
     if remedy.hold is not None:
-        yield from _fact("holds it", _mark(remedy, facts.by, now), "text", width, glyphs)
-    told = {
+        yield from _fact(
+            "holds it", _owner_annotation(remedy, facts.by, now), "text", width, glyphs
+        )
+    texts = {
         "yes from": remedy.approved_by,
         "spare": f"{remedy.spare} stands in" if remedy.spare else "",
     }
-    for name, text in told.items():
+    for name, text in texts.items():
         if text:
             yield from _fact(name, text, "text", width, glyphs)
 
 
-def _mark(remedy: "RemedyDocument", by: str, now: float) -> str:
-    hold = remedy.hold
-    assert hold is not None
+def _owner_annotation(remedy: "RemedyDocument", by: str, now: float) -> str:
+    annotation = remedy.hold
+    assert annotation is not None
     where = " in ".join(filter(None, (remedy.target, by)))
-    who = f" by {hold.set_by}" if hold.set_by else ""
-    at = f" at {when(moment(hold.set_at), now)}" if hold.set_at else ""
-    return f"our mark on {where}, set{who}{at}: {hold.reason}"
+    who = f" by {annotation.set_by}" if annotation.set_by else ""
+    at = f" at {when(seconds_of(annotation.set_at), now)}" if annotation.set_at else ""
+    return f"our mark on {where}, set{who}{at}: {annotation.reason}"
 
 
 def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:

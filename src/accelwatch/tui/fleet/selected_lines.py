@@ -8,40 +8,42 @@ from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, wrapped_in
-from accelwatch.tui.drawing.sentence import in_words
+from accelwatch.tui.drawing.sentence import verdict_text
 from accelwatch.tui.fleet import cells, signs
-from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.cells import RenderContext
 
 
-def selected_lines(row: FleetRow | None, sight: Sight, width: int, height: int) -> list[Line]:
+def selected_lines(
+    row: FleetRow | None, context: RenderContext, width: int, height: int
+) -> list[Line]:
     """What is wrong with the row and what to do, uncut where there is room; else what it is."""
     if row is None:
         return []
-    text, role = _wrong(row, sight) if row.severity else (_what(row, sight), "dim")
-    shown = printable(text, ascii_only=sight.glyphs.ascii_only)
-    rows = wrapped_in(shown, max(width - 2, 1), height, sight.glyphs.ellipsis)
+    text, role = _wrong(row, context) if row.severity else (_what(row, context), "dim")
+    shown = printable(text, ascii_only=context.glyphs.ascii_only)
+    rows = wrapped_in(shown, max(width - 2, 1), height, context.glyphs.ellipsis)
     return [[(" ", "text"), (row, role)] for row in rows]
 
 
-def _wrong(row: FleetRow, sight: Sight) -> tuple[str, str]:
+def _wrong(row: FleetRow, context: RenderContext) -> tuple[str, str]:
     if not row.node:
-        return _members(row, sight), "warn"
-    state = cells.state_of(row, sight)
-    text, role = cells.trouble(row, sight)
-    if row.worst is None or not sight.live(row):
-        age = "" if row.age_s is None else f" for {fmt.ago(row.age_s + sight.since_s)}"
+        return _members(row, context), "warn"
+    state = cells.state_of(row, context)
+    text, role = cells.trouble(row, context)
+    if row.worst is None or not context.live(row):
+        age = "" if row.age_s is None else f" for {fmt.ago(row.age_s + context.since_s)}"
         why = f": {row.why}" if row.why else ""
-        sign = signs.node_glyph(state, sight.glyphs)
+        sign = signs.node_glyph(state, context.glyphs)
         return f"{row.node} {sign} {state}{age}{why}", signs.NODE_ROLES.get(state, "warn")
-    place = sight.board.device(row.worst.slot)
-    if place is not None:
-        word = device_class(row.worst)
-        sign = device_signs.device_glyph(word, sight.glyphs)
+    device = context.board.device(row.worst.slot)
+    if device is not None:
+        status = device_class(row.worst)
+        sign = device_signs.device_glyph(status, context.glyphs)
         more = f" (+{_others(row)} more)" if _others(row) else ""
-        text = f"{row.node}/{place.name} {sign} {device_signs.device_word(word)}{more}"
-    found = cells.verdict(row.worst, sight)
-    mark = ": " if found.said else " "
-    return f"{text}{mark}{in_words(found, sight.glyphs)}".strip(), role
+        text = f"{row.node}/{device.name} {sign} {device_signs.device_status_text(status)}{more}"
+    verdict = cells.verdict(row.worst, context)
+    separator = ": " if verdict.summary else " "
+    return f"{text}{separator}{verdict_text(verdict, context.glyphs)}".strip(), role
 
 
 def _others(row: FleetRow) -> int:
@@ -49,23 +51,25 @@ def _others(row: FleetRow) -> int:
     return sum(device_class(now) != "ok" for now in row.devices) - 1
 
 
-def _members(row: FleetRow, sight: Sight) -> str:
+def _members(row: FleetRow, context: RenderContext) -> str:
     """The nodes of a group with which something is wrong, worst first."""
     wrong = [member for member in row.members if member.severity]
-    said = []
+    texts = []
     for member in ordered(wrong, "worst", descending=True):
-        text, _ = cells.trouble(member, sight)
-        said.append(f"{member.node} {text or cells.state_of(member, sight)}")
-    return f"{grouping.title(sight.group, row.group)}: {f' {sight.glyphs.dot} '.join(said)}"
+        text, _ = cells.trouble(member, context)
+        texts.append(f"{member.node} {text or cells.state_of(member, context)}")
+    return f"{grouping.title(context.group, row.group)}: {f' {context.glyphs.dot} '.join(texts)}"
 
 
-def _what(row: FleetRow, sight: Sight) -> str:
+def _what(row: FleetRow, context: RenderContext) -> str:
     if not row.node:
-        return f"{grouping.title(sight.group, row.group)}: {len(row.members)} nodes, all well"
-    places = [sight.board.device(now.slot) for now in row.devices]
-    models = dict.fromkeys(place.model for place in places if place is not None and place.model)
+        return f"{grouping.title(context.group, row.group)}: {len(row.members)} nodes, all well"
+    devices = [context.board.device(now.slot) for now in row.devices]
+    models = dict.fromkeys(
+        device.model for device in devices if device is not None and device.model
+    )
     labels = " ".join(f"{name}={value}" for name, value in row.labels.items())
-    parts = [f"{len(row.devices)} x {', '.join(models)}" if models else "", labels]
-    parts.append(cells.work(row, sight))
-    parts.append(text_of(row.odd))
-    return "  ".join([row.node, *filter(None, parts)])
+    fragments = [f"{len(row.devices)} x {', '.join(models)}" if models else "", labels]
+    fragments.append(cells.work(row, context))
+    fragments.append(text_of(row.odd))
+    return "  ".join([row.node, *filter(None, fragments)])

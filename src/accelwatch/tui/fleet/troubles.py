@@ -23,8 +23,8 @@ def trouble_line(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
     head: Line = [(f" {glyphs.states[_SIGN]} {_count_of(len(troubles))}: ", "bad")]
     first = printable(troubles[0], ascii_only=glyphs.ascii_only)
     more: Line = [("  ", "text"), ("!", "key"), (" shows all ", "dim")]
-    whole: Line = [*head, (first, "warn")]
-    if len(troubles) == 1 and width_of(whole) <= width:
+    full_line: Line = [*head, (first, "warn")]
+    if len(troubles) == 1 and width_of(full_line) <= width:
         more = []
     room = max(width - width_of(head) - width_of(more), 0)
     line = spread([*head, (fit(first, room, ellipsis=glyphs.ellipsis), "warn")], more, width)
@@ -36,10 +36,10 @@ def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     troubles = fleet.troubles
     if not troubles:
         return [[(" hub OK: no problems", "dim")]]
-    given: list[Line] = [[(f" {_count_of(len(troubles))}", "title")], []]
+    lines: list[Line] = [[(f" {_count_of(len(troubles))}", "title")], []]
     for text in troubles:
-        given += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
-    return [clipped(line, width) for line in given]
+        lines += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
+    return [clipped(line, width) for line in lines]
 
 
 def why_empty(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
@@ -84,9 +84,9 @@ def _no_match(fleet: FleetBoard, condition: str, width: int, glyphs: Glyphs) -> 
 def _advice(texts: Iterable[str], do: str, width: int, glyphs: Glyphs) -> list[Line]:
     """What is so, the reasons set in below it, and what to do."""
     first, *others = texts
-    given: list[Line] = [[], *paragraph(" ", first, "strong", width, glyphs)]
+    lines: list[Line] = [[], *paragraph(" ", first, "strong", width, glyphs)]
     for text in others:
-        given += paragraph(f"   {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
+        lines += paragraph(f"   {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
     if do:
-        given += paragraph(" ", do, "dim", width, glyphs)
-    return [clipped(line, width) for line in given]
+        lines += paragraph(" ", do, "dim", width, glyphs)
+    return [clipped(line, width) for line in lines]

@@ -5,9 +5,9 @@ from collections.abc import Hashable, Iterable
 import msgspec
 
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device_status import state_severity
 from accelwatch.schema.event import SEVERITIES, ErrorEvent, severity
-from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited, known_since
-from accelwatch.schema.standing import state_severity
+from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited, observed_since
 from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 
@@ -20,12 +20,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     key: Hashable
     """The same as long as it is the same change."""
-    word: str
+    label: str
     """The state, or the code of the event."""
-    began: float
+    started_at: float
     dated: bool = True
     """Whether `began` is when it began; else it is so, and nobody tells since when."""
-    ended: float | None = None
+    ended_at: float | None = None
     """When it was over; None while it goes on."""
     event: bool = False
     """Whether it is an event, which has no end."""
@@ -40,9 +40,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about it while it goes on."""
 
     @property
-    def goes_on(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Whether it is a state that has not ended."""
-        return self.ended is None and not self.event
+        return self.ended_at is None and not self.event
 
 
 def in_order(changes: Iterable[Change]) -> list[Change]:
@@ -52,11 +52,11 @@ def in_order(changes: Iterable[Change]) -> list[Change]:
     """
     return sorted(
         changes,
-        key=lambda one: (
-            not one.goes_on,
-            SEVERITIES.index(one.severity) if one.goes_on else 0,
-            -one.began if one.dated else 0.0,
-            str(one.key),
+        key=lambda change: (
+            not change.is_ongoing,
+            SEVERITIES.index(change.severity) if change.is_ongoing else 0,
+            -change.started_at if change.dated else 0.0,
+            str(change.key),
         ),
     )
 
@@ -77,33 +77,35 @@ class Changes:
         for view in snapshot.devices:
             self._state(view, snapshot)
         for gone in self._open.keys() - names.keys():
-            self._end(gone, snapshot.time)
-        known = {_key(event) for event in snapshot.events}
-        if not known <= self._events:
+            self._close(gone, snapshot.time)
+        keys = {_key(event) for event in snapshot.events}
+        if not keys <= self._events:
             for event in snapshot.events:
                 if _key(event) not in self._events:
                     self._remember(_event(event, names.get(event.device_id, "")))
-            self._events = known
+            self._events = keys
 
     def _state(self, view: DeviceView, snapshot: Snapshot) -> None:
         if is_awaited(view):
             return
-        id_, word = view.device.id, fmt.state_word(view)
+        id_, label = view.device.id, fmt.status_text(view)
         before = self._open.get(id_)
-        if before is not None and before.word == word:
+        if before is not None and before.label == label:
             self._renew(before, view, snapshot)
             return
         well = view.state is DeviceState.OK
         if before is not None:
-            self._end(id_, view.state_since if before.began <= view.state_since else snapshot.time)
+            self._close(
+                id_, view.state_since if before.started_at <= view.state_since else snapshot.time
+            )
         if not well:
             level = "warning" if fmt.is_stale(view) else state_severity(view.state)
             self._order = None
             change = Change(
-                key=(id_, word, view.state_since),
-                word=word,
-                began=view.state_since,
-                dated=known_since(view, snapshot) is not None,
+                key=(id_, label, view.state_since),
+                label=label,
+                started_at=view.state_since,
+                dated=observed_since(view, snapshot) is not None,
                 severity=level,
                 device_id=id_,
                 name=view.device.name,
@@ -117,9 +119,9 @@ class Changes:
             self._order = None
             self._open[change.device_id] = renewed
 
-    def _end(self, device_id: str, time: float) -> None:
+    def _close(self, device_id: str, time: float) -> None:
         change = self._open.pop(device_id)
-        self._remember(msgspec.structs.replace(change, ended=time))
+        self._remember(msgspec.structs.replace(change, ended_at=time))
 
     def _remember(self, change: Change) -> None:
         self._order = None
@@ -141,10 +143,10 @@ class Changes:
 
 def _explained(change: Change, view: DeviceView, snapshot: Snapshot) -> Change:
     """The change with what is wrong and what to do."""
-    told = verdict(view, snapshot)
-    evidence = f"({told.evidence})" if told.evidence else ""
-    text = " ".join(part for part in (told.said, evidence) if part)
-    return msgspec.structs.replace(change, text=text, remedy=told.remedy)
+    finding = verdict(view, snapshot)
+    evidence = f"({finding.evidence})" if finding.evidence else ""
+    text = " ".join(fragment for fragment in (finding.summary, evidence) if fragment)
+    return msgspec.structs.replace(change, text=text, remedy=finding.remedy)
 
 
 def _key(event: ErrorEvent) -> Hashable:
@@ -155,8 +157,8 @@ def _event(event: ErrorEvent, name: str) -> Change:
     doubt = "" if event.trusted else " (written by user space)"
     return Change(
         key=_key(event),
-        word=event.code,
-        began=event.time,
+        label=event.code,
+        started_at=event.time,
         event=True,
         severity=severity(event),
         device_id=event.device_id,

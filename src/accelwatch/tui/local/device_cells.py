@@ -1,15 +1,15 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
 from accelwatch.exposition.display import printable
+from accelwatch.schema.device_status import CALM_THROTTLES
 from accelwatch.schema.heat import MARGIN_CELSIUS
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import CALM_THROTTLES
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit
 
-THROTTLE_WORDS = {
+THROTTLE_LABELS = {
     "thermal_hardware": "hot (hw)",
     "thermal_software": "hot",
     "power_brake": "brake",
@@ -28,8 +28,8 @@ def throttle(view: DeviceView) -> str:
         for series, value in view.reading.values.items()
         if series[0] == "throttle_active" and value and series[1] not in CALM_THROTTLES
     }
-    known = next((word for reason, word in THROTTLE_WORDS.items() if reason in active), "")
-    return known or (sorted(active)[0].replace("_", " ") if active else "")
+    text = next((label for reason, label in THROTTLE_LABELS.items() if reason in active), "")
+    return text or (sorted(active)[0].replace("_", " ") if active else "")
 
 
 _REPAIRS = (
@@ -78,12 +78,12 @@ def model_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 
 def state_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Sign and word."""
-    word = f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}"
+    label = f"{fmt.state_glyph(view, glyphs)} {fmt.status_text(view)}"
     role = fmt.state_role(view)
     if role == "bad":
-        shown = fit(word, min(width, cell_len(word)), ellipsis=glyphs.ellipsis)
+        shown = fit(label, min(width, cell_len(label)), ellipsis=glyphs.ellipsis)
         return [(shown, "alarm"), (" " * (width - cell_len(shown)), "text")]
-    return [(fit(word, width, ellipsis=glyphs.ellipsis), role)]
+    return [(fit(label, width, ellipsis=glyphs.ellipsis), role)]
 
 
 def sign_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
@@ -138,8 +138,8 @@ def temperature_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     value = fmt.number(view, "temperature_celsius")
     limit = fmt.number(view, "temperature_limit_celsius") if width >= 8 else None
     shown = fmt.of_limit(value, limit, f"{glyphs.degree}C")
-    whole_limit = fmt.number(view, "temperature_limit_celsius")
-    return [(fit(shown, width, right=True), fmt.limit_role(value, whole_limit, MARGIN_CELSIUS))]
+    device_limit = fmt.number(view, "temperature_limit_celsius")
+    return [(fit(shown, width, right=True), fmt.limit_role(value, device_limit, MARGIN_CELSIUS))]
 
 
 def power_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
@@ -158,9 +158,9 @@ def clock_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
 
 def throttle_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Why the clocks are held down."""
-    word = throttle(view)
-    grave = word.startswith(("hot", "brake"))
-    return [(fit(word, width, ellipsis=glyphs.ellipsis), "warn" if grave else "dim")]
+    reason = throttle(view)
+    grave = reason.startswith(("hot", "brake"))
+    return [(fit(reason, width, ellipsis=glyphs.ellipsis), "warn" if grave else "dim")]
 
 
 def work(view: DeviceView, *, ascii_only: bool = False) -> str:
@@ -172,11 +172,11 @@ def work(view: DeviceView, *, ascii_only: bool = False) -> str:
     users = {owner.user or owner.namespace for owner in view.owners} - {""}
     if not users:
         users = {process.user for process in view.reading.processes or () if process.user}
-    words = (
+    texts = (
         fmt.few(sorted(jobs, key=natural), "jobs", 1),
         fmt.few(sorted(users, key=natural), "users", 2),
     )
-    return printable(" ".join(word for word in words if word), ascii_only=ascii_only)
+    return printable(" ".join(text for text in texts if text), ascii_only=ascii_only)
 
 
 def work_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:

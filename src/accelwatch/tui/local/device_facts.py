@@ -8,7 +8,7 @@ from accelwatch.schema.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
-from accelwatch.tui.drawing.sentence import whole_sentence
+from accelwatch.tui.drawing.sentence import full_sentence
 from accelwatch.tui.local.device_tiles import tile_lines
 from accelwatch.tui.local.quantity_lines import (
     column_width,
@@ -71,7 +71,7 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     sign = fmt.state_glyph(view, glyphs)
     head: Line = [
         (f" {view.device.name}", "strong"),
-        (f"  {sign} {fmt.state_word(view)}", fmt.state_role(view)),
+        (f"  {sign} {fmt.status_text(view)}", fmt.state_role(view)),
     ]
     more: Line = [
         (f"  since {fmt.clock_time(view.state_since)}, {lasts}" if lasts else "", "dim"),
@@ -80,16 +80,16 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     ]
     while more and width_of([*head, *more]) > width:
         more.pop()
-    given = [clipped([*head, *more], width)]
-    given += whole_sentence(verdict(view, shot), width, glyphs, fmt.state_role(view))
+    result = [clipped([*head, *more], width)]
+    result += full_sentence(verdict(view, shot), width, glyphs, fmt.state_role(view))
     for owner in view.owners:
         name = owner.pod or owner.job_id or owner.container
         space = f"{owner.namespace}/" if owner.namespace else ""
         allocation = f"allocated to {owner.kind} {space}{name} {owner.user}".rstrip()
         shown = printable(allocation, ascii_only=glyphs.ascii_only)
-        given.append(clipped([(f"   {shown}", "text")], width))
-    given += [[(f"   {note}", "dim")] for note in view.reading.notes]
-    return given
+        result.append(clipped([(f"   {shown}", "text")], width))
+    result += [[(f"   {note}", "dim")] for note in view.reading.notes]
+    return result
 
 
 def _sample(view: DeviceView) -> str:
@@ -98,41 +98,43 @@ def _sample(view: DeviceView) -> str:
 
 
 def _identity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
-    given = section_title("Identity", width, glyphs)
+    result = section_title("Identity", width, glyphs)
     for name, label in _IDENTITY:
         value = getattr(view.device, name)
         if name == "memory_kind":
             value = _MEMORY_KINDS.get(str(value), str(value))
         if value is not None:
             text = printable(str(value), ascii_only=glyphs.ascii_only)
-            given.append(clipped([(f" {fit(label, 14)}", "dim"), (text, "text")], width))
-    return given
+            result.append(clipped([(f" {fit(label, 14)}", "dim"), (text, "text")], width))
+    return result
 
 
 def _event_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
     mine = [event for event in shot.events if event.device_id == view.device.id]
     if not mine and not view.event_counts:
         return []
-    given = section_title("Events", width, glyphs)
+    result = section_title("Events", width, glyphs)
     for count in view.event_counts:
         last = fmt.ago(shot.time - count.last_time)
         summary = f" {count.code} ({count.category}): {count.total} in all, last {last} ago"
-        given.append(clipped([(summary, "bad")], width))
+        result.append(clipped([(summary, "bad")], width))
     for event in mine[-20:]:
         text = printable(event.text, ascii_only=glyphs.ascii_only)
         line = f"   {fmt.clock_time(event.time)}  {event.code}  {text}  ({event.source})"
-        given.append(clipped([(line, "text")], width))
-    return given
+        result.append(clipped([(line, "text")], width))
+    return result
 
 
 def as_document(view: DeviceView) -> dict[str, object]:
     """The device as plain data, for the clipboard."""
     values = {" ".join(series): value for series, value in view.reading.values.items()}
-    known = by_key()
+    quantities = by_key()
     return {
         "id": view.device.id,
         "name": view.device.name,
         "state": view.state.value,
-        "values": {name: value for name, value in values.items() if name.split(" ")[0] in known},
+        "values": {
+            name: value for name, value in values.items() if name.split(" ")[0] in quantities
+        },
         "absent": {" ".join(series): str(why) for series, why in absences(view).items()},
     }

@@ -130,10 +130,10 @@ def _with_work(tier: tuple[DeviceColumn, ...], width: int) -> tuple[DeviceColumn
     """The columns with that of the owner, if it fits in place of at most one other."""
     if _STATE not in tier:
         return tier
-    place = tier.index(_STATE) + 1
+    index = tier.index(_STATE) + 1
     for work, spare in product(_WORK, (None, *_SPARE)):
-        whole = (*tier[:place], work, *tier[place:])
-        shown = tuple(column for column in whole if column is not spare)
+        candidate = (*tier[:index], work, *tier[index:])
+        shown = tuple(column for column in candidate if column is not spare)
         if needed(shown) <= width:
             return shown
     return tier
@@ -153,8 +153,8 @@ def heading(
     width: int, glyphs: Glyphs, *, owned: bool = False, sort: str = "", descending: bool = True
 ) -> Line:
     """The titles of the columns, the sorted one marked."""
-    placed = layout(width - 1, owned=owned)
-    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
+    sized_columns = layout(width - 1, owned=owned)
+    return columns.heading(sized_columns, width, glyphs, sort=sort, descending=descending)
 
 
 def sort_at(width: int, x: int, *, owned: bool = False) -> str:
@@ -167,24 +167,24 @@ def row(
     view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs, *, owned: bool = False
 ) -> Line:
     """One device on one line; one that cannot be read tells its state, why, and since when."""
-    given: Line = [(" ", "text")]
+    spans: Line = [(" ", "text")]
     left = width - 1
     for column, size in layout(width - 1, owned=owned):
         if not column.identity and not fmt.readable(view):
-            return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
-        given += [*column.cell(view, size, glyphs), (" " * GAP, "text")]
+            return clipped([*spans, *why_not(view, snapshot, left, glyphs)], width)
+        spans += [*column.cell(view, size, glyphs), (" " * GAP, "text")]
         left -= size + GAP
     if fmt.readable(view):
-        return clipped(given, width)
-    return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
+        return clipped(spans, width)
+    return clipped([*spans, *why_not(view, snapshot, left, glyphs)], width)
 
 
 def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
     """State word where there was no room for it, since when if known, and what is wrong."""
-    word = fmt.state_word(view) if width < _WORDLESS else ""
+    status = fmt.status_text(view) if width < _WORDLESS else ""
     since = fmt.state_lasts(view, snapshot)
-    said = verdict(view, snapshot)
-    return sentence(said, width, glyphs, fmt.state_role(view), word=word, since=since)
+    finding = verdict(view, snapshot)
+    return sentence(finding, width, glyphs, fmt.state_role(view), status=status, since=since)
 
 
 def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
+from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local import device_cells as cells
@@ -35,9 +35,9 @@ def ordered(views: Iterable[DeviceView], sort: str, *, descending: bool) -> tupl
     if sort not in SORTS:
         return tuple(views)
     pairs = [(SORTS[sort](view), view) for view in views]
-    known = [pair for pair in pairs if pair[0] is not None]
-    known.sort(key=lambda pair: pair[0], reverse=descending)  # type: ignore[arg-type,return-value]  # of one kind
-    return tuple(view for _, view in (*known, *(pair for pair in pairs if pair[0] is None)))
+    valued = [pair for pair in pairs if pair[0] is not None]
+    valued.sort(key=lambda pair: pair[0], reverse=descending)  # type: ignore[arg-type,return-value]  # of one kind
+    return tuple(view for _, view in (*valued, *(pair for pair in pairs if pair[0] is None)))
 
 
 def following(sort: str, descending: bool, clicked: str) -> tuple[str, bool]:

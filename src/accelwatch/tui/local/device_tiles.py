@@ -10,7 +10,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
-from accelwatch.tui.local.quantity_words import words
+from accelwatch.tui.local.quantity_names import quantity_name
 
 _WIDTH = 25
 """Cells of a tile at least: `clock graphics 1980 MHz` and a gap."""
@@ -48,7 +48,7 @@ def tile_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
         return []
     across = min(max((width - 1) // _WIDTH, 1), len(shown))
     each = (width - 1) // across
-    given: list[Line] = []
+    lines: list[Line] = []
     for first in range(0, len(shown), across):
         row = shown[first : first + across]
         heads: Line = [(" ", "text")]
@@ -56,13 +56,13 @@ def tile_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
         for tile in row:
             heads += [*_head(tile, each - 2), ("  ", "text")]
             bars += [*_bar(tile, each - 2, glyphs), ("  ", "text")]
-        given += [[], clipped(heads, width), clipped(bars, width)]
-    return given
+        lines += [[], clipped(heads, width), clipped(bars, width)]
+    return lines
 
 
 def _head(tile: Tile, width: int) -> Line:
-    whole = len(tile.title) + 1 + len(tile.text) <= width
-    text = tile.text if whole else tile.short or tile.text
+    fits = len(tile.title) + 1 + len(tile.text) <= width
+    text = tile.text if fits else tile.short or tile.text
     title = fit(tile.title, max(width - len(text) - 1, 0))
     return [(f"{title} ", "dim"), (fit(text, width - len(title) - 1, right=True), tile.role)]
 
@@ -94,7 +94,7 @@ def _temperatures(view: DeviceView, glyphs: Glyphs) -> Iterator[Tile]:
         limit = next((bound for bound in bounds if bound is not None), None)
         share, role = _share(value, limit), fmt.limit_role(value, limit, MARGIN_CELSIUS)
         yield Tile(
-            title=words(("temp", series[1])).replace(",", ""),
+            title=quantity_name(("temp", series[1])).replace(",", ""),
             text=fmt.of_limit(value, limit, f"{glyphs.degree}C"),
             short=fmt.of_limit(value, None, f"{glyphs.degree}C"),
             share=share,
@@ -138,7 +138,7 @@ def _clocks(view: DeviceView) -> Iterator[Tile]:
         of = f"{value / 1e6:.0f}/" if limit is not None else ""
         share = _share(value, limit)
         yield Tile(
-            title=words(("clock", series[1])).replace(",", ""),
+            title=quantity_name(("clock", series[1])).replace(",", ""),
             text=f"{of}{fmt.megahertz(limit if limit is not None else value)}",
             short=fmt.megahertz(value),
             share=share,

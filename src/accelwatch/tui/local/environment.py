@@ -19,8 +19,8 @@ def read_environment(
         return "A recording does not hold the environment of processes."
     if process.pid_namespace != "same":
         return FOREIGN
-    began = proc.start_time(root, process.pid)
-    if began is None or (process.start_time and abs(began - process.start_time) > 1.5):
+    started = proc.start_time(root, process.pid)
+    if started is None or (process.start_time and abs(started - process.start_time) > 1.5):
         return "The process has ended."
     try:
         with (root / "proc" / str(process.pid) / "environ").open("rb") as file:

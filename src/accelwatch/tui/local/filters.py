@@ -28,9 +28,9 @@ def is_expression(text: str, names: NameTable) -> bool:
     return bool(_OPERATOR.search(text)) or first in names.rows
 
 
-def words_of(names: NameTable) -> list[str]:
+def completions_of(names: NameTable) -> list[str]:
     """What can be written in a condition, words of the screen first."""
-    return [*SPOKEN, *names.known, "present", "missing", "matches"]
+    return [*SPOKEN, *names.bare_names, "present", "missing", "matches"]
 
 
 def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:
@@ -41,14 +41,14 @@ def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:
     if is_expression(text, device_names()):
         condition = compile_condition(text, device_names())
         return lambda view: condition.evaluate(lookup(view, host)) is True
-    word = text.lower()
-    return lambda view: any(word in candidate.lower() for candidate in _device_words(view))
+    needle = text.lower()
+    return lambda view: any(needle in candidate.lower() for candidate in _device_texts(view))
 
 
-def _device_words(view: DeviceView) -> tuple[str, ...]:
+def _device_texts(view: DeviceView) -> tuple[str, ...]:
     device = view.device
-    given = (device.name, device.id, device.model, device.pci_bus_id, device.partition)
-    return (*(word for word in given if word), view.state.value, device_class(view))
+    texts = (device.name, device.id, device.model, device.pci_bus_id, device.partition)
+    return (*(text for text in texts if text), view.state.value, device_class(view))
 
 
 def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:
@@ -59,17 +59,17 @@ def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:
     if is_expression(text, process_names()):
         condition = compile_condition(text, process_names())
         return lambda row: condition.evaluate(process_lookup(row.process, row.view, host)) is True
-    word = text.lower()
-    return lambda row: any(word in candidate.lower() for candidate in _process_words(row))
+    needle = text.lower()
+    return lambda row: any(needle in candidate.lower() for candidate in _process_texts(row))
 
 
-def _process_words(row: ProcessRow) -> tuple[str, ...]:
+def _process_texts(row: ProcessRow) -> tuple[str, ...]:
     process = row.process
     if process is None:
         return ()
-    given = (str(process.pid), process.user, command(process), workload(process), process.container)
+    texts = (str(process.pid), process.user, command(process), workload(process), process.container)
     name = row.view.device.name if row.view else ""
-    return (*(word for word in given if word), name)
+    return (*(text for text in texts if text), name)
 
 
 def complaint(error: ExpressionError) -> str:

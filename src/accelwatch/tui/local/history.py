@@ -17,7 +17,7 @@ TRACKED = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_cels
 """What is kept; `memory_ratio` is used of size."""
 FINE_S, FINE_SIZE = 1, 300
 COARSE_S, COARSE_SIZE = 20, 180
-HELD_S = 12.0
+GAP_FILL_S = 12.0
 """A value stands at most this long until the next one; a longer gap stays empty."""
 
 
@@ -31,12 +31,12 @@ class Ring:
         self._values = array("f", [math.nan]) * (size * quantities)
         self._last: int | None = None
 
-    def put(self, moment: float, values: tuple[float, ...]) -> None:
+    def add(self, timestamp: float, values: tuple[float, ...]) -> None:
         """Take values in; the stretches since the ones before get them too if they are few."""
-        now = int(moment // self._width_s)
+        now = int(timestamp // self._width_s)
         if self._last is None or now < self._last:
             self._last = now - 1
-        within = (now - self._last) * self._width_s <= HELD_S
+        within = (now - self._last) * self._width_s <= GAP_FILL_S
         for stretch in range(max(self._last + 1, now - self._size + 1), now + 1):
             blank = not within and stretch != now
             self._write(stretch, None if blank else values)
@@ -51,50 +51,50 @@ class Ring:
 
     def _raise(self, stretch: int, values: tuple[float, ...]) -> None:
         start = (stretch % self._size) * self._quantities
-        for place, value in enumerate(values, start):
-            before = self._values[place]
+        for index, value in enumerate(values, start):
+            before = self._values[index]
             if math.isnan(before) or value > before:
-                self._values[place] = value
+                self._values[index] = value
 
     def series(self, quantity: int, until: float, *, stands: bool = False) -> "array[float]":
         """`size` values up to the moment `until`, oldest first; NaN where nothing is known.
 
         With `stands` the last value is still true, and fills the time since, unless that is long.
         """
-        given = array("f", [math.nan]) * self._size
+        points = array("f", [math.nan]) * self._size
         if self._last is None:
-            return given
+            return points
         end, last = int(until // self._width_s), self._last
-        begin = end - self._size + 1
+        oldest = end - self._size + 1
         column = self._values[quantity :: self._quantities]
-        first, newest = max(begin, last - self._size + 1), min(end, last)
+        first, newest = max(oldest, last - self._size + 1), min(end, last)
         if first <= newest:
             start, count = first % self._size, newest - first + 1
-            held = column[start : start + count]
-            held += column[: count - len(held)]
-            given[first - begin : newest - begin + 1] = held
-        if stands and last < end and (end - last) * self._width_s <= max(HELD_S, self._width_s):
+            stored = column[start : start + count]
+            stored += column[: count - len(stored)]
+            points[first - oldest : newest - oldest + 1] = stored
+        if stands and last < end and (end - last) * self._width_s <= max(GAP_FILL_S, self._width_s):
             since = end - last
-            given[-since:] = array("f", [column[last % self._size]]) * since
-        return given
+            points[-since:] = array("f", [column[last % self._size]]) * since
+        return points
 
 
 class _Track:
     """The rings of one device."""
 
-    __slots__ = ("coarse", "fine", "latest", "seen")
+    __slots__ = ("coarse", "fine", "latest", "sampled_at")
 
     def __init__(self) -> None:
         self.fine = Ring(FINE_S, FINE_SIZE, len(TRACKED))
         self.coarse = Ring(COARSE_S, COARSE_SIZE, len(TRACKED))
-        self.seen: float | None = None
+        self.sampled_at: float | None = None
         self.latest = -math.inf
 
-    def put(self, moment: float, values: tuple[float, ...]) -> None:
+    def add(self, timestamp: float, values: tuple[float, ...]) -> None:
         """Take values in."""
-        self.latest = moment
-        self.fine.put(moment, values)
-        self.coarse.put(moment, values)
+        self.latest = timestamp
+        self.fine.add(timestamp, values)
+        self.coarse.add(timestamp, values)
 
 
 class History:
@@ -110,26 +110,28 @@ class History:
     def record(self, views: Iterable[DeviceView]) -> None:
         """Take the devices' readings in."""
         for view in views:
-            moment = view.sample_time
-            if moment is None or ("*",) in view.reading.absent:
+            timestamp = view.sample_time
+            if timestamp is None or ("*",) in view.reading.absent:
                 continue
             track = self._tracks.setdefault(view.device.id, _Track())
-            if track.seen == moment:
+            if track.sampled_at == timestamp:
                 continue
-            track.seen = moment
-            track.put(moment, self._tracked(view.reading))
+            track.sampled_at = timestamp
+            track.add(timestamp, self._tracked(view.reading))
 
     def seed(self, device_id: str, readings: Iterable[tuple[float, Reading]]) -> None:
         """Begin a device anew with (Unix seconds, reading) from before, oldest first."""
         track = self._tracks[device_id] = _Track()
-        for moment, reading in readings:
-            track.put(moment, self._tracked(reading))
+        for timestamp, reading in readings:
+            track.add(timestamp, self._tracked(reading))
 
     def forget_gone(self, now: float) -> None:
         """Let go of devices of which there is nothing to show any more, as nothing came for an hour."""
         old = now - COARSE_S * COARSE_SIZE
         if any(track.latest < old for track in self._tracks.values()):
-            self._tracks = {id_: one for id_, one in self._tracks.items() if one.latest >= old}
+            self._tracks = {
+                id_: track for id_, track in self._tracks.items() if track.latest >= old
+            }
 
     def series(
         self, device_id: str, key: str, until: float, *, hour: bool = False, stands: bool = False
@@ -157,7 +159,7 @@ def tracked_values(reading: Reading) -> tuple[float, ...]:
     """The tracked quantities of a reading; NaN for what it does not have."""
     values = reading.values
     size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
-    given = []
+    tracked = []
     for key in TRACKED:
         if key == "memory_ratio":
             value = used / size if size and used is not None else None
@@ -165,5 +167,5 @@ def tracked_values(reading: Reading) -> tuple[float, ...]:
             value = fmt.busy(reading)
         else:
             value = primary_value(values, by_key()[key])
-        given.append(math.nan if value is None else float(value))
-    return tuple(given)
+        tracked.append(math.nan if value is None else float(value))
+    return tuple(tracked)

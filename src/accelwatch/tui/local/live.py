@@ -14,8 +14,8 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.stores import store_for
 from accelwatch.node.sampler.supervisor import Supervisor
 from accelwatch.node.store.reports import (
-    BackendFound,
-    CollectorEnded,
+    BackendChanged,
+    CollectorExited,
     Cycle,
     Events,
     Outcome,
@@ -27,7 +27,7 @@ from accelwatch.schema.snapshot import NO_ACCELERATORS, BackendState, Snapshot
 if TYPE_CHECKING:
     import asyncio
 
-_NEWS = (Outcome, Slots, Cycle, Events, BackendFound, CollectorEnded)
+_VISIBLE_REPORTS = (Outcome, Slots, Cycle, Events, BackendChanged, CollectorExited)
 _SETTLE_S = 0.4
 """A new interval is taken up when no other follows within this time."""
 
@@ -48,13 +48,13 @@ class LiveSource:
         self._clock = clock or SystemClock()
         self._store = store_for(settings, self._clock)
         self._unheard: set[str] = set()
-        self._known = False
+        self._has_snapshot = False
         self._changed: Callable[[], None] = lambda: None
         self._again = False
         """Whether a new interval waits to be taken up."""
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wanted: asyncio.Event | None = None
+        self._check_needed: asyncio.Event | None = None
         """Set when the child has to be looked after before it was silent for long."""
 
     @property
@@ -64,21 +64,21 @@ class LiveSource:
 
     def snapshot(self) -> Snapshot | None:
         """The state now; None until a device is known or every backend was heard."""
-        return self._store.snapshot() if self._known else None
+        return self._store.snapshot() if self._has_snapshot else None
 
     def set_interval(self, interval_s: float) -> None:
         """Read this often from now on."""
         if interval_s != self._settings.interval_s:
             self._settings = msgspec.structs.replace(self._settings, interval_s=interval_s)
             self._again = True
-            self._look_after()
+            self._request_check()
 
-    def begin(self) -> Supervisor:
+    def start(self) -> Supervisor:
         """Start the collector now; `run` goes on from there. Needs no event loop."""
         self._unheard = set(resolve(self._settings))
         self._supervisor = Supervisor(
             self._settings,
-            self._take,
+            self._apply_report,
             clock=self._clock,
             watch=self._watched,
             unwatch=self._unwatched,
@@ -92,17 +92,17 @@ class LiveSource:
         return None if self._supervisor is None else self._supervisor.descriptor
 
     @property
-    def told(self) -> bool:
+    def all_reported(self) -> bool:
         """Whether the backends of all accelerators have been heard once."""
         return self._unheard <= NO_ACCELERATORS
 
     def receive(self) -> bool:
         """Take in what has come; whether there is something new to show. Not once `run` has begun."""
-        news: list[bool] = []
-        self._changed = lambda: news.append(True)
+        changes: list[bool] = []
+        self._changed = lambda: changes.append(True)
         if self._supervisor is not None:
             self._supervisor.receive()
-        return bool(news)
+        return bool(changes)
 
     def close(self) -> None:
         """End a collector that `run` has not taken over."""
@@ -112,17 +112,17 @@ class LiveSource:
 
     def _watched(self, descriptor: int) -> None:
         if self._loop is not None and self._supervisor is not None:
-            self._loop.add_reader(descriptor, self._come, self._supervisor)
+            self._loop.add_reader(descriptor, self._on_readable, self._supervisor)
 
-    def _come(self, supervisor: Supervisor) -> None:
+    def _on_readable(self, supervisor: Supervisor) -> None:
         """Take in what has come."""
         supervisor.check()
         if supervisor.descriptor is None:
-            self._look_after()
+            self._request_check()
 
-    def _look_after(self) -> None:
-        if self._wanted is not None:
-            self._wanted.set()
+    def _request_check(self) -> None:
+        if self._check_needed is not None:
+            self._check_needed.set()
 
     def _unwatched(self, descriptor: int) -> None:
         if self._loop is not None:
@@ -140,37 +140,37 @@ class LiveSource:
 
         from accelwatch.node.sampler import supervising
 
-        supervisor = self._supervisor or self.begin()
+        supervisor = self._supervisor or self.start()
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             if supervisor.descriptor is not None:
                 self._watched(supervisor.descriptor)
-        self._wanted = asyncio.Event()
+        self._check_needed = asyncio.Event()
         try:
             while not self._again:
-                await supervising.look_after(supervisor, self._wanted)
+                await supervising.check_and_wait(supervisor, self._check_needed)
             await self._settled()
         finally:
             try:
-                await supervising.end(supervisor)
+                await supervising.shut_down(supervisor)
             finally:
                 self._supervisor = None
         self._store.pace(self._settings.interval_s, self._settings.timeout_s)
 
-    def _take(self, report: Report) -> None:
+    def _apply_report(self, report: Report) -> None:
         self._store.apply(report)
         self._note(report)
-        if isinstance(report, _NEWS) and self._known:
+        if isinstance(report, _VISIBLE_REPORTS) and self._has_snapshot:
             self._changed()
 
     def _note(self, report: Report) -> None:
         if isinstance(report, Outcome) and report.backend not in NO_ACCELERATORS:
-            self._known = True
+            self._has_snapshot = True
         elif isinstance(report, Cycle):
             self._unheard.discard(report.backend)
-        elif isinstance(report, BackendFound) and report.status.state is not BackendState.OK:
+        elif isinstance(report, BackendChanged) and report.status.state is not BackendState.OK:
             self._unheard.discard(report.status.name)
-        self._known = self._known or not self._unheard
+        self._has_snapshot = self._has_snapshot or not self._unheard
 
     async def _settled(self) -> None:
         """Wait until no other interval follows."""

@@ -44,14 +44,14 @@ def lines(process: Process, shot: Snapshot, width: int, glyphs: Glyphs) -> list[
             "same as accelwatch" if process.pid_namespace == "same" else "another",
         ),
     ]
-    given: list[Line] = []
+    result: list[Line] = []
     for label, value in facts:
-        given += _fact(
-            label, value or _absence(process, label), width, ascii_only, known=bool(value)
+        result += _fact(
+            label, value or _absence(process, label), width, ascii_only, provided=bool(value)
         )
     if process.pid_namespace != "same":
-        given += [[(f" {row}", "warn")] for row in wrapped(FOREIGN, max(width - 2, 12))]
-    given += [[], clipped([(" On devices", "title")], width)]
+        result += [[(f" {row}", "warn")] for row in wrapped(FOREIGN, max(width - 2, 12))]
+    result += [[], clipped([(" On devices", "title")], width)]
     names = {view.device.id: view.device.name for view in shot.devices}
     for other in shot.processes():
         if same(process, other):
@@ -62,8 +62,8 @@ def lines(process: Process, shot: Snapshot, width: int, glyphs: Glyphs) -> list[
                 (f"   {fit(fmt.percent(other.utilization_ratio), 5, right=True)} busy", "load"),
                 (f"   {other.type}", "dim"),
             ]
-            given.append(clipped(spans, width))
-    return given
+            result.append(clipped(spans, width))
+    return result
 
 
 _FIELDS = {
@@ -82,11 +82,14 @@ def _absence(process: Process, label: str) -> str:
     return f"{fmt.NOTHING} {reason}" if reason else fmt.NOTHING
 
 
-def _fact(label: str, value: str, width: int, ascii_only: bool, *, known: bool) -> list[Line]:
+def _fact(label: str, value: str, width: int, ascii_only: bool, *, provided: bool) -> list[Line]:
     rows = wrapped(printable(value, ascii_only=ascii_only), max(width - 16, 12))
     return [
         clipped(
-            [(f" {fit(label if not n else '', 13)} ", "dim"), (row, "text" if known else "faint")],
+            [
+                (f" {fit(label if not n else '', 13)} ", "dim"),
+                (row, "text" if provided else "faint"),
+            ],
             width,
         )
         for n, row in enumerate(rows)
@@ -100,17 +103,17 @@ def environment_lines(
 
     The values of the names that are `shown` only; a value is one line until it is.
     """
-    given: list[tuple[str, Line]] = [("", clipped([(" Environment", "title")], width))]
+    entries: list[tuple[str, Line]] = [("", clipped([(" Environment", "title")], width))]
     if isinstance(environment, str):
-        return [*given, ("", [(f" {environment}", "warn")])]
+        return [*entries, ("", [(f" {environment}", "warn")])]
     hint = "e hides the values" if shown else "values are hidden; e shows those on the screen"
-    given.append(("", clipped([(f" {hint}", "dim")], width)))
+    entries.append(("", clipped([(f" {hint}", "dim")], width)))
     for name in sorted(environment):
         label = printable(name, ascii_only=glyphs.ascii_only)
-        known = name in shown
-        value = printable(environment[name], ascii_only=glyphs.ascii_only) if known else "****"
+        is_shown = name in shown
+        value = printable(environment[name], ascii_only=glyphs.ascii_only) if is_shown else "****"
         for n, row in enumerate(wrapped(value, max(width - len(label) - 4, 16))):
             head = f" {label}=" if not n else "   "
-            line = clipped([(head, "dim"), (row, "text" if known else "faint")], width)
-            given.append((name, line))
-    return given
+            line = clipped([(head, "dim"), (row, "text" if is_shown else "faint")], width)
+            entries.append((name, line))
+    return entries

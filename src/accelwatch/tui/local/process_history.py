@@ -32,22 +32,22 @@ class ProcessHistory:
             if view.sample_time is None:
                 continue
             for process in view.reading.processes or ():
-                self._put(process, view.sample_time)
+                self._add_sample(process, view.sample_time)
         if len(self._rings) > MOST // 2:
             old = shot.time - _FORGET_S
             self._rings = {k: entry for k, entry in self._rings.items() if entry[1] > old}
 
-    def _put(self, process: Process, moment: float) -> None:
+    def _add_sample(self, process: Process, timestamp: float) -> None:
         key = (process.pid, process.start_time, process.device_id)
         entry = self._rings.get(key)
         if entry is None:
             if len(self._rings) >= MOST:
                 return
             entry = (Ring(FINE_S, FINE_SIZE, len(TRACKED)), 0.0)
-        if entry[1] == moment:
+        if entry[1] == timestamp:
             return
-        entry[0].put(moment, tracked_values(process))
-        self._rings[key] = (entry[0], moment)
+        entry[0].add(timestamp, tracked_values(process))
+        self._rings[key] = (entry[0], timestamp)
 
     def series(
         self, process: Process, quantity: str, until: float, *, stands: bool = False

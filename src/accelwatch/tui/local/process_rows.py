@@ -69,9 +69,9 @@ def _share(row: ProcessRow) -> float | None:
     process, view = row.process, row.view
     if process is None or view is None or process.gpu_memory_bytes is None:
         return None
-    sizes = [fmt.number(one, "memory_size_bytes") for one in holders(row.views) or (view,)]
-    known = [size for size in sizes if size]
-    return process.gpu_memory_bytes / sum(known) if len(known) == len(sizes) else None
+    sizes = [fmt.number(device, "memory_size_bytes") for device in holders(row.views) or (view,)]
+    nonzero = [size for size in sizes if size]
+    return process.gpu_memory_bytes / sum(nonzero) if len(nonzero) == len(sizes) else None
 
 
 class ProcessColumn(Column[Text], frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ def _devices(row: ProcessRow, _: Snapshot) -> str:
 
 
 def _kind(row: ProcessRow, _: Snapshot) -> str:
-    return "+".join(PROCESS_LETTERS.get(word, word) for word in _of(row).type.split("+"))
+    return "+".join(PROCESS_LETTERS.get(kind, kind) for kind in _of(row).type.split("+"))
 
 
 COLUMNS: tuple[ProcessColumn, ...] = (
@@ -228,8 +228,8 @@ def heading(
     empty: frozenset[str] = NONE_EMPTY,
 ) -> Line:
     """The titles, the sorted one marked."""
-    placed = columns_for(width, empty)
-    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
+    sized_columns = columns_for(width, empty)
+    return columns.heading(sized_columns, width, glyphs, sort=sort, descending=descending)
 
 
 def column_at(width: int, x: int, *, empty: frozenset[str] = NONE_EMPTY) -> str:
@@ -253,18 +253,18 @@ def line(
     if row.process is None:
         return _group_line(row, shot, width, glyphs)
     dim = bool(mine) and row.process.user not in (None, mine)
-    given: Line = [(glyphs.mark if tagged else " ", "accent")]
+    spans: Line = [(glyphs.marker if tagged else " ", "accent")]
     for column, size in columns_for(width, empty):
         text = printable(column.cell(row, shot), ascii_only=glyphs.ascii_only)
         if scroll and column.id == "command":
             text = glyphs.ellipsis + text[scroll + 1 :] if len(text) > scroll else ""
         role = "faint" if text == fmt.NOTHING else "dim" if dim else _role(column.id)
         if column.id == "command" and row.depth:
-            given.append((glyphs.last_branch if row.last else glyphs.branch, "faint"))
+            spans.append((glyphs.last_branch if row.last else glyphs.branch, "faint"))
         room = size - len(glyphs.branch) if column.id == "command" and row.depth else size
         shown = fit(text, room, right=column.right, ellipsis=glyphs.ellipsis)
-        given += [(shown, role), (" " * GAP, "text")]
-    return clipped(given, width)
+        spans += [(shown, role), (" " * GAP, "text")]
+    return clipped(spans, width)
 
 
 def _role(column: str) -> str:
@@ -301,26 +301,26 @@ def merged(rows: Iterable[ProcessRow]) -> list[ProcessRow]:
     """One row for a process that is on several devices, where its start tells that it is the same."""
     by_process: dict[tuple[object, ...], list[ProcessRow]] = {}
     for number, row in enumerate(rows):
-        one = _of(row)
-        same = (one.pid, one.start_time, one.pid_namespace, one.container)
-        by_process.setdefault(same if one.start_time is not None else (number,), []).append(row)
-    return [_merged(parts) if len(parts) > 1 else parts[0] for parts in by_process.values()]
+        process = _of(row)
+        same = (process.pid, process.start_time, process.pid_namespace, process.container)
+        by_process.setdefault(same if process.start_time is not None else (number,), []).append(row)
+    return [_merged(members) if len(members) > 1 else members[0] for members in by_process.values()]
 
 
-def _merged(parts: list[ProcessRow]) -> ProcessRow:
+def _merged(members: list[ProcessRow]) -> ProcessRow:
     """Memory summed up, the share of the devices' time as a mean."""
-    parts = sorted(parts, key=lambda row: natural(_device(row)))
-    views = tuple(row.view for row in parts if row.view is not None)
-    holding = {view.device.id for view in holders(views)}
-    counted = [_of(row) for row in parts if _of(row).device_id in holding]
-    memory = [one.gpu_memory_bytes for one in counted if one.gpu_memory_bytes is not None]
-    loads = [one.utilization_ratio for one in counted if one.utilization_ratio is not None]
+    members = sorted(members, key=lambda row: natural(_device(row)))
+    views = tuple(row.view for row in members if row.view is not None)
+    holder_ids = {view.device.id for view in holders(views)}
+    counted = [_of(row) for row in members if _of(row).device_id in holder_ids]
+    memory = [entry.gpu_memory_bytes for entry in counted if entry.gpu_memory_bytes is not None]
+    loads = [entry.utilization_ratio for entry in counted if entry.utilization_ratio is not None]
     process = msgspec.structs.replace(
-        _of(parts[0]),
+        _of(members[0]),
         gpu_memory_bytes=sum(memory) if memory else None,
         utilization_ratio=sum(loads) / len(loads) if loads else None,
     )
-    return msgspec.structs.replace(parts[0], process=process, views=views)
+    return msgspec.structs.replace(members[0], process=process, views=views)
 
 
 def arranged(
@@ -328,11 +328,11 @@ def arranged(
 ) -> list[ProcessRow]:
     """The rows in order; what has no value comes last either way."""
     value = BY_ID[sort].order
-    known = [row for row in rows if value(row) is not None]
+    valued = [row for row in rows if value(row) is not None]
     unknown = [row for row in rows if value(row) is None]
-    known.sort(key=lambda row: (row.process.pid if row.process else 0, natural(_device(row))))
-    known.sort(key=lambda row: _orderable(value(row)), reverse=descending)
-    ordered = known + unknown
+    valued.sort(key=lambda row: (row.process.pid if row.process else 0, natural(_device(row))))
+    valued.sort(key=lambda row: _orderable(value(row)), reverse=descending)
+    ordered = valued + unknown
     return _grouped(ordered) if tree else ordered
 
 
@@ -345,11 +345,11 @@ def _grouped(rows: list[ProcessRow]) -> list[ProcessRow]:
     groups: dict[str, list[ProcessRow]] = {}
     for row in rows:
         groups.setdefault(owner(_of(row)), []).append(row)
-    given: list[ProcessRow] = []
+    result: list[ProcessRow] = []
     for name, members in groups.items():
         processes = tuple(_of(row) for row in members)
         views = tuple(view for row in members for view in row.views)
-        given.append(ProcessRow(group=name, members=processes, views=views))
+        result.append(ProcessRow(group=name, members=processes, views=views))
         for row in members:
-            given.append(msgspec.structs.replace(row, depth=1, last=row is members[-1]))
-    return given
+            result.append(msgspec.structs.replace(row, depth=1, last=row is members[-1]))
+    return result

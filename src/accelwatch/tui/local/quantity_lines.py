@@ -10,7 +10,7 @@ from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
-from accelwatch.tui.local.quantity_words import words
+from accelwatch.tui.local.quantity_names import quantity_name
 
 LACKS = {
     Absence.UNSUPPORTED: "not given by this driver",
@@ -94,7 +94,7 @@ def in_columns(blocks: Sequence[list[Line]], width: int) -> list[Line]:
     height = max(len(left), len(right))
     pairs = zip(_filled(left, height), _filled(right, height), strict=True)
     gap = (" " * _BETWEEN, "text")
-    return [clipped([*clipped(one, each), gap, *other], width) for one, other in pairs]
+    return [clipped([*clipped(first, each), gap, *other], width) for first, other in pairs]
 
 
 def _filled(lines: list[Line], height: int) -> list[Line]:
@@ -134,8 +134,8 @@ def quantity_blocks(view: DeviceView, width: int, glyphs: Glyphs) -> list[list[L
     for row in _rows():
         mine = (series for series in view.reading.values if series[0] == row.key)
         ordered = sorted(mine, key=_by_label)
-        place = sections.setdefault(_section_of(row.key), [])
-        place += [_value_line(view, row, series, width, glyphs) for series in ordered]
+        section_lines = sections.setdefault(_section_of(row.key), [])
+        section_lines += [_value_line(view, row, series, width, glyphs) for series in ordered]
     return [
         [*section_title(title, width, glyphs), *rows] for title, rows in sections.items() if rows
     ]
@@ -149,7 +149,7 @@ def _widths(width: int) -> tuple[int, int, int]:
 
 
 def _by_label(series: Series) -> tuple[Natural, ...]:
-    return tuple(natural(part) for part in series)
+    return tuple(natural(label) for label in series)
 
 
 def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyphs: Glyphs) -> Line:
@@ -165,7 +165,7 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
     source = "derived" if row.source is MetricSource.DERIVED else read_from
     return clipped(
         [
-            (f" {fit(words(series), name_width, ellipsis=glyphs.ellipsis)} ", "dim"),
+            (f" {fit(quantity_name(series), name_width, ellipsis=glyphs.ellipsis)} ", "dim"),
             (fit(shown, value_width, right=True), "strong"),
             (f"  {fit(bound, limit_width)}  ", "text"),
             (source if limit_width else "", "faint"),
@@ -195,28 +195,28 @@ def lack_lines(
     lacks: dict[str, list[str]] = {}
     for name, reason in more:
         lacks.setdefault(LACKS[reason], []).append(name)
-    whole = view.reading.absent.get(("*",))
-    if whole is not None:
-        lacks.setdefault(LACKS[whole], []).append("every quantity")
-    for row in () if whole is not None else _rows():
+    device_absence = view.reading.absent.get(("*",))
+    if device_absence is not None:
+        lacks.setdefault(LACKS[device_absence], []).append("every quantity")
+    for row in () if device_absence is not None else _rows():
         for series, reason in _lacking(view, row):
-            lacks.setdefault(_why(row, reason), []).append(words(series))
+            lacks.setdefault(_why(row, reason), []).append(quantity_name(series))
     if not lacks:
         return []
-    given = section_title("Not given", width, glyphs)
+    lines = section_title("Not given", width, glyphs)
     for why, names in lacks.items():
         text = f"{why}: {', '.join(dict.fromkeys(names))}"
-        given += paragraph(" ", text, "faint", width, glyphs)
-    return given
+        lines += paragraph(" ", text, "faint", width, glyphs)
+    return lines
 
 
 def _lacking(view: DeviceView, row: Metric) -> list[tuple[Series, Absence]]:
     """What of a quantity has no value, and why: all of it, or some labels."""
     absent = absences(view)
     have = any(series[0] == row.key for series in view.reading.values)
-    whole = absent.get((row.key,))
-    if whole is not None and not have:
-        return [((row.key,), whole)]
+    absence = absent.get((row.key,))
+    if absence is not None and not have:
+        return [((row.key,), absence)]
     mine = (series for series in absent if series[0] == row.key and len(series) > 1)
     return [(series, absent[series]) for series in sorted(mine, key=_by_label)]
 

@@ -13,20 +13,20 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 _LONGEST_WAIT_S = 2.0
 """A gap in a recording is passed over after this long."""
 _LEAST_WAIT_S = 0.1
-_LOOK_BACK_S = 300.0
-_LOOK_BACK = 60
+_LOOKBACK_S = 300.0
+_LOOKBACK_FRAMES = 60
 """Frames that are decoded after a jump."""
 
 
 def banner(source: "ReplaySource", glyphs: Glyphs) -> str:
     """Where a recording is and how it plays, for the header."""
-    number, count = source.place
-    goes_on = source.playing and not source.ended
-    sign = "playing" if goes_on else "ended" if source.ended else "stopped"
+    number, count = source.position
+    goes_on = source.playing and not source.is_finished
+    sign = "playing" if goes_on else "ended" if source.is_finished else "stopped"
     if not glyphs.ascii_only:
         sign = f"{'▶' if goes_on else '■'} {sign}"
     loop = ", loop" if source.loop else ""
-    again = ", p begins again" if source.ended else ""
+    again = ", p begins again" if source.is_finished else ""
     return f"{sign} {source.speed:g}x, {number} of {count}{loop}{again}"
 
 
@@ -62,7 +62,7 @@ class ReplaySource:
         self.loop = loop
         self.playing = True
         self.speed = 1.0
-        self._anew = False
+        self._jumped = False
         self._passed: list[Snapshot] = []
 
     @property
@@ -71,12 +71,12 @@ class ReplaySource:
         return self._times[0], self._times[self._index], self._times[-1]
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """(number of the present frame from 1, how many there are)."""
         return self._index + 1, len(self._times)
 
     @property
-    def ended(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the last frame is shown and none follows it."""
         return self._index + 1 >= len(self._times) and not self.loop
 
@@ -93,16 +93,16 @@ class ReplaySource:
 
     def faster(self, step: int) -> None:
         """The next speed of the list; a negative step is slower."""
-        place = SPEEDS.index(self.speed) + step
-        self.speed = SPEEDS[min(max(place, 0), len(SPEEDS) - 1)]
+        index = SPEEDS.index(self.speed) + step
+        self.speed = SPEEDS[min(max(index, 0), len(SPEEDS) - 1)]
         self._moved.set()
         self._changed()
 
     def pause(self) -> None:
         """Stop, or go on; at the end, begin again."""
         last = self._index + 1 >= len(self._times)
-        if self.ended or (last and not self.playing):
-            self._go(0)
+        if self.is_finished or (last and not self.playing):
+            self._show_frame(0)
             self.playing = True
         else:
             self.playing = not self.playing
@@ -118,32 +118,32 @@ class ReplaySource:
     def step(self, frames: int) -> None:
         """Stop, and show the frame so many places on."""
         self.playing = False
-        self._go(self._index + frames)
+        self._show_frame(self._index + frames)
 
-    def seek(self, moment: float) -> None:
+    def seek(self, time: float) -> None:
         """Show the frame that is current at a moment."""
-        self._go(bisect.bisect_right(self._times, moment) - 1)
+        self._show_frame(bisect.bisect_right(self._times, time) - 1)
 
     def drain(self) -> tuple[bool, list[Snapshot]]:
         """(whether history begins anew, the frames passed since the last call, for history)."""
-        anew, self._anew = self._anew, False
+        jumped, self._jumped = self._jumped, False
         passed, self._passed = self._passed, []
-        if anew:
+        if jumped:
             passed = self._before()
-        return anew, passed
+        return jumped, passed
 
     def _before(self) -> list[Snapshot]:
         """Some frames of the five minutes before the present one, to draw graphs with after a jump."""
-        first = bisect.bisect_left(self._times, self._times[self._index] - _LOOK_BACK_S)
-        places = range(first, self._index)
-        stride = -(-len(places) // _LOOK_BACK) if places else 1
-        shots = (self._read(place) for place in places[::stride])
+        first = bisect.bisect_left(self._times, self._times[self._index] - _LOOKBACK_S)
+        indices = range(first, self._index)
+        stride = -(-len(indices) // _LOOKBACK_FRAMES) if indices else 1
+        shots = (self._read(index) for index in indices[::stride])
         return [shot for shot in shots if shot is not None]
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Play until cancelled."""
         self._changed = changed
-        self._go(self._index)
+        self._show_frame(self._index)
         while True:
             self._moved.clear()
             wait = self._wait()
@@ -155,7 +155,7 @@ class ReplaySource:
 
     def _wait(self) -> float | None:
         last = self._index + 1 >= len(self._times)
-        if not self.playing or self.ended:
+        if not self.playing or self.is_finished:
             return None
         gap = 1.0 if last else self._times[self._index + 1] - self._times[self._index]
         return min(max(gap / self.speed, _LEAST_WAIT_S), _LONGEST_WAIT_S)
@@ -163,21 +163,21 @@ class ReplaySource:
     def _advance(self) -> None:
         """One frame on; at high speeds as many as the picture cannot keep up with."""
         if self._index + 1 >= len(self._times):
-            self._go(0)
+            self._show_frame(0)
             return
         due = self._times[self._index] + self.speed * _LEAST_WAIT_S
-        wanted = max(bisect.bisect_right(self._times, due) - 1, self._index + 1)
-        for place in range(self._index + 1, wanted):
-            shot = self._read(place)
+        target = max(bisect.bisect_right(self._times, due) - 1, self._index + 1)
+        for index in range(self._index + 1, target):
+            shot = self._read(index)
             if shot is not None:
                 self._passed.append(shot)
-        self._go(wanted, played=True)
+        self._show_frame(target, played=True)
 
-    def _go(self, index: int, *, played: bool = False) -> None:
+    def _show_frame(self, index: int, *, played: bool = False) -> None:
         """Show a frame; unless it was `played` up to, or is the next one, that is a jump."""
         index = min(max(index, 0), len(self._times) - 1)
         near = played or 0 <= index - self._index <= 1
-        self._anew = self._anew or not near or self._shot is None
+        self._jumped = self._jumped or not near or self._shot is None
         self._index = index
         self._shot = self._read(index) or self._shot
         self._moved.set()

@@ -42,8 +42,8 @@ def change(preferences: Preferences, name: str, step: int) -> None:
     """The next value of a setting, round and round."""
     values = VALUES[name]
     present = getattr(preferences, name)
-    place = values.index(present) if present in values else 0
-    setattr(preferences, name, values[(place + step) % len(values)])
+    index = values.index(present) if present in values else 0
+    setattr(preferences, name, values[(index + step) % len(values)])
 
 
 def title(name: str) -> str:
@@ -95,6 +95,6 @@ class SettingRows:
         """The setting's name."""
         return self._names[index]
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a setting is."""
         return self._names.index(str(key)) if key in self._names else None

@@ -85,5 +85,5 @@ def send(
 
 def _same(target: Target, root: Path) -> bool:
     """Whether the number still means the process that was selected."""
-    began = proc.start_time(root, target.pid)
-    return began is not None and abs(began - target.start_time) <= _TOLERANCE_S
+    started = proc.start_time(root, target.pid)
+    return started is not None and abs(started - target.start_time) <= _TOLERANCE_S

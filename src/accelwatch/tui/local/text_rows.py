@@ -45,6 +45,6 @@ class TextRows:
         """Its number."""
         return index
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """The number itself."""
         return key if isinstance(key, int) and key < len(self) else None

@@ -18,21 +18,21 @@ class OwnUsage:
 
     def __init__(self) -> None:
         self._ledger: Ledger | None = None
-        self._looked = 0.0
+        self._observed_at = 0.0
         """Unix seconds of the snapshot that was looked at last."""
         self._price: EnergyPrice | None = None
-        self._price_known = False
+        self._price_loaded = False
 
-    def take(self, snapshot: Snapshot, moment: float | None = None) -> None:
+    def observe(self, snapshot: Snapshot, monotonic_s: float | None = None) -> None:
         """A snapshot; most are passed over, counters tell what was in between.
 
         `moment` is that of a live one, in monotonic seconds: by it is known that the clock was set.
         """
-        if 0.0 <= snapshot.time - self._looked < _STEP_S:
+        if 0.0 <= snapshot.time - self._observed_at < _STEP_S:
             return
-        first, self._looked = self._looked == 0.0, snapshot.time
+        first, self._observed_at = self._observed_at == 0.0, snapshot.time
         if not first:
-            self._count(snapshot, moment)
+            self._count(snapshot, monotonic_s)
 
     def report(self, snapshot: Snapshot, by: "By", window_s: float | None) -> "UsageReport":
         """What was counted; the first time, from here on."""
@@ -44,21 +44,21 @@ class OwnUsage:
             ledger, by, window_s, price=self._priced(), source=snapshot.host, notes=(note,)
         )
 
-    def _count(self, snapshot: Snapshot, moment: float | None = None) -> "Ledger":
+    def _count(self, snapshot: Snapshot, monotonic_s: float | None = None) -> "Ledger":
         from accelwatch.node.usage.ledger import Ledger
         from accelwatch.node.usage.observation import observations_of
 
         if self._ledger is None:
             self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
         if snapshot.devices:
-            self._ledger.add(snapshot.time, observations_of(snapshot), moment=moment)
+            self._ledger.add(snapshot.time, observations_of(snapshot), monotonic=monotonic_s)
         return self._ledger
 
     def _priced(self) -> "EnergyPrice | None":
         """By the agent's configuration, read once; one that cannot be read gives none."""
-        if not self._price_known:
+        if not self._price_loaded:
             from accelwatch.node.usage.price import configured_price
 
             self._price, _ = configured_price(os.environ)
-            self._price_known = True
+            self._price_loaded = True
         return self._price

@@ -45,7 +45,7 @@ class Choices:
         """The id."""
         return self._choices[index][0]
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where an id is."""
         return next((n for n, (choice, _) in enumerate(self._choices) if choice == key), None)
 
@@ -117,7 +117,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
                 rows.append(row)
                 continue
             indent = row[: len(row) - len(row.lstrip())]
-            rows += [indent + part for part in wrapped(row, width - len(indent))]
+            rows += [indent + fragment for fragment in wrapped(row, width - len(indent))]
         return rows
 
     def _draw_text(self, width: int, height: int) -> list[Line]:

@@ -14,7 +14,7 @@ from accelwatch.tui.screens.leaving import on_top
 from accelwatch.tui.screens.prompt import Check, PromptScreen
 from accelwatch.tui.state.board import Board
 
-_LAST_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*$")
+_LAST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*$")
 _LEAST = 2
 """Letters from which a name is completed: one would complete every text that is looked for."""
 
@@ -45,27 +45,27 @@ class FilterScreen(PromptScreen):
         super().__init__(board, title, text, hint, check)
         self._names = names
         self._earlier = [*earlier, text]
-        self._place = len(earlier)
+        self._history_index = len(earlier)
         self._apply = apply
         self._count = count
         self._pause_s = pause_s
         self._waiting: Timer | None = None
-        self._told = ""
+        self._count_text = ""
 
     def on_mount(self) -> None:
         """Type at once, with names that are completed."""
         super().on_mount()
         self.query_one(Input).suggester = Names(self._names)
         if self._pause_s:
-            self.set_interval(self._pause_s, self._tell)
+            self.set_interval(self._pause_s, self._refresh_count)
 
     def _draw_wrong(self, width: int, height: int) -> list[Line]:
-        if self._wrong or not self._told:
+        if self._wrong or not self._count_text:
             return super()._draw_wrong(width, height)
-        told = f" {self._told}"
-        room = width - cell_len(told) - 3
+        count_text = f" {self._count_text}"
+        room = width - cell_len(count_text) - 3
         hint = fit(self._hint, room, ellipsis=self.board.paint.glyphs.ellipsis)
-        return [[(told, "text"), (f"  {hint}", "faint")]]
+        return [[(count_text, "text"), (f"  {hint}", "faint")]]
 
     @on(Input.Changed)
     def _applied(self, event: Input.Changed) -> None:
@@ -80,14 +80,14 @@ class FilterScreen(PromptScreen):
 
     def _set(self, text: str) -> None:
         self._apply(text)
-        self._told = self._count()
-        self._say()
+        self._count_text = self._count()
+        self._update_hint()
 
-    def _tell(self) -> None:
+    def _refresh_count(self) -> None:
         """What somebody else was asked for has come."""
-        if self._told and self._told != self._count():
-            self._told = self._count()
-            self._say()
+        if self._count_text and self._count_text != self._count():
+            self._count_text = self._count()
+            self._update_hint()
 
     def on_key(self, event: events.Key) -> None:
         """Up and Down go through what was typed before; of other keys the line above hears, too."""
@@ -96,9 +96,9 @@ class FilterScreen(PromptScreen):
         event.stop()
         event.prevent_default()
         step = -1 if event.key == "up" else 1
-        self._place = min(max(self._place + step, 0), len(self._earlier) - 1)
+        self._history_index = min(max(self._history_index + step, 0), len(self._earlier) - 1)
         line = self.query_one(Input)
-        line.value = self._earlier[self._place]
+        line.value = self._earlier[self._history_index]
         line.cursor_position = len(line.value)
 
 
@@ -116,8 +116,15 @@ class Names(Suggester):
 
 def completed(text: str, names: Sequence[str]) -> str | None:
     """`power_w` with `power_watts`: the first name that begins with the last word and is longer."""
-    word = _LAST_WORD.search(text)
-    if word is None or len(word[0]) < _LEAST:
+    match = _LAST_NAME.search(text)
+    if match is None or len(match[0]) < _LEAST:
         return None
-    name = next((one for one in names if one.startswith(word[0]) and one != word[0]), None)
-    return None if name is None else text + name[len(word[0]) :]
+    name = next(
+        (
+            candidate
+            for candidate in names
+            if candidate.startswith(match[0]) and candidate != match[0]
+        ),
+        None,
+    )
+    return None if name is None else text + name[len(match[0]) :]

@@ -21,7 +21,7 @@ from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import fleet_graphs
 from accelwatch.tui.views import fleet_head as head
-from accelwatch.tui.views.fleet_list import EventList, FleetList, sight_of
+from accelwatch.tui.views.fleet_list import EventList, FleetList, render_context
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.lights import Lights
@@ -76,7 +76,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
         self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
         self._detail = Panel(board, self._draw_detail, id="detail")
-        self._events = RowList(board, self.event_rows, id="events", marked=False)
+        self._events = RowList(board, self.event_rows, id="events", highlighted=False)
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
@@ -89,7 +89,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """The list, or the lights, have the keys."""
         self._share_out()
-        (self.time_line or self.main_part).focus()
+        (self.time_line or self.main_widget).focus()
 
     @property
     def on_time(self) -> bool:
@@ -102,7 +102,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         return self.board.preferences.fleet_form == "grid"
 
     @property
-    def main_part(self) -> "RowList | Lights":
+    def main_widget(self) -> "RowList | Lights":
         """The list or the lights."""
         return self.lights if self.lit else self.nodes
 
@@ -120,8 +120,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         if lit:
             return self.lights.row
         rows = self.fleet.rows
-        place = self.nodes.cursor
-        return rows[place] if 0 <= place < len(rows) else None
+        index = self.nodes.cursor
+        return rows[index] if 0 <= index < len(rows) else None
 
     @property
     def selected_node(self) -> str:
@@ -139,8 +139,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             event = self.event_rows.at(self._events.cursor)
             return event.device if event is not None else ""
         cell = self.lights.cell if self.lit else None
-        place = self.fleet.device(cell[1]) if cell is not None and cell[1] >= 0 else None
-        return place.id if place is not None else ""
+        device = self.fleet.device(cell[1]) if cell is not None and cell[1] >= 0 else None
+        return device.id if device is not None else ""
 
     def _share_out(self) -> None:
         rows, preferences = self.app.size.height, self.board.preferences
@@ -160,7 +160,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         turned = self.lights.display != self.lit
         self.lights.display, self.nodes.display = self.lit, not self.lit
         if turned or (self.on_events and not shown):
-            self.main_part.focus()
+            self.main_widget.focus()
 
     def on_resize(self, _: events.Resize) -> None:
         """Share the lines out anew."""
@@ -266,12 +266,12 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         return [trouble_line(self.fleet, width, self.board.paint.glyphs)]
 
     def _draw_detail(self, width: int, height: int) -> list[Line]:
-        sight = sight_of(self.board, self.fleet)
+        context = render_context(self.board, self.fleet)
         if not self.lit:
-            return selected_lines(self.row, sight, width, height)
-        lines = grid_lines.detail(self.lights.cell, self.lights.row, sight, width)
-        more = [line for line in (grid_lines.wrong_line(sight, width),) if line]
-        return [*more, *lines, grid_lines.legend(sight, width)][:height]
+            return selected_lines(self.row, context, width, height)
+        lines = grid_lines.detail(self.lights.cell, self.lights.row, context, width)
+        more = [line for line in (grid_lines.wrong_line(context, width),) if line]
+        return [*more, *lines, grid_lines.legend(context, width)][:height]
 
     def _lights_moved(self) -> None:
         self._detail.refresh()
@@ -281,7 +281,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         if self.time_line is not None and self.on_time and self.time_line.perform(action):
             return True
         if action in ("up", "down"):
-            self._go(-1 if action == "up" else 1)
+            self._step_selection(-1 if action == "up" else 1)
         elif action in ("left", "right"):
             self._sideways(-1 if action == "left" else 1)
         elif action in ("page_up", "page_down", "first", "last"):
@@ -290,15 +290,15 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             return False
         return True
 
-    def _go(self, step: int) -> None:
+    def _step_selection(self, step: int) -> None:
         """Beyond the last node come the events, and back."""
         if self.on_time:
             if step > 0:
-                self.main_part.focus()
+                self.main_widget.focus()
             return
         if self.on_events:
             if not self._events.move(step) and step < 0:
-                self.main_part.focus()
+                self.main_widget.focus()
             return
         moved = self.lights.move_lines(step) if self.lit else self.nodes.move(step)
         if not moved and step > 0 and self._events.display and len(self.event_rows):

@@ -31,10 +31,10 @@ _AGAIN_S = 5.0
 class IncidentView:
     """An incident that is looked at, and what the hub has answered about it."""
 
-    def __init__(self, fleet: FleetBoard, told: IncidentNow, now: Callable[[], float]) -> None:
+    def __init__(self, fleet: FleetBoard, current: IncidentNow, now: Callable[[], float]) -> None:
         self._fleet = fleet
         self._now = now
-        self._told = told
+        self._current = current
         self.gone = False
         """Whether the hub tells of it no more."""
         self.past = IncidentPast()
@@ -44,22 +44,22 @@ class IncidentView:
         self.plan: Plan | None = None
         self.unplanned = ""
         """Why there is no plan."""
-        self._asked = float("-inf")
+        self._queried_at = float("-inf")
 
     @property
-    def told(self) -> IncidentNow:
+    def current(self) -> IncidentNow:
         """The incident as it was told last."""
-        newest = self._fleet.incidents.incident(self._told.incident.id)
+        newest = self._fleet.incidents.incident(self._current.incident.id)
         self.gone = newest is None
-        self._told = newest or self._told
-        return self._told
+        self._current = newest or self._current
+        return self._current
 
     def move(self, step: int) -> bool:
         """Go to the incident above or below; false where there is none."""
-        beside = self._fleet.incidents.beside(self._told.incident.id, step)
+        beside = self._fleet.incidents.beside(self._current.incident.id, step)
         if beside is None:
             return False
-        self._told, self._asked = beside, float("-inf")
+        self._current, self._queried_at = beside, float("-inf")
         self.past, self.explanation, self.unexplained = IncidentPast(), None, ""
         self.plan, self.unplanned = None, ""
         return True
@@ -68,39 +68,39 @@ class IncidentView:
         self, id_: str, explanation: Explanation | None, why: str, past: Past | None
     ) -> None:
         """What the hub has answered about an incident; of another than this one it is too late."""
-        if id_ == self._told.incident.id:
+        if id_ == self._current.incident.id:
             self.explanation, self.unexplained = explanation, why
-            self.past = IncidentPast(asked=True, past=past)
+            self.past = IncidentPast(was_requested=True, past=past)
 
     def planned(self, id_: str, plan: "Plan | None", why: str) -> None:
         """What the hub would do about an incident, or why that is not known."""
-        if id_ == self._told.incident.id:
+        if id_ == self._current.incident.id:
             self.plan, self.unplanned = plan, why
 
-    def ask_again(self) -> None:
+    def query_again(self) -> None:
         """Something was done: have the hub asked anew."""
-        self._asked = float("-inf")
+        self._queried_at = float("-inf")
 
     def due(self) -> bool:
         """Whether the hub is to be asked now; then it is not for a while."""
         now = self._now()
-        if abs(now - self._asked) < _AGAIN_S:  # in an archive time goes back too
+        if abs(now - self._queried_at) < _AGAIN_S:  # in an archive time goes back too
             return False
-        self._asked = now
+        self._queried_at = now
         return True
 
     def facts(self) -> IncidentFacts:
         """All that there is to write."""
-        told = self.told
+        current = self.current
         return IncidentFacts(
-            told=told,
+            current=current,
             now=self._now(),
             gone=self.gone,
-            members=self._fleet.incidents.members(told.incident.id),
+            members=self._fleet.incidents.members(current.incident.id),
             explanation=self.explanation,
             unexplained=self.unexplained,
-            ungraphed=reasons(told.incident, self.past),
-            remedy=self._remedy(told.incident),
+            ungraphed=reasons(current.incident, self.past),
+            remedy=self._remedy(current.incident),
         )
 
     def _remedy(self, incident: IncidentDocument) -> RemedyFacts:
@@ -114,7 +114,7 @@ class IncidentView:
             by=", ".join(page.actions),
             incident=incident.id,
             remedies=board.of_incident(incident) or ([] if own is None else [own]),
-            held=board.held(incident.node),
+            veto=board.veto_of(incident.node),
             plan=self.plan,
             unplanned=self.unplanned,
         )
@@ -124,20 +124,20 @@ def incident_screen(
     board: Board,
     view: IncidentView,
     now: Callable[[], float],
-    ask: Callable[[IncidentView], None],
+    query: Callable[[IncidentView], None],
 ) -> PageScreen:
     """The screen; left and right go to the incidents beside it. `ask` has the hub asked about it."""
 
     def write(width: int) -> list[Line]:
         if view.due():
-            ask(view)
+            query(view)
         return lines(view.facts(), width, board.paint.glyphs)
 
     def draw(width: int, height: int) -> list[Line]:
-        return incident_strip(board, view.told.incident, view.past, width, height)
+        return incident_strip(board, view.current.incident, view.past, width, height)
 
     def heights(rows: int) -> int:
-        if not drawable(view.told.incident, view.past):
+        if not drawable(view.current.incident, view.past):
             return 0
         return 9 if rows >= 36 else 7 if rows >= 20 else 0
 

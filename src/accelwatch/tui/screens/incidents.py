@@ -64,8 +64,8 @@ class IncidentsScreen(Screen[None], inherit_bindings=False):
     @property
     def selected(self) -> IncidentNow | None:
         """The incident that the keys are about."""
-        rows, place = self.fleet.incidents.rows, self.incidents.cursor
-        return rows[place].told if 0 <= place < len(rows) else None
+        rows, index = self.fleet.incidents.rows, self.incidents.cursor
+        return rows[index].entry if 0 <= index < len(rows) else None
 
     def show(self) -> None:
         """The board has changed."""
@@ -104,12 +104,12 @@ class IncidentsScreen(Screen[None], inherit_bindings=False):
 
     def fold(self, *, unfold: bool | None = None) -> None:
         """Show the members of the selected group, or hide them; without a wish the other of both."""
-        told = self.selected
-        if told is None:
+        current = self.selected
+        if current is None:
             return
         incidents = self.fleet.incidents
         row = incidents.rows[self.incidents.cursor]
-        id_ = above(told.incident) if row.member else told.incident.id
+        id_ = above(current.incident) if row.member else current.incident.id
         if (row.members or row.member) and incidents.unfolded(id_) is not unfold:
             incidents.fold(id_)
             self.incidents.select(id_)

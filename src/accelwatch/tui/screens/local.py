@@ -38,7 +38,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         self._devices = RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
         self._grid = HeatGrid(board)
         self._strip = Panel(board, self._draw_strip, id="strip")
-        self._list = RowList(board, processes, id="processes", marked=False)
+        self._list = RowList(board, processes, id="processes", highlighted=False)
 
     def compose(self) -> ComposeResult:
         """Header, devices in either form, graphs, processes, keys."""
@@ -54,7 +54,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         return strip_graphs.strip(self.board, width, height, hour=self.board.hour)
 
     @property
-    def device_part(self) -> RowList | HeatGrid:
+    def device_widget(self) -> RowList | HeatGrid:
         """The list or the grid."""
         return self._grid if self._form == "grid" else self._devices
 
@@ -75,8 +75,8 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         density = self.board.preferences.density
         shared = plan(rows, count, density, needed, len(self.processes))
         self._header.styles.height = shared.header
-        for part in (self._devices, self._grid):
-            part.styles.height = shared.devices
+        for widget in (self._devices, self._grid):
+            widget.styles.height = shared.devices
         self._strip.styles.height = max(shared.strip, 0)
         self._strip.display = shared.strip > 0
         self._device_rows.full = shared.form == "full"
@@ -86,7 +86,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
             self._grid.display = shared.form == "grid"
             self._devices.display = shared.form != "grid"
             if focused:
-                self.device_part.focus()
+                self.device_widget.focus()
 
     def on_resize(self, _: events.Resize) -> None:
         """Share the lines out anew."""
@@ -118,7 +118,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
     def perform(self, action: str) -> bool:
         """Do what a key asks; false when it is nothing of this screen."""
         if action in ("up", "down"):
-            self._go(-1 if action == "up" else 1)
+            self._step_selection(-1 if action == "up" else 1)
         elif action in ("left", "right"):
             self._sideways(-1 if action == "left" else 1)
         elif action in ("page_up", "page_down", "first", "last"):
@@ -127,34 +127,34 @@ class LocalScreen(Screen[None], inherit_bindings=False):
             return False
         return True
 
-    def _go(self, step: int) -> None:
+    def _step_selection(self, step: int) -> None:
         """Beyond the last device come the processes, and back."""
         if self.on_processes:
             if not self._list.move(step) and step < 0:
-                self.device_part.focus()
+                self.device_widget.focus()
             return
-        part = self.device_part
-        lines = part.columns if isinstance(part, HeatGrid) else 1
-        if not part.move(step * lines) and step > 0 and len(self.processes):
+        widget = self.device_widget
+        lines = widget.columns if isinstance(widget, HeatGrid) else 1
+        if not widget.move(step * lines) and step > 0 and len(self.processes):
             self._list.focus()
 
     def _sideways(self, step: int) -> None:
         if self.on_processes:
             self.processes.scroll_by(step)
             self._list.refresh()
-        elif isinstance(self.device_part, HeatGrid):
-            self.device_part.move(step)
+        elif isinstance(self.device_widget, HeatGrid):
+            self.device_widget.move(step)
         else:
             self._devices.move(step)
 
     def _far(self, action: str) -> None:
-        part: RowList | HeatGrid = self._list if self.on_processes else self.device_part
-        if isinstance(part, HeatGrid):
-            steps = {"page_up": -part.columns * 10, "page_down": part.columns * 10}
-            here = self.board.place(self.board.selected_id) or 0
-            wanted = {"first": 0, "last": len(self.board.devices) - 1}.get(
+        widget: RowList | HeatGrid = self._list if self.on_processes else self.device_widget
+        if isinstance(widget, HeatGrid):
+            steps = {"page_up": -widget.columns * 10, "page_down": widget.columns * 10}
+            here = self.board.position_of(self.board.selected_id) or 0
+            target = {"first": 0, "last": len(self.board.devices) - 1}.get(
                 action, here + steps.get(action, 0)
             )
-            part.move(min(max(wanted, 0), len(self.board.devices) - 1) - here)
+            widget.move(min(max(target, 0), len(self.board.devices) - 1) - here)
             return
-        part.far(action)
+        widget.far(action)

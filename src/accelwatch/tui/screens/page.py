@@ -94,15 +94,15 @@ class PageScreen(Screen[None], inherit_bindings=False):
         end = self._lines.top + self._lines.page
         return range(self._lines.top, end - 1 if end < len(self.text) else len(self.text))
 
-    def bring_to_top(self, find: Callable[[], int]) -> None:
+    def scroll_line_to_top(self, find: Callable[[], int]) -> None:
         """Bring a line to the top; `find` gives its number once the lines have been written anew."""
         self.text.forget()
 
-        def bring() -> None:
+        def scroll() -> None:
             self.text.lines(self.app.size.width)
             self._lines.show_from(find())
 
-        self.call_after_refresh(bring)
+        self.call_after_refresh(scroll)
 
     def perform(self, action: str) -> bool:
         """Scroll, or what the page itself does."""

@@ -19,7 +19,9 @@ def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
     return PageScreen(
         board,
         DOCTOR,
-        lambda width: doctor_lines.lines(board.snapshot, width, board.paint.glyphs, board.heard),
+        lambda width: doctor_lines.lines(
+            board.snapshot, width, board.paint.glyphs, board.node_status
+        ),
         now,
     )
 
@@ -27,8 +29,8 @@ def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
 def topology_screen(board: Board, now: Callable[[], float]) -> PageScreen:
     """How near devices and network adapters of this machine are to each other, as of its opening."""
     root = board.root
-    known = None if root is None else topology(board.snapshot, root)
-    return PageScreen(board, "topology", lambda width: topology_lines.lines(known, width), now)
+    distances = None if root is None else topology(board.snapshot, root)
+    return PageScreen(board, "topology", lambda width: topology_lines.lines(distances, width), now)
 
 
 def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:
@@ -83,7 +85,7 @@ def help_screen(board: Board, now: Callable[[], float], screen: str) -> PageScre
             replay=board.recorded,
             archive=board.archive,
             fleet=board.fleet is not None,
-            judged=board.judged,
+            has_incidents=board.has_incidents,
             signals=board.signals,
             terminal=board.terminal,
             screen=screen,

@@ -46,7 +46,7 @@ class EntryRows:
         left: Line = [(f"  {entry.name}", "strong")]
         right: Line = [(f"{entry.key} ", "key")]
         if width >= _SENTENCES:
-            longest = max(cell_len(one.name) for one in self.entries) + 2
+            longest = max(cell_len(candidate.name) for candidate in self.entries) + 2
             name = min(max(longest, _NAME), width // 2)
             room = width - name - width_of(right) - 4
             left = [
@@ -59,7 +59,7 @@ class EntryRows:
         """Its number: another text begins at the first one again."""
         return index
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where it is."""
         return key if isinstance(key, int) and key < len(self.entries) else None
 
@@ -100,8 +100,8 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
 
     def _draw_title(self, width: int, _: int) -> list[Line]:
         rule, count = self.board.paint.glyphs.rule, len(self._rows)
-        said = f"{count} command{'' if count == 1 else 's'}" if count else "no such command"
-        head: Line = [(f"{rule} ", "rule"), ("Commands", "title"), (f" {said} ", "dim")]
+        count_text = f"{count} command{'' if count == 1 else 's'}" if count else "no such command"
+        head: Line = [(f"{rule} ", "rule"), ("Commands", "title"), (f" {count_text} ", "dim")]
         return [clipped([*head, (rule * width, "rule")], width)]
 
     def _list(self, text: str) -> None:
@@ -124,11 +124,11 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
 
     @on(Input.Submitted)
     @on(RowList.Chosen)
-    def _taken(self) -> None:
+    def _choose_entry(self) -> None:
         self._catch_up()
-        place = self.query_one(RowList).cursor
+        index = self.query_one(RowList).cursor
         entries = self._rows.entries
-        leave(self, entries[place] if place < len(entries) else None)
+        leave(self, entries[index] if index < len(entries) else None)
 
     def on_key(self, event: events.Key) -> None:
         """Up and Down choose, Esc leaves; other keys are text and reach nothing below."""
@@ -144,4 +144,4 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
             leave(self, None)
         elif event.key == "enter":
             event.stop()
-            self._taken()
+            self._choose_entry()

@@ -11,7 +11,7 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import strip_graphs
 
 
-class Sight:
+class ProcessView:
     """How much of the environment is shown: nothing, its names, or the values of some of them too."""
 
     def __init__(self, board: Board, process: Process, *, local: bool) -> None:
@@ -33,25 +33,25 @@ class Sight:
             (candidate for candidate in shot.processes() if process_facts.same(process, candidate)),
             None,
         )
-        given = process_facts.lines(current or process, shot, width, glyphs)
+        lines = process_facts.lines(current or process, shot, width, glyphs)
         if current is None:
-            given.insert(0, [(" this process has ended", "warn")])
-        self._names = [""] * len(given)
+            lines.insert(0, [(" this process has ended", "warn")])
+        self._names = [""] * len(lines)
         if self._environment is not None:
-            given.append([])
-            self._heading = len(given)
+            lines.append([])
+            self._heading = len(lines)
             environment = process_facts.environment_lines(
                 self._environment, width, glyphs, self._shown
             )
             self._names += ["", *(name for name, _ in environment)]
-            given += [line for _, line in environment]
-        return given
+            lines += [line for _, line in environment]
+        return lines
 
     def heading(self) -> int:
         """Number of the environment's first line."""
         return self._heading
 
-    def look(self, visible: range) -> bool:
+    def toggle_environment(self, visible: range) -> bool:
         """Show names first, then the values of those in view; hide them when all in view are shown.
 
         False when the environment is not in view: then it is to be brought there, and nothing else.
@@ -61,11 +61,11 @@ class Sight:
             return False
         if not visible or visible[-1] < self._heading:
             return False
-        seen = {name for name in self._names[visible.start : visible.stop] if name}
-        if seen <= self._shown:
+        names = {name for name in self._names[visible.start : visible.stop] if name}
+        if names <= self._shown:
             self._shown.clear()
         else:
-            self._shown |= seen
+            self._shown |= names
         return True
 
 
@@ -78,17 +78,17 @@ def process_screen(
     environment: bool = False,
 ) -> PageScreen:
     """The screen; `e` brings the names of its environment into view, and once more the values there."""
-    sight = Sight(board, process, local=local)
+    view = ProcessView(board, process, local=local)
 
     def handle(action: str) -> bool:
-        if action == "environment" and not sight.look(screen.lines_in_view):
-            screen.bring_to_top(sight.heading)
+        if action == "environment" and not view.toggle_environment(screen.lines_in_view):
+            screen.scroll_line_to_top(view.heading)
         return action == "environment"
 
     screen = PageScreen(
         board,
         "process",
-        sight.write,
+        view.write,
         now,
         draw=lambda width, height: strip_graphs.process_strip(board, process, width, height),
         heights=lambda rows: min(rows // 3, 9) if rows >= 20 else 0,

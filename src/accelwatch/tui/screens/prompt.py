@@ -50,11 +50,11 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Type at once."""
         self.query_one(Input).focus()
-        self._say()
+        self._update_hint()
 
     def on_resize(self, _: events.Resize) -> None:
         """Wrap anew."""
-        self._say()
+        self._update_hint()
 
     def _draw_title(self, width: int, _: int) -> list[Line]:
         rule = self.board.paint.glyphs.rule
@@ -67,7 +67,7 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         rows = wrapped_in(text, width - 2, most, self.board.paint.glyphs.ellipsis)
         return [[(f" {row}", role)] for row in rows]
 
-    def _say(self) -> None:
+    def _update_hint(self) -> None:
         """Tell what is wrong, or the hint, on as many lines as it needs."""
         panel = self.query_one("#prompt-wrong")
         lines = len(self._draw_wrong(self.app.size.width, 0))
@@ -78,13 +78,13 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         self._wrong = self._check(event.value)
-        self._say()
+        self._update_hint()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         self._wrong = self._check(event.value)
         if self._wrong:
-            self._say()
+            self._update_hint()
         else:
             leave(self, event.value)
 

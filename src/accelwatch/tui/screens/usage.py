@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelwatch.node.usage.asking import SINCE_DEFAULT
 from accelwatch.node.usage.ledger import By
+from accelwatch.node.usage.queries import SINCE_DEFAULT
 from accelwatch.node.usage.report import SINCE_JOB
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.screens.page import PageScreen
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def usage_screen(
     board: Board,
     now: Callable[[], float],
-    told: "Callable[[By, str], tuple[UsageReport | None, str]]",
+    read_usage: "Callable[[By, str], tuple[UsageReport | None, str]]",
 ) -> PageScreen:
     """`told` gives the newest report by what was asked, and why there is no newer one."""
     chosen = {"by": By.USER.value, "since": SINCE_DEFAULT}
 
     def write(width: int) -> list[Line]:
-        report, problem = told(By(chosen["by"]), chosen["since"])
+        report, problem = read_usage(By(chosen["by"]), chosen["since"])
         return usage_lines.lines(
             report,
             problem,

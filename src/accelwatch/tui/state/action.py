@@ -6,7 +6,7 @@ SCREEN = "screen_"
 """Begins the id of an action that opens a numbered screen; the screen's name follows."""
 LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
 FLEET = "fleet"
-EVENTS, MOMENT = "events", "black box"
+EVENTS, BLACK_BOX = "events", "black box"
 USAGE = "usage"
 TABLES = frozenset({LOCAL, PROCESSES})
 LISTS = TABLES | {FLEET}

@@ -4,11 +4,11 @@ from functools import cache
 
 from accelwatch.tui.state.action import INCIDENTS, OF_FLEET, SCREEN, Action
 from accelwatch.tui.state.fleet_actions import OF_A_FLEET
-from accelwatch.tui.state.local_actions import OF_LOOKS, OF_SCREENS
+from accelwatch.tui.state.local_actions import OF_APPEARANCE, OF_SCREENS
 from accelwatch.tui.state.time_actions import OF_TIME
 
 EITHER = "|"
-ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_LOOKS)
+ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_APPEARANCE)
 
 
 @cache
@@ -19,8 +19,8 @@ def by_id() -> dict[str, Action]:
 
 def meant(ids: str, screen: str) -> str:
     """The action that a key means on a screen, of those that share it, joined by `EITHER`."""
-    known = [by_id()[id_] for id_ in ids.split(EITHER) if id_ in by_id()]
-    here = [action.id for action in known if not action.screens or screen in action.screens]
+    candidates = [by_id()[id_] for id_ in ids.split(EITHER) if id_ in by_id()]
+    here = [action.id for action in candidates if not action.screens or screen in action.screens]
     return here[0] if here else ids.partition(EITHER)[0]
 
 
@@ -48,7 +48,7 @@ def usable(
 
 
 @cache
-def numbered_screens(*, fleet: bool, judged: bool = False) -> tuple[tuple[str, str], ...]:
+def numbered_screens(*, fleet: bool, has_incidents: bool = False) -> tuple[tuple[str, str], ...]:
     """(key, name) of the screens that have a number, in their order; those of a fleet only with one.
 
     The incidents of one machine are there where its agent may be asked for them (`judged`).
@@ -57,19 +57,19 @@ def numbered_screens(*, fleet: bool, judged: bool = False) -> tuple[tuple[str, s
         (action.keys[0], action.id.removeprefix(SCREEN))
         for action in ACTIONS
         if action.id.startswith(SCREEN)
-        and (fleet or _without_fleet(action.id.removeprefix(SCREEN), judged=judged))
+        and (fleet or _without_fleet(action.id.removeprefix(SCREEN), has_incidents=has_incidents))
     )
 
 
 @cache
 def further_screens(*, topology: bool) -> tuple[tuple[str, str], ...]:
     """(key, id) of the actions that open screens without a number; `topology` where it can be read."""
-    wanted = ("topology", "usage") if topology else ("usage",)
-    return tuple((action.keys[0], action.id) for action in ACTIONS if action.id in wanted)
+    ids = ("topology", "usage") if topology else ("usage",)
+    return tuple((action.keys[0], action.id) for action in ACTIONS if action.id in ids)
 
 
-def _without_fleet(name: str, *, judged: bool) -> bool:
-    return judged if name == INCIDENTS else name not in OF_FLEET
+def _without_fleet(name: str, *, has_incidents: bool) -> bool:
+    return has_incidents if name == INCIDENTS else name not in OF_FLEET
 
 
 def groups() -> dict[str, list[Action]]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.paint import Paint
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.local import device_sorting
@@ -19,15 +19,15 @@ from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
 
 if TYPE_CHECKING:
-    from accelwatch.archive.blackbox.places import Box
+    from accelwatch.archive.blackbox.locations import Box
     from accelwatch.tui.fleet.board import FleetBoard
-    from accelwatch.tui.fleet.node_view import Heard
+    from accelwatch.tui.fleet.node_view import NodeStatus
 from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.schema.standing import severity
+from accelwatch.schema.device_status import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 
@@ -46,15 +46,15 @@ def summary(views: Iterable[DeviceView]) -> Summary:
     examples: dict[str, DeviceView] = {}
     oldest = -1.0
     for view in views:
-        word = fmt.state_word(view)
-        counted[word] += 1
-        examples.setdefault(word, view)
+        status = fmt.status_text(view)
+        counted[status] += 1
+        examples.setdefault(status, view)
         age = view.sample_age_s
         if age is not None and age > oldest and fmt.readable(view):
             oldest = age
-    order = sorted(examples, key=lambda word: -severity(device_class(examples[word])))
+    order = sorted(examples, key=lambda status: -severity(device_class(examples[status])))
     return Summary(
-        states=tuple((examples[word], counted[word]) for word in order),
+        states=tuple((examples[status], counted[status]) for status in order),
         oldest_s=oldest if oldest >= 0 else None,
     )
 
@@ -77,10 +77,10 @@ class Board:
     replayed: str = ""
     """What is played in the place of this machine: `demo`, or the name of a file; else empty."""
 
-    def __init__(self, preferences: Preferences, looks: Looks) -> None:
+    def __init__(self, preferences: Preferences, appearance: Appearance) -> None:
         self.preferences = preferences
-        self.looks = looks
-        self.paint: Paint = looks.paint(preferences.theme)
+        self.appearance = appearance
+        self.paint: Paint = appearance.paint(preferences.theme)
         self.snapshot = EMPTY
         self.devices: tuple[DeviceView, ...] = ()
         """Those that the filter leaves."""
@@ -106,15 +106,15 @@ class Board:
         """Whether processes can be signalled: they are of this machine, and that is not off."""
         self.terminal = True
         """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""
-        self.judged = False
+        self.has_incidents = False
         """Whether an agent of this machine may be asked for incidents."""
-        self.told: FleetBoard | None = None
+        self.agent_board: FleetBoard | None = None
         """What it has told of them, once it was asked."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""
         self.fleet: FleetBoard | None = None
         """The fleet, where one is followed."""
-        self.heard: Heard | None = None
+        self.node_status: NodeStatus | None = None
         """How the node of the fleet that is looked at was last heard."""
         self.device_sort, self.device_descending = device_sorting.MACHINE, True
         """The column that devices are sorted by."""
@@ -125,7 +125,7 @@ class Board:
         self.filter_text = ""
         self.process_filter_text = ""
         self._filter: DeviceFilter | None = None
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._summary: tuple[Snapshot, Summary] | None = None
 
     @property
@@ -164,7 +164,7 @@ class Board:
         self.set_filter("", None)
         self.selected_id = ""
         self.paused, self.banner = False, ""
-        self.heard = None
+        self.node_status = None
         self.show(EMPTY)
 
     def show(self, snapshot: Snapshot) -> None:
@@ -186,7 +186,7 @@ class Board:
     def remember_filter(self, what: str, text: str) -> None:
         """A filter that was typed, so that it can be had again."""
         text = text.strip()
-        typed = [one for one in self.typed_filters.get(what, ()) if one != text]
+        typed = [entry for entry in self.typed_filters.get(what, ()) if entry != text]
         if text:
             self.typed_filters = {**self.typed_filters, what: [*typed, text][-MOST_FILTERS:]}
 
@@ -197,26 +197,26 @@ class Board:
         sort, descending = self.device_sort, self.device_descending
         self.devices = ordered(self.devices, sort, descending=descending)
         self.owned = any(view.owners for view in self.devices)
-        self._places = {view.device.id: place for place, view in enumerate(self.devices)}
-        if self.selected_id not in self._places and self.devices:
+        self._positions = {view.device.id: position for position, view in enumerate(self.devices)}
+        if self.selected_id not in self._positions and self.devices:
             self.selected_id = self.devices[0].device.id
 
-    def place(self, device_id: str) -> int | None:
+    def position_of(self, device_id: str) -> int | None:
         """Where a device is among those that are shown."""
-        return self._places.get(device_id)
+        return self._positions.get(device_id)
 
     @property
     def selected(self) -> DeviceView | None:
         """The device the history and the Device screen are about."""
-        place = self._places.get(self.selected_id)
-        return None if place is None else self.devices[place]
+        position = self._positions.get(self.selected_id)
+        return None if position is None else self.devices[position]
 
     def select_next(self, step: int) -> None:
         """Select the device `step` places on, stopping at the ends."""
         if self.devices:
-            wanted = self._places.get(self.selected_id, 0) + step
-            place = min(max(wanted, 0), len(self.devices) - 1)
-            self.selected_id = self.devices[place].device.id
+            target = self._positions.get(self.selected_id, 0) + step
+            position = min(max(target, 0), len(self.devices) - 1)
+            self.selected_id = self.devices[position].device.id
 
     @property
     def summary(self) -> Summary:

@@ -1,13 +1,13 @@
 """Actions of every screen, and on devices and processes."""
 
 from accelwatch.tui.state.action import (
+    BLACK_BOX,
     DEVICE,
     EVENTS,
     FLEET,
     INCIDENT,
     LISTS,
     LOCAL,
-    MOMENT,
     SORTED,
     TABLES,
     USAGE,
@@ -249,7 +249,7 @@ OF_SCREENS: tuple[Action, ...] = (
         label="5/60 min",
         help="History over five minutes or an hour; of the black box all that is kept; usage of an "
         "hour or since it is counted.",
-        screens=frozenset({LOCAL, DEVICE, MOMENT, USAGE}),
+        screens=frozenset({LOCAL, DEVICE, BLACK_BOX, USAGE}),
     ),
     Action(
         group="Looking",
@@ -301,7 +301,7 @@ OF_SCREENS: tuple[Action, ...] = (
     ),
 )
 
-OF_LOOKS: tuple[Action, ...] = (
+OF_APPEARANCE: tuple[Action, ...] = (
     Action(
         group="Looks",
         id="density",

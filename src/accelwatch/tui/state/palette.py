@@ -22,35 +22,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def matching(entries: Iterable[Entry], text: str) -> list[Entry]:
     """Those that a text means, the likeliest first, else in their order; all for an empty text."""
-    words = text.lower().split()
-    ranked = [(_rank(words, entry), entry) for entry in entries]
-    known = [(rank, entry) for rank, entry in ranked if rank is not None]
-    known.sort(key=lambda pair: pair[0])
-    return [entry for _, entry in known[:MOST]]
+    terms = text.lower().split()
+    ranked = [(_rank(terms, entry), entry) for entry in entries]
+    matched = [(rank, entry) for rank, entry in ranked if rank is not None]
+    matched.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in matched[:MOST]]
 
 
-def _rank(words: list[str], entry: Entry) -> int | None:
+def _rank(terms: list[str], entry: Entry) -> int | None:
     """How far the words are from the entry; None where one of them is not in it."""
     total = 0
-    for word in words:
-        rank = _distance(word, entry)
+    for term in terms:
+        rank = _distance(term, entry)
         if rank is None:
             return None
         total += rank
     return total
 
 
-def _distance(word: str, entry: Entry) -> int | None:
+def _distance(term: str, entry: Entry) -> int | None:
     name = entry.name.lower()
-    if word == name:
+    if term == name:
         return 0
-    if name.startswith(word):
+    if name.startswith(term):
         return 1
-    if f" {word}" in name:
+    if f" {term}" in name:
         return 2
-    if word in name:
+    if term in name:
         return 3
     letters = iter(name)
-    if all(letter in letters for letter in word):
+    if all(letter in letters for letter in term):
         return 5
-    return 6 if word in entry.more.lower() else None
+    return 6 if term in entry.more.lower() else None

@@ -7,12 +7,12 @@ from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.format import NOTHING, clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
-from accelwatch.tui.fleet.events import moment
+from accelwatch.tui.fleet.events import time_label
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
 from accelwatch.tui.local.changes import Change
 from accelwatch.tui.state.board import Board
 
-_WITH_ENDS = 110
+_WITH_END_TIMES = 110
 """From this width it is told when what is over has ended, not only how long it lasted."""
 _NEW_S = 60.0
 """So long a change is shown as new."""
@@ -23,14 +23,14 @@ Widths = tuple[int, int, int, int]
 
 def span_text(seconds: float) -> str:
     """`42 s`, `2 min 33 s`, `3 h 05 min`, `2 d 4 h`."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+    rounded = max(round(seconds), 0)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02} s"
+    if rounded < 86400:
+        return f"{rounded // 3600} h {rounded % 3600 // 60:02} min"
+    return f"{rounded // 86400} d {rounded % 86400 // 3600} h"
 
 
 class ChangeList:
@@ -60,7 +60,7 @@ class ChangeList:
             return None
         since, where, what, until = self._widths(width)
         titles = f"   {fit('SINCE', since)}{fit('WHERE', where)}{fit('WHAT', what)}"
-        last = fit("UNTIL" if width >= _WITH_ENDS else "LASTS", until)
+        last = fit("UNTIL" if width >= _WITH_END_TIMES else "LASTS", until)
         return clipped([(titles + last, "head")], width)
 
     def line(self, index: int, width: int, _: int, /) -> Line:
@@ -84,9 +84,9 @@ class ChangeList:
         change = self.at(index)
         return None if change is None else change.key
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a change is now."""
-        return next((at for at, one in enumerate(self._changes()) if one.key == key), None)
+        return next((at for at, change in enumerate(self._changes()) if change.key == key), None)
 
     def bare(self, width: int) -> list[Line]:
         """What is shown when there is no row."""
@@ -99,15 +99,15 @@ class ChangeList:
 def widths_of(rows: Sequence[Change], width: int) -> Widths:
     """What the rows need, in bounds: so that what is wrong and what to do have the rest."""
     where = max((len(_where(row)) for row in rows), default=0) + 1
-    what = max((len(row.word) for row in rows), default=0) + 2
-    over = any(row.ended is not None for row in rows)
-    if width >= _WITH_ENDS:
+    what = max((len(row.label) for row in rows), default=0) + 2
+    over = any(row.ended_at is not None for row in rows)
+    if width >= _WITH_END_TIMES:
         return 10, min(max(where, 8), 24), min(max(what, 6), 14), 26 if over else 16
     return 9, min(max(where, 8), 24 if width >= 100 else 16), 9, 16 if width >= 80 else 0
 
 
 def _where(change: Change) -> str:
-    return " ".join(part for part in (change.node, change.name) if part) or "machine"
+    return " ".join(label for label in (change.node, change.name) if label) or "machine"
 
 
 def change_line(
@@ -115,7 +115,7 @@ def change_line(
 ) -> Line:
     """What goes on is in the colour of its severity, what is new is bright, what is over is dim."""
     role = severity_role(change.severity)
-    own = role if change.goes_on else "strong" if now - change.began < _NEW_S else "text"
+    own = role if change.is_ongoing else "strong" if now - change.started_at < _NEW_S else "text"
 
     def cut(text: str, cells: int) -> str:
         shown = printable(text, ascii_only=glyphs.ascii_only)
@@ -125,38 +125,38 @@ def change_line(
     line: Line = [
         (f" {severity_sign(change.severity, glyphs)} ", role),
         (
-            fit(moment(change.began, now) if change.dated else NOTHING, since),
-            own if change.goes_on else "dim",
+            fit(time_label(change.started_at, now) if change.dated else NOTHING, since),
+            own if change.is_ongoing else "dim",
         ),
         (cut(_where(change), room), own),
-        (cut(change.word, max(what, len(change.word) + 1)), role),
+        (cut(change.label, max(what, len(change.label) + 1)), role),
     ]
-    over = _until(change, now, ends=width >= _WITH_ENDS)
-    line.append((fit(over, until), own if change.goes_on else "dim"))
+    over = _until(change, now, with_end=width >= _WITH_END_TIMES)
+    line.append((fit(over, until), own if change.is_ongoing else "dim"))
     left = width - width_of(line)
-    then = f" {glyphs.then} {change.remedy}" if change.remedy and change.goes_on else ""
+    then = f" {glyphs.then} {change.remedy}" if change.remedy and change.is_ongoing else ""
     return clipped([*line, (cut(change.text + then, max(left + 1, 1)), "text")], width)
 
 
-def _until(change: Change, now: float, *, ends: bool) -> str:
+def _until(change: Change, now: float, *, with_end: bool) -> str:
     if change.event:
         return ""
-    if change.ended is None:
-        return f"for {span_text(now - change.began)}" if change.dated else "ongoing"
+    if change.ended_at is None:
+        return f"for {span_text(now - change.started_at)}" if change.dated else "ongoing"
     if not change.dated:
-        return f"back {clock_time(change.ended)}" if ends else NOTHING
-    lasted = span_text(change.ended - change.began)
-    return f"back {clock_time(change.ended)}, {lasted}" if ends else lasted
+        return f"back {clock_time(change.ended_at)}" if with_end else NOTHING
+    lasted = span_text(change.ended_at - change.started_at)
+    return f"back {clock_time(change.ended_at)}, {lasted}" if with_end else lasted
 
 
 def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:
     """How many go on, by severity, how many are over, and how many events there were."""
-    on = [one for one in changes if one.goes_on]
-    events = sum(one.event for one in changes)
+    on = [change for change in changes if change.is_ongoing]
+    events = sum(change.event for change in changes)
     over = len(changes) - len(on) - events
     line: Line = [(f" {len(on)} ongoing  ", "strong" if on else "dim")]
     for level in SEVERITIES:
-        count = sum(one.severity == level for one in on)
+        count = sum(change.severity == level for change in on)
         if count:
             role = severity_role(level)
             line.append((f"{severity_sign(level, glyphs)} {count} {level}  ", role))

@@ -24,20 +24,24 @@ def why_none(board: Board, width: int) -> list[Line]:
 
 
 def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
-    heard, backends = board.heard, board.snapshot.backends
+    node_status, backends = board.node_status, board.snapshot.backends
     here = [status for status in backends if status.state in _HERE]
-    what = "no accelerator was found" if heard is None else f"no device of {heard.node} is known"
+    what = (
+        "no accelerator was found"
+        if node_status is None
+        else f"no device of {node_status.node} is known"
+    )
     lines = paragraph(" ", what, "strong", width, glyphs)
     for status in here:
         lines += _backend(status, width, glyphs)
-    if not here and heard is not None:
-        lines += paragraph("   ", _unheard(heard.state), "text", width, glyphs)
+    if not here and node_status is not None:
+        lines += paragraph("   ", _unheard(node_status.state), "text", width, glyphs)
     elif not here and backends:
-        looking = (one.name for one in backends if one.name not in NO_ACCELERATORS)
-        names = ", ".join(looking)
+        backend_names = (status.name for status in backends if status.name not in NO_ACCELERATORS)
+        names = ", ".join(backend_names)
         text = f"nothing of the kind that these backends read is here: {names}"
         lines += paragraph("   ", text, "text", width, glyphs)
-    if heard is not None:
+    if node_status is not None:
         return [*lines, *paragraph(" ", "Esc leads back to the fleet", "dim", width, glyphs)]
     lines += paragraph(" ", "6 shows what was looked for", "dim", width, glyphs)
     demo = "accelwatch demo shows a simulated fleet: nothing has to be there for it"

@@ -57,7 +57,7 @@ class DeviceList:
         """Why there is no device."""
         return why_none(self._board, width)
 
-    def line(self, index: int, width: int, part: int, /) -> Line:
+    def line(self, index: int, width: int, line_index: int, /) -> Line:
         """One line of a device."""
         board = self._board
         view = board.devices[index]
@@ -68,12 +68,12 @@ class DeviceList:
                 line += [sparkline(board, view, SPARK), (" ", "text")]
             return line
         lines = block(view, board.snapshot, width, glyphs)
-        return lines[part] if part < len(lines) else []
+        return lines[line_index] if line_index < len(lines) else []
 
     def key(self, index: int) -> Hashable:
         """The device's id."""
         return self._board.devices[index].device.id
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a device is."""
-        return self._board.place(str(key))
+        return self._board.position_of(str(key))

@@ -13,14 +13,14 @@ from accelwatch.tui.drawing.lines import Line, fit, spread
 from accelwatch.tui.drawing.plot import graph
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.strip_graphs import Graph, known_values
+from accelwatch.tui.views.strip_graphs import Graph, without_nan
 
 WIDTH, HEIGHT = 160, 45
 """The least terminal that has room for them."""
 LINES, MOST_LINES = 8, 20
 _SCALE = 8
 """Cells of the numbers at the left of a graph."""
-_MARKS = 4
+_TIME_LABELS = 4
 """Spans of time that the axis below is divided into; one alone below ten minutes."""
 _LEAST_S = 180.0
 """So much has to be known before graphs take their room."""
@@ -35,29 +35,29 @@ def lines(
     """
     if past is None or height < 4:
         return []
-    past = since_known(past)
+    past = since_first_value(past)
     drawn = _graphs(past, _present(sums))
     each = (width - 1) // max(len(drawn), 1) - 2
-    columns = [_drawn(board, one, past, each, height) for one in drawn]
+    columns = [_drawn(board, drawing, past, each, height) for drawing in drawn]
     rows = []
-    for parts in zip(*columns, strict=True):
+    for fragments in zip(*columns, strict=True):
         row: Line = [(" ", "text")]
-        for part in parts:
-            row += [*part, ("  ", "text")]
+        for fragment in fragments:
+            row += [*fragment, ("  ", "text")]
         rows.append(row)
     return rows
 
 
-def since_known(past: Past) -> Past:
+def since_first_value(past: Past) -> Past:
     """The past without the steps before the first of which anything is known."""
     count = max((len(steps) for steps in past.values.values()), default=0)
-    known = [
-        count - len(steps) + place
+    starts = [
+        count - len(steps) + index
         for steps in past.values.values()
-        for place in (next((n for n, value in enumerate(steps) if value is not None), None),)
-        if place is not None
+        for index in (next((n for n, value in enumerate(steps) if value is not None), None),)
+        if index is not None
     ]
-    first = min(known, default=count)
+    first = min(starts, default=count)
     values = {
         name: steps[max(first - count + len(steps), 0) :] for name, steps in past.values.items()
     }
@@ -68,7 +68,7 @@ def enough(past: Past | None) -> bool:
     """Whether so much is known that a graph tells more than the totals."""
     if past is None:
         return False
-    steps = since_known(past).values.values()
+    steps = since_first_value(past).values.values()
     return past.step_s * max(map(len, steps), default=0) >= _LEAST_S
 
 
@@ -89,7 +89,9 @@ def _present(sums: FleetDocument | None) -> Mapping[str, float | None]:
 def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
     load, power = _steps(past, "utilization_ratio"), _steps(past, "power_watts")
     used, size = _steps(past, "memory_used_bytes"), _steps(past, "memory_size_bytes")
-    memory = [one / whole if whole else math.nan for one, whole in zip(used, size, strict=True)]
+    memory = [
+        amount / total if total else math.nan for amount, total in zip(used, size, strict=True)
+    ]
     silent = _steps(past, "devices_not_answering")
     return [
         _graph("load", "plot0", load, present, fmt.percent, top=1.0),
@@ -97,7 +99,7 @@ def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
         _graph("power", "plot2", power, present, watts),
         _graph(
             "not answering",
-            "bad" if any([*known_values(silent), present.get("not answering")]) else "faint",
+            "bad" if any([*without_nan(silent), present.get("not answering")]) else "faint",
             silent,
             present,
             lambda count: f"{count:.0f}",
@@ -108,7 +110,7 @@ def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
 def _steps(past: Past, name: str) -> list[float]:
     """The values of a quantity, NaN where there is none; as many as there are steps."""
     count = max((len(steps) for steps in past.values.values()), default=0)
-    steps = [math.nan if one is None else float(one) for one in past.values.get(name, ())]
+    steps = [math.nan if value is None else float(value) for value in past.values.get(name, ())]
     return [math.nan] * (count - len(steps)) + steps
 
 
@@ -122,28 +124,28 @@ def _graph(
     top: float | None = None,
 ) -> Graph:
     now = present.get(title)
-    known = _known(values, now)
+    points = _points_of(values, now)
     return Graph(
         title=title,
         role=role,
         values=values,
-        top=max(1.0, *known) if top is None and known else top or 1.0,
+        top=max(1.0, *points) if top is None and points else top or 1.0,
         now=now,
         write=write,
     )
 
 
-def _known(values: Sequence[float], now: float | None) -> list[float]:
+def _points_of(values: Sequence[float], now: float | None) -> list[float]:
     """The values that there are, with the present one, which the last step may lag behind."""
-    return [*known_values(values), *([] if now is None else [now])]
+    return [*without_nan(values), *([] if now is None else [now])]
 
 
 def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) -> list[Line]:
     """Title, the graph with its scale at the left, and the time below."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
-    known = _known(drawing.values, drawing.now)
+    points = _points_of(drawing.values, drawing.now)
     now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
-    most: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []
+    most: Line = [(f"max {drawing.write(max(points))}", "faint")] if points else []
     title = spread([(f"{drawing.title} ", "dim"), (now, "strong")], most, width)
     inner, rows = width - _SCALE, height - 2
     picture = graph(drawing.values, inner, rows, drawing.top, kind)
@@ -165,11 +167,11 @@ def _scale(drawing: Graph, rows: int) -> dict[int, str]:
 
 def _axis(span_s: float, width: int) -> str:
     """`60 min     45     30     15     now`, each mark where its moment is."""
-    marks = [" "] * width
-    spans = _MARKS if span_s >= 600 else 1
-    for mark in range(spans):
-        text = f"{span_s * (spans - mark) / spans / 60:.0f}" + (" min" if not mark else "")
-        at = mark * width // spans
-        marks[at : at + len(text)] = text
-    marks[width - 3 :] = "now"
-    return "".join(marks[:width])
+    axis = [" "] * width
+    spans = _TIME_LABELS if span_s >= 600 else 1
+    for step in range(spans):
+        text = f"{span_s * (spans - step) / spans / 60:.0f}" + (" min" if not step else "")
+        at = step * width // spans
+        axis[at : at + len(text)] = text
+    axis[width - 3 :] = "now"
+    return "".join(axis[:width])

@@ -7,12 +7,12 @@ from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.schema.standing import severity
+from accelwatch.schema.device_status import severity
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
 from accelwatch.tui.drawing.preferences import Preferences
-from accelwatch.tui.fleet import remedy_words, signs
+from accelwatch.tui.fleet import remedy_summary, signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
@@ -21,7 +21,7 @@ from accelwatch.tui.state.board import Board
 
 _AMBER_S, _RED_S = 2.0, 3.0
 """In intervals: from here the age of the tick is amber, then red."""
-_PART = 3
+_GAP = 3
 """Blanks between counts and figures."""
 _WIDE = 110
 """From here the totals have bars."""
@@ -44,7 +44,7 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: s
     """The second line of the header: what is wrong, else what is followed and how it is shown."""
     if fleet.problem is not None:
         return clipped(_problem(board, fleet, width, now), width)
-    wrong, bounds = remedy_words.standing(fleet.remedies, width, board.paint.glyphs)
+    wrong, bounds = remedy_summary.status_lines(fleet.remedies, width, board.paint.glyphs)
     name = printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)
     left: Line = wrong or [(f" {name}", "dim")]
     if screen in (INCIDENTS, INCIDENT):
@@ -96,8 +96,8 @@ def _problem(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     text = printable(problem.text, ascii_only=glyphs.ascii_only)
     line: Line = [(title, "bad"), (text, "warn")]
     if fleet.view is not None:
-        seen: Line = [(f"; showing data from {fmt.clock_time(fleet.view.time)}", "dim")]
-        line += seen if width_of(line) + width_of(seen) <= width else []
+        data_time: Line = [(f"; showing data from {fmt.clock_time(fleet.view.time)}", "dim")]
+        line += data_time if width_of(line) + width_of(data_time) <= width else []
     return line
 
 
@@ -106,7 +106,7 @@ def totals(board: Board, fleet: FleetBoard, width: int, height: int, now: float)
     view = fleet.view
     if view is None:
         return [[(f" {fleet.starting}", "dim")]]
-    nodes, devices = _nodes_of(board, view.sums), _devices_of(board, fleet.standings)
+    nodes, devices = _nodes_of(board, view.sums), _devices_of(board, fleet.status_counts)
     if height < 2:
         lines = [[(" ", "text"), *_short(nodes), ("  ", "text"), *_short(devices)]]
     else:
@@ -122,49 +122,51 @@ def _nodes_of(board: Board, sums: FleetDocument) -> list[tuple[str, str]]:
     return [
         (f"{sums.nodes_total} nodes", "strong"),
         *(
-            (f"{signs.node_glyph(word, glyphs)} {sums.nodes[word]} {word}", role)
-            for word, role in signs.NODE_ROLES.items()
-            if sums.nodes.get(word)
+            (f"{signs.node_glyph(state, glyphs)} {sums.nodes[state]} {state}", role)
+            for state, role in signs.NODE_ROLES.items()
+            if sums.nodes.get(state)
         ),
     ]
 
 
 def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     glyphs = board.paint.glyphs
-    words = sorted(counts, key=severity, reverse=True)
+    statuses = sorted(counts, key=severity, reverse=True)
     return [
         (f"{sum(counts.values())} devices", "strong"),
         *(
-            (f"{device_signs.device_glyph(word, glyphs)} {counts[word]} {said}", role)
-            for word in words
-            if counts[word]
-            for said, role in [(device_signs.device_word(word), device_signs.device_role(word))]
+            (f"{device_signs.device_glyph(status, glyphs)} {counts[status]} {label}", role)
+            for status in statuses
+            if counts[status]
+            for label, role in [
+                (device_signs.device_status_text(status), device_signs.device_role(status))
+            ]
         ),
     ]
 
 
-def _beside(parts: Sequence[tuple[str, str]], figures: Line, width: int) -> Line:
+def _beside(labels: Sequence[tuple[str, str]], figures: Line, width: int) -> Line:
     """Both where there is room; words give way from the right, what is worst keeps its own longest."""
-    for count in range(len(parts), 0, -1):
-        left = [*_said(parts[:count]), *_signs(parts[count:])]
-        if width_of(left) + width_of(figures) + _PART <= width:
+    for count in range(len(labels), 0, -1):
+        left = [*_spans(labels[:count]), *_signs(labels[count:])]
+        if width_of(left) + width_of(figures) + _GAP <= width:
             return spread([(" ", "text"), *left], figures, width)
     return [(" ", "text"), *left]
 
 
-def _said(parts: Sequence[tuple[str, str]]) -> Line:
-    return [span for text, role in parts for span in ((text, role), ("  ", "text"))]
+def _spans(labels: Sequence[tuple[str, str]]) -> Line:
+    return [span for text, role in labels for span in ((text, role), ("  ", "text"))]
 
 
-def _short(parts: Sequence[tuple[str, str]]) -> Line:
+def _short(labels: Sequence[tuple[str, str]]) -> Line:
     """The title, and signs and numbers without their words."""
-    title, title_role = parts[0]
-    return [(f"{title} ", title_role), *_signs(parts[1:])]
+    title, title_role = labels[0]
+    return [(f"{title} ", title_role), *_signs(labels[1:])]
 
 
-def _signs(parts: Sequence[tuple[str, str]]) -> Line:
+def _signs(labels: Sequence[tuple[str, str]]) -> Line:
     line: Line = []
-    for text, role in parts:
+    for text, role in labels:
         sign, number, *_ = text.split(" ")
         line += [(f"{sign}{number} ", role)]
     return line
@@ -173,11 +175,11 @@ def _signs(parts: Sequence[tuple[str, str]]) -> Line:
 def _figures(board: Board, view: FleetView, width: int, now: float) -> tuple[Line, Line]:
     """Load and power; memory and events."""
     sums, wide = view.sums, width >= _WIDE
-    used, whole = sums.memory_used_bytes, sums.memory_size_bytes
-    share = used / whole if used is not None and whole else None
+    used, total = sums.memory_used_bytes, sums.memory_size_bytes
+    share = used / total if used is not None and total else None
     count = recent(view.events, now)
     happened = f"{count} event{'' if count == 1 else 's'}/h"
-    amount = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
+    amount = f"{size(used)} of {size(total)}" if wide and used is not None and total else ""
     load: Line = [
         *_share(board, "load", sums.utilization_ratio, fmt.level_role(sums.utilization_ratio), wide)
     ]

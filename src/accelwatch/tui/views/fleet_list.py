@@ -6,15 +6,15 @@ from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.events import event_heading, event_line
 from accelwatch.tui.fleet.troubles import why_empty
 from accelwatch.tui.state.board import Board
 
 
-def sight_of(board: Board, fleet: FleetBoard) -> Sight:
+def render_context(board: Board, fleet: FleetBoard) -> RenderContext:
     """How the fleet is looked at now."""
-    return Sight(
+    return RenderContext(
         board=fleet,
         glyphs=board.paint.glyphs,
         group=board.preferences.fleet_group,
@@ -46,7 +46,9 @@ class FleetList:
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """One node or group."""
-        return columns.row_line(self._fleet.rows[index], sight_of(self._board, self._fleet), width)
+        return columns.row_line(
+            self._fleet.rows[index], render_context(self._board, self._fleet), width
+        )
 
     def key(self, index: int) -> Hashable:
         """Group and node."""
@@ -56,9 +58,9 @@ class FleetList:
         """Why there is no row."""
         return why_empty(self._fleet, width, self._board.paint.glyphs)
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a row is."""
-        return self._fleet.place_of(key)
+        return self._fleet.position_of(key)
 
 
 class EventList:
@@ -92,14 +94,14 @@ class EventList:
         if event is None:
             return []
         glyphs = self._board.paint.glyphs
-        return event_line(event, width, self._now(), glyphs, self._fleet.ends)
+        return event_line(event, width, self._now(), glyphs, self._fleet.affixes)
 
     def key(self, index: int) -> Hashable:
         """What it is, so that the selection stays with it when newer ones come."""
         event = self.at(index)
         return None if event is None else _identity(event)
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where an event is now."""
         view = self._fleet.view
         events = view.events if view is not None else ()

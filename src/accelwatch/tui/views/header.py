@@ -14,7 +14,7 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.host_line import host_line
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet.node_view import Heard
+    from accelwatch.tui.fleet.node_view import NodeStatus
 
 Tabs = list[tuple[str, str, str]]
 """Text, role, and the name of the screen that it leads to."""
@@ -37,12 +37,12 @@ def header(board: Board, width: int, height: int, now: float, screen: str) -> li
 
 def _of_fleet(board: Board) -> bool:
     """Whether the lines are about the fleet rather than about one machine."""
-    return board.fleet is not None and board.heard is None
+    return board.fleet is not None and board.node_status is None
 
 
 def tab_at(board: Board, width: int, now: float, screen: str, x: int) -> str:
     """Name of the screen whose tab is at a cell of the first line; empty where there is none."""
-    before, (tabs, _) = _parts(board, width, now, screen)
+    before, (tabs, _) = _components(board, width, now, screen)
     left = width_of(before)
     for text, _, name in tabs:
         left += width_of([(text, "")])
@@ -52,12 +52,14 @@ def tab_at(board: Board, width: int, now: float, screen: str, x: int) -> str:
 
 
 def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
-    before, (tabs, right) = _parts(board, width, now, screen)
+    before, (tabs, right) = _components(board, width, now, screen)
     left = [*before, *((text, role) for text, role, _ in tabs)]
     return spread(left, [*right, (" ", "text")], width)
 
 
-def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tuple[Tabs, Line]]:
+def _components(
+    board: Board, width: int, now: float, screen: str
+) -> tuple[Line, tuple[Tabs, Line]]:
     """What is before the tabs, the tabs, and what is at the right end.
 
     Tabs are the way to the other screens, so those without a number give way first, then the brand, then
@@ -69,15 +71,15 @@ def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tup
     named: Line = [*played, *([(f" {host} ", "strong")] if host else [])]
     brand: Line = [] if width < _NARROW else [(" accelwatch ", "title")]
     tabs = _tabs_by_room(board, screen)
-    whole, short = tabs[0], tabs[-1]
-    every = [*whole, *_further_tabs(board, screen)]
+    full, short = tabs[0], tabs[-1]
+    every = [*full, *_further_tabs(board, screen)]
     timed, untimed = _right(board, width, now), _right(board, width, now, time=False)
-    signs = _right(board, width, now, words=False, time=False)
+    signs = _right(board, width, now, with_labels=False, time=False)
     choices = [
         ([*brand, *named], (every, timed)),
-        ([*brand, *named], (whole, timed)),
-        (named, (whole, timed)),
-        (named, (whole, untimed)),
+        ([*brand, *named], (full, timed)),
+        (named, (full, timed)),
+        (named, (full, untimed)),
         *((named, (some, timed)) for some in tabs[1:]),
         (named, (short, untimed)),
         (named, (short, signs)),
@@ -102,9 +104,11 @@ def _played(board: Board) -> Line:
     return [(" ", "text"), (f" {sign} replay {shown} ", "caution")]
 
 
-def _right(board: Board, width: int, now: float, *, words: bool = True, time: bool = True) -> Line:
+def _right(
+    board: Board, width: int, now: float, *, with_labels: bool = True, time: bool = True
+) -> Line:
     """States, age, and the time of the picture."""
-    right = [] if _of_fleet(board) else states(board, words=words)
+    right = [] if _of_fleet(board) else states(board, with_labels=with_labels)
     right += _age(board, now, "" if width < _NARROW else "age ")
     shown = _shown_time(board)
     if width >= _NARROW and shown is not None and time:
@@ -115,7 +119,7 @@ def _right(board: Board, width: int, now: float, *, words: bool = True, time: bo
 def _host(board: Board) -> str:
     if _of_fleet(board):
         return ""
-    host = board.snapshot.host or (board.heard.node if board.heard is not None else "")
+    host = board.snapshot.host or (board.node_status.node if board.node_status is not None else "")
     return printable(host, ascii_only=board.paint.glyphs.ascii_only)
 
 
@@ -138,7 +142,7 @@ def _tabs_by_room(board: Board, screen: str) -> list[Tabs]:
 
 
 def _numbered(board: Board) -> tuple[tuple[str, str], ...]:
-    return numbered_screens(fleet=board.fleet is not None, judged=board.judged)
+    return numbered_screens(fleet=board.fleet is not None, has_incidents=board.has_incidents)
 
 
 def _tabs(board: Board, screen: str, nameless: Collection[str]) -> Tabs:
@@ -169,8 +173,8 @@ def _further_tabs(board: Board, screen: str) -> Tabs:
 
 def _open_incidents(board: Board) -> Line:
     """How many incidents are open by severity, the worst first; nothing when all is well."""
-    told = board.fleet or board.told
-    view = told.view if told is not None else None
+    fleet = board.fleet or board.agent_board
+    view = fleet.view if fleet is not None else None
     if view is None or view.rules is None:
         return []
     from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_sign
@@ -198,7 +202,7 @@ def _second_line(board: Board, width: int, now: float, screen: str) -> Line:
     right: Line = []
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
-    elif board.heard is not None:
+    elif board.node_status is not None:
         right = [(f"a node of the fleet {glyphs.dot} Esc back ", "accent")]
     elif board.started:
         every = f"every {board.preferences.interval_s:g} s"
@@ -207,28 +211,28 @@ def _second_line(board: Board, width: int, now: float, screen: str) -> Line:
     return spread(left, right, width)
 
 
-def states(board: Board, *, words: bool = True) -> Line:
+def states(board: Board, *, with_labels: bool = True) -> Line:
     """How many devices are in each state, worst first: sign, number, and word where there is room."""
     if not board.started:
         return [("reading ", "dim")]
     if not board.snapshot.devices:
-        word = "no accelerator " if board.heard is None else "no device known "
-        return [(word, "dim")]
+        text = "no accelerator " if board.node_status is None else "no device known "
+        return [(text, "dim")]
     glyphs = board.paint.glyphs
     return [
-        (_state(view, count, glyphs, words=words), fmt.state_role(view))
+        (_state(view, count, glyphs, with_labels=with_labels), fmt.state_role(view))
         for view, count in board.summary.states
     ]
 
 
-def _state(view: DeviceView, count: int, glyphs: Glyphs, *, words: bool) -> str:
+def _state(view: DeviceView, count: int, glyphs: Glyphs, *, with_labels: bool) -> str:
     sign = fmt.state_glyph(view, glyphs)
-    return f"{sign} {count} {fmt.state_word(view)}  " if words else f"{sign}{count} "
+    return f"{sign} {count} {fmt.status_text(view)}  " if with_labels else f"{sign}{count} "
 
 
 def _age(board: Board, now: float, label: str) -> Line:
-    if board.heard is not None:
-        return _heard(board.heard, label, board)
+    if board.node_status is not None:
+        return _node_status_line(board.node_status, label, board)
     if board.fleet is not None:
         from accelwatch.tui.views.fleet_head import age_line
 
@@ -243,11 +247,11 @@ def _age(board: Board, now: float, label: str) -> Line:
     return [(f"{label}{fit(fmt.age(oldest), 5, right=True)}", role)]
 
 
-def _heard(heard: "Heard", label: str, board: Board) -> Line:
+def _node_status_line(node_status: "NodeStatus", label: str, board: Board) -> Line:
     """State of a node of a fleet and how long ago it was heard."""
     from accelwatch.tui.fleet.signs import NODE_ROLES, node_glyph
 
-    role = NODE_ROLES.get(heard.state, "warn")
-    sign = node_glyph(heard.state, board.paint.glyphs)
-    word = f"node {heard.state} " if label else ""
-    return [(f"{sign} {word}{fit(fmt.age(heard.age_s), 5, right=True)}", role)]
+    role = NODE_ROLES.get(node_status.state, "warn")
+    sign = node_glyph(node_status.state, board.paint.glyphs)
+    text = f"node {node_status.state} " if label else ""
+    return [(f"{sign} {text}{fit(fmt.age(node_status.age_s), 5, right=True)}", role)]

@@ -1,6 +1,6 @@
 """The keys, signs and flags in words, from the table of actions: for the help screen and the docs."""
 
-from accelwatch.schema.standing import state_word
+from accelwatch.schema.device_status import state_label
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
 from accelwatch.tui.state.action import OF_FLEET, ONLY_FLEET, Action
@@ -46,7 +46,7 @@ def lines(
     replay: bool,
     archive: bool = False,
     fleet: bool = True,
-    judged: bool = False,
+    has_incidents: bool = False,
     signals: bool = True,
     terminal: bool = True,
     screen: str = "",
@@ -59,7 +59,7 @@ def lines(
 
     def shown(action: Action) -> bool:
         if not fleet:
-            left_out = ONLY_FLEET if judged else OF_FLEET
+            left_out = ONLY_FLEET if has_incidents else OF_FLEET
             if action.acts or (action.screens and not action.screens - left_out):
                 return False
         return (
@@ -69,23 +69,23 @@ def lines(
             and (terminal or not action.leaves)
         )
 
-    given: list[list[Line]] = []
+    blocks: list[list[Line]] = []
     for title, actions in _topics(screen).items():
         keys: list[Line] = []
         for action in filter(shown, actions):
             keys += _entry(keys_of(action), action.help, half, "key")
         if keys:
-            given.append([[(f" {title}", "title")], *keys, []])
-    given.append([*_signs(half, glyphs), []])
+            blocks.append([[(f" {title}", "title")], *keys, []])
+    blocks.append([*_signs(half, glyphs), []])
     if fleet:
-        given.append([*_fleet_signs(half, glyphs), []])
+        blocks.append([*_fleet_signs(half, glyphs), []])
     flags: list[Line] = [[(" Flags", "title")]]
     for flag, meaning in FLAGS:
         flags += _entry(flag, meaning, half, "bad")
-    given.append([*flags, []])
+    blocks.append([*flags, []])
     if half == width:
-        return [line for block in given for line in block]
-    return _side_by_side(given, half)
+        return [line for block in blocks for line in block]
+    return _side_by_side(blocks, half)
 
 
 def _topics(screen: str) -> dict[str, list[Action]]:
@@ -100,8 +100,8 @@ def _topics(screen: str) -> dict[str, list[Action]]:
 def _signs(width: int, glyphs: Glyphs) -> list[Line]:
     signs: list[Line] = [[(" Signs", "title")]]
     for state, meaning in SIGNS:
-        sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
-        signs += _entry(f"{sign} {state_word(state)}", meaning, width, "text")
+        sign = next(glyph for name, glyph in glyphs.states.items() if name == state)
+        signs += _entry(f"{sign} {state_label(state)}", meaning, width, "text")
     signs += _entry(f"{glyphs.hot} hot", "near its own temperature limit", width, "text")
     signs += _entry(
         f"{glyphs.stale} stale", "nothing was heard of it for three intervals", width, "text"
@@ -114,12 +114,12 @@ def _fleet_signs(width: int, glyphs: Glyphs) -> list[Line]:
     block: list[Line] = [[(" Signs of a fleet", "title")]]
     for state, meaning in NODE_SIGNS:
         block += _entry(f"{glyphs.nodes[state]} {state}", meaning, width, "text")
-    for sign, word, meaning in (
+    for sign, label, meaning in (
         (glyphs.failed, "failed", "a device that answers and is broken"),
         (glyphs.missing, "missing", "a device that its node does not list any more"),
         (glyphs.unreachable, "unreachable", "a device of a node that is down"),
     ):
-        block += _entry(f"{sign} {word}", meaning, width, "text")
+        block += _entry(f"{sign} {label}", meaning, width, "text")
     return block
 
 
@@ -147,9 +147,9 @@ def _side_by_side(blocks: list[list[Line]], half: int) -> list[Line]:
 
 def markdown() -> str:
     """The keys as tables for docs/dashboard.md."""
-    given: list[str] = []
+    rows: list[str] = []
     for title, actions in groups().items():
-        given += [f"### {title}", "", "| keys | what they do | where |", "|---|---|---|"]
+        rows += [f"### {title}", "", "| keys | what they do | where |", "|---|---|---|"]
         for action in actions:
             keys = " ".join(f"`{key_name(key)}`" for key in action.keys)
             where = ", ".join(sorted(action.screens)) or "everywhere"
@@ -157,6 +157,6 @@ def markdown() -> str:
             where = "in a fleet's archive" if action.archive_only else where
             where += "; only of this machine" if action.sends else ""
             where += "; not in a browser" if action.leaves else ""
-            given.append(f"| {keys} | {action.help} | {where} |")
-        given.append("")
-    return "\n".join(given)
+            rows.append(f"| {keys} | {action.help} | {where} |")
+        rows.append("")
+    return "\n".join(rows)

@@ -14,15 +14,15 @@ _RESOURCES = ("cpu", "memory", "io")
 def host_line(node: DeviceView | None, width: int) -> Line:
     """`  cpu 12%  load 3.2/64  mem 120/512 GiB  waiting cpu 1% io 0%`; the last give way first."""
     line: Line = []
-    for name, text, role in _parts(node) if node is not None else ():
-        part: Line = [(f"  {name} ", "dim"), (text, role)]
-        if width_of([*line, *part]) > width:
+    for name, text, role in _fields(node) if node is not None else ():
+        field: Line = [(f"  {name} ", "dim"), (text, role)]
+        if width_of([*line, *field]) > width:
             break
-        line += part
+        line += field
     return line
 
 
-def _parts(node: DeviceView) -> Iterator[tuple[str, str, str]]:
+def _fields(node: DeviceView) -> Iterator[tuple[str, str, str]]:
     busy = fmt.number(node, "host_cpu_utilization_ratio")
     if busy is not None:
         yield "cpu", fmt.percent(busy), "text"
@@ -38,7 +38,7 @@ def _parts(node: DeviceView) -> Iterator[tuple[str, str, str]]:
     waits = {
         name: node.reading.values.get(("host_pressure_ratio", name, "some")) for name in _RESOURCES
     }
-    known = {name: share for name, share in waits.items() if share is not None}
-    if known:
-        text = " ".join(f"{name} {fmt.percent(share)}" for name, share in known.items())
-        yield "waiting", text, "warn" if max(known.values()) >= _WAITING else "text"
+    pressures = {name: share for name, share in waits.items() if share is not None}
+    if pressures:
+        text = " ".join(f"{name} {fmt.percent(share)}" for name, share in pressures.items())
+        yield "waiting", text, "warn" if max(pressures.values()) >= _WAITING else "text"

@@ -8,12 +8,12 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.exposition.display import quantity
-from accelwatch.fleet.picture.incidents import moment
+from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.model import Past
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.strip_graphs import Graph, known_values, side_by_side
+from accelwatch.tui.views.strip_graphs import Graph, side_by_side, without_nan
 
 _LEAST = 28
 """Cells a graph needs."""
@@ -27,7 +27,7 @@ _NO_PAST = "no history is kept of it"
 class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the past of the device of an incident."""
 
-    asked: bool = False
+    was_requested: bool = False
     """Whether the hub has answered."""
     past: Past | None = None
 
@@ -37,52 +37,52 @@ def signals(incident: IncidentDocument) -> list[str]:
     return list(dict.fromkeys(note.signal for note in incident.evidence if note.signal))
 
 
-def drawable(incident: IncidentDocument, known: IncidentPast) -> list[str]:
+def drawable(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
     """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
-    past = known.past
+    past = incident_past.past
     if past is None:
         return []
-    wanted = dict.fromkeys((*signals(incident), *_BESIDE))
-    return [path for path in wanted if _values(past, path)]
+    paths = dict.fromkeys((*signals(incident), *_BESIDE))
+    return [path for path in paths if _values(past, path)]
 
 
-def reasons(incident: IncidentDocument, known: IncidentPast) -> list[str]:
+def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
     """Why there is no graph of something that the incident rests on."""
     if not incident.device:
         what = "a group" if incident.group else f"a {incident.scope}"
         return [f"no graph: history is kept of devices, and this is about {what}"]
-    if not known.asked:
+    if not incident_past.was_requested:
         return []
-    if known.past is None:
+    if incident_past.past is None:
         return ["no graph: no history of this device in the last 15 min"]
-    past = known.past
+    past = incident_past.past
     numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
-    given = [
+    messages = [
         f"no graph of {signal}: {_NO_PAST if signal in numbers else _NO_NUMBER}"
         for signal in signals(incident)
         if not _values(past, signal)
     ]
-    if moment(incident.since) < _begin(past):
-        given.append(f"it began before the last {_span(past)}, which graphs show")
-    return given
+    if seconds_of(incident.since) < _start_of(past):
+        messages.append(f"it began before the last {_span(past)}, which graphs show")
+    return messages
 
 
 def _span(past: Past) -> str:
     """`15 min`; `40 s` where there is less than a minute."""
-    seconds = past.end - _begin(past)
+    seconds = past.end - _start_of(past)
     return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
-def _begin(past: Past) -> float:
+def _start_of(past: Past) -> float:
     steps = max((len(values) for values in past.values.values()), default=0)
     return past.end - steps * past.step_s
 
 
-def _known_part(past: Past, paths: list[str]) -> Past:
+def _known_range(past: Past, paths: list[str]) -> Past:
     """The past of some series from where the first of them is known."""
     lines = {path: _steps(past, path) for path in paths}
-    begins = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
-    first = min(begins)
+    starts = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
+    first = min(starts)
     return msgspec.structs.replace(
         past, values={path: line[first:] for path, line in lines.items()}
     )
@@ -95,27 +95,27 @@ def _steps(past: Past, path: str) -> Sequence[float | None]:
 def _values(past: Past, path: str) -> list[float]:
     """The steps of a series, NaN where there is no value; nothing when there is none at all."""
     values = [math.nan if step is None else float(step) for step in _steps(past, path)]
-    return values if known_values(values) else []
+    return values if without_nan(values) else []
 
 
 def incident_strip(
-    board: Board, incident: IncidentDocument, known: IncidentPast, width: int, height: int
+    board: Board, incident: IncidentDocument, incident_past: IncidentPast, width: int, height: int
 ) -> list[Line]:
     """A title, as many graphs as fit, and below each a mark where it began."""
-    paths = drawable(incident, known)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
-    if not paths or known.past is None or height < 4:
+    paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
+    if not paths or incident_past.past is None or height < 4:
         return []
-    past = _known_part(known.past, paths)
-    graphs = [_graph(incident, past, path, place) for place, path in enumerate(paths)]
+    past = _known_range(incident_past.past, paths)
+    graphs = [_graph(incident, past, path, index) for index, path in enumerate(paths)]
     drawn = side_by_side(board, graphs, width, height - 2)
     return [
         _title(board, incident, past, width),
         *drawn,
-        _marks(board, incident, past, (width, len(graphs))),
+        _marker_line(board, incident, past, (width, len(graphs))),
     ]
 
 
-def _graph(incident: IncidentDocument, past: Past, path: str, place: int) -> Graph:
+def _graph(incident: IncidentDocument, past: Past, path: str, index: int) -> Graph:
     values = _values(past, path)
     expected = [
         float(note.expected)
@@ -123,10 +123,10 @@ def _graph(incident: IncidentDocument, past: Past, path: str, place: int) -> Gra
         if note.signal == path and isinstance(note.expected, int | float)
     ]
     last = values[-1]
-    top = max(1.0 if path.endswith("_ratio") else 0.0, *known_values(values), *expected)
+    top = max(1.0 if path.endswith("_ratio") else 0.0, *without_nan(values), *expected)
     return Graph(
         title=path.partition(".")[0].rpartition("_")[0] or path,
-        role=_ROLES[place],
+        role=_ROLES[index],
         values=values,
         top=top or 1.0,
         now=None if math.isnan(last) else last,
@@ -153,25 +153,27 @@ def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> 
     return clipped(spread([*left, (glyphs.rule * fill, "rule")], right, width), width)
 
 
-def _marks(board: Board, incident: IncidentDocument, past: Past, shape: tuple[int, int]) -> Line:
+def _marker_line(
+    board: Board, incident: IncidentDocument, past: Past, shape: tuple[int, int]
+) -> Line:
     """Where it began, below each graph; `shape` is the width and how many graphs there are."""
     width, count = shape
     each = (width - 1) // count
     glyphs = board.paint.glyphs
     line: Line = [(" ", "text")]
     for _ in range(count):
-        line += [(_mark(incident, past, each - 2, glyphs.up), "warn"), ("  ", "text")]
+        line += [(_marker(incident, past, each - 2, glyphs.up), "warn"), ("  ", "text")]
     return clipped(line, width)
 
 
-def _mark(incident: IncidentDocument, past: Past, width: int, sign: str) -> str:
-    began, first = moment(incident.since), _begin(past)
-    if not first <= began <= past.end:
+def _marker(incident: IncidentDocument, past: Past, width: int, sign: str) -> str:
+    started, first = seconds_of(incident.since), _start_of(past)
+    if not first <= started <= past.end:
         return " " * width
-    column = min(int((began - first) / (past.end - first) * width), width - 1)
-    words = f"began {fmt.clock_time(began)}"
-    if column + len(words) + 2 <= width:
-        return fit(f"{' ' * column}{sign} {words}", width)
-    before = max(column - len(words) - 1, 0)
-    text = f"{' ' * before}{words} {sign}" if column > len(words) else f"{' ' * column}{sign}"
+    column = min(int((started - first) / (past.end - first) * width), width - 1)
+    label = f"began {fmt.clock_time(started)}"
+    if column + len(label) + 2 <= width:
+        return fit(f"{' ' * column}{sign} {label}", width)
+    before = max(column - len(label) - 1, 0)
+    text = f"{' ' * before}{label} {sign}" if column > len(label) else f"{' ' * column}{sign}"
     return fit(text, width)

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Hashable, Iterable
 
 from accelwatch.exposition.display import printable
-from accelwatch.fleet.picture.incidents import OVER, standing
+from accelwatch.fleet.picture.incidents import OVER, status_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import RulesNow
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, in_role, paragraph, spread, width_of
 from accelwatch.tui.fleet import incident_columns as columns
-from accelwatch.tui.fleet import remedy_words
+from accelwatch.tui.fleet import remedy_summary
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.incident_columns import IncidentSight
+from accelwatch.tui.fleet.incident_columns import IncidentRenderContext
 from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_role, severity_sign
 from accelwatch.tui.state.board import Board
 
@@ -48,26 +48,26 @@ class IncidentList:
         """One incident."""
         fleet, now = self._fleet, self._now()
         remedies = fleet.remedies
-        sight = IncidentSight(
+        context = IncidentRenderContext(
             glyphs=self._board.paint.glyphs,
             now=now,
-            ends=fleet.ends,
+            affixes=fleet.affixes,
             unfolded=fleet.incidents.unfolded,
             silent=fleet.silent,
             acts=remedies.acts,
-            next_of=lambda incident, cells: remedy_words.of_incident(
+            next_of=lambda incident, cells: remedy_summary.of_incident(
                 remedies.of_incident(incident), now, cells
             ),
         )
-        return columns.row_line(fleet.incidents.rows[index], sight, width)
+        return columns.row_line(fleet.incidents.rows[index], context, width)
 
     def key(self, index: int) -> Hashable:
         """Its id."""
         return self._fleet.incidents.rows[index].incident.id
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where an incident is."""
-        return self._fleet.incidents.place_of(key)
+        return self._fleet.incidents.position_of(key)
 
     def bare(self, width: int) -> list[Line]:
         """Why there is no row, and what to do."""
@@ -84,7 +84,7 @@ def totals(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
         return clipped([(f" {text}", "warn")], width)
     if view is None or rules is None or not rules.judged:
         return [(" no picture of the incidents yet" if view is None else "", "dim")]
-    over = sum(standing(told.incident) == OVER for told in fleet.incidents.told)
+    over = sum(status_of(entry.incident) == OVER for entry in fleet.incidents.reported)
     left: Line = [(f" {sum(rules.open.values())} open  ", "strong"), *_counts(rules, glyphs)]
     left += [(f"{rules.muted} muted  ", "dim")] if rules.muted else []
     left += [(f"{over} resolved recently  ", "faint")] if over else []
@@ -124,7 +124,9 @@ def _many(count: int, what: str) -> str:
 def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = False) -> list[Line]:
     """Why no incident is shown, and what to do; nothing before the first tick."""
     view, incidents = fleet.view, fleet.incidents
-    if fleet.alone and (fleet.problem is not None or (view is not None and not _judged(view))):
+    if fleet.alone and (
+        fleet.problem is not None or (view is not None and not _is_evaluated(view))
+    ):
         return _no_agent(fleet, width, glyphs)
     if view is None:
         return []
@@ -141,18 +143,20 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
     if not rules.judged:
         return _no_rules(width, glyphs)
-    if incidents.filter_text and incidents.told:
+    if incidents.filter_text and incidents.reported:
         what = f"no incident matches {incidents.filter_text}"
         return _advice(what, ("Esc shows all, / asks for another filter",), width, glyphs)
-    if incidents.told:
-        what = f"no incident is open; {_many(len(incidents.told), 'incident')} resolved recently"
+    if incidents.reported:
+        what = (
+            f"no incident is open; {_many(len(incidents.reported), 'incident')} resolved recently"
+        )
         return _advice(what, ("o shows resolved ones too",), width, glyphs)
     if archive:
         return _advice("no incident is known up to this moment", (), width, glyphs)
     return _advice(f"no incident: {watched(fleet)}", (), width, glyphs, role="ok")
 
 
-def _judged(view: FleetView) -> bool:
+def _is_evaluated(view: FleetView) -> bool:
     return view.rules is not None and view.rules.judged
 
 
@@ -192,7 +196,7 @@ def _no_rules(width: int, glyphs: Glyphs) -> list[Line]:
 def _advice(
     what: str, more: Iterable[str], width: int, glyphs: Glyphs, *, role: str = "strong"
 ) -> list[Line]:
-    given: list[Line] = [[], *paragraph(" ", what, role, width, glyphs)]
+    lines: list[Line] = [[], *paragraph(" ", what, role, width, glyphs)]
     for text in more:
-        given += paragraph(" ", text, "dim", width, glyphs)
-    return [clipped(line, width) for line in given]
+        lines += paragraph(" ", text, "dim", width, glyphs)
+    return [clipped(line, width) for line in lines]

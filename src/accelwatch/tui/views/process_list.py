@@ -53,13 +53,13 @@ class ProcessList:
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
         self.filter_text = ""
-        self.kept = self.whole = 0
+        self.kept = self.total = 0
         """How many processes the filter leaves, and of how many."""
         self.empty: frozenset[str] = NONE_EMPTY
         """Columns in which no row has anything."""
         self.scroll = 0
         """Cells of the commands that are left of the screen."""
-        self._places: dict[Key, int] = {}
+        self._positions: dict[Key, int] = {}
 
     def update(self) -> None:
         """Take the board's processes anew."""
@@ -67,13 +67,13 @@ class ProcessList:
         every = rows_of(self._board.devices)
         rows = merged(every if self.keeps is None else [row for row in every if self.keeps(row)])
         self.kept = len(rows)
-        self.whole = len(rows) if self.keeps is None else len(merged(every))
+        self.total = len(rows) if self.keeps is None else len(merged(every))
         self.empty = empty_columns(rows)
         self.rows = arranged(
             rows, preferences.sort, descending=preferences.descending, tree=preferences.tree
         )
-        self._places = {row.key: place for place, row in enumerate(self.rows)}
-        self.tagged &= self._places.keys()
+        self._positions = {row.key: position for position, row in enumerate(self.rows)}
+        self.tagged &= self._positions.keys()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -107,9 +107,9 @@ class ProcessList:
         """pid, start time, device."""
         return self.rows[index].key
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a process is."""
-        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+        return self._positions.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
 
     def scroll_by(self, steps: int) -> None:
         """Move all commands sideways; the longest stops at its last cells."""
@@ -130,10 +130,10 @@ class ProcessList:
 
     def clear(self) -> bool:
         """Forget tags and filter; whether there were any."""
-        given = bool(self.tagged or self.filter_text)
+        had_any = bool(self.tagged or self.filter_text)
         self.tagged.clear()
         self.set_filter("", None)
-        return given
+        return had_any
 
     def note(self, width: int) -> Line:
         """How many there are, what is tagged, and a word on numbers of other namespaces."""
@@ -147,9 +147,9 @@ class ProcessList:
         if self.tagged:
             line.append((f"   {len(self.tagged)} tagged", "accent"))
         foreign = sum(process.pid_namespace != "same" for process in shown)
-        said = (f"   {foreign} {text}" for text in _FOREIGN) if foreign else iter(())
+        hints = (f"   {foreign} {text}" for text in _FOREIGN) if foreign else iter(())
         left = width - width_of(line)
-        line.append((next((text for text in said if len(text) <= left), ""), "warn"))
+        line.append((next((text for text in hints if len(text) <= left), ""), "warn"))
         return clipped(line, width)
 
     def sort_by(self, column: str) -> None:
@@ -164,5 +164,5 @@ class ProcessList:
     def sort_step(self, step: int) -> None:
         """Sort by the column `step` places on."""
         ids = [column.id for column in COLUMNS]
-        place = (ids.index(self._board.preferences.sort) + step) % len(ids)
-        self.sort_by(ids[place])
+        index = (ids.index(self._board.preferences.sort) + step) % len(ids)
+        self.sort_by(ids[index])

@@ -48,10 +48,10 @@ def strip(board: Board, width: int, height: int, *, hour: bool = False) -> list[
     if view is None or height < 2:
         return []
     count = min(max((width - 1) // _LEAST, 1), len(GRAPHS))
-    graphs = [_of_device(board, view, place, hour=hour) for place in range(count)]
+    graphs = [_of_device(board, view, index, hour=hour) for index in range(count)]
     model = fmt.model_name(view) if width >= 60 else ""
     owner = work(view) if view.owners else ""
-    more = f" {board.paint.glyphs.dot} ".join(word for word in (model, owner) if word)
+    more = f" {board.paint.glyphs.dot} ".join(text for text in (model, owner) if text)
     title = _title(board, (view.device.name, more), width, hour=hour, lack=_lack(view, board))
     return [title, *side_by_side(board, graphs, width, height - 1)]
 
@@ -62,16 +62,16 @@ def process_strip(board: Board, process: Process, width: int, height: int) -> li
     until, current = _present(board, process)
     present = process_values(current) if current is not None else ()
     graphs = []
-    for place, (key, title, role) in enumerate(_OF_PROCESS[:count]):
+    for index, (key, title, role) in enumerate(_OF_PROCESS[:count]):
         values = board.process_history.series(process, key, until, stands=bool(present))
-        known = known_values(values)
+        points = without_nan(values)
         share = key != "gpu_memory_bytes"
         drawn = Graph(
             title=title,
             role=role if present else "faint",
             values=values,
-            top=max(1.0 if share else 0.0, *known) if known else 1.0,
-            now=_number(present[place]) if present else None,
+            top=max(1.0 if share else 0.0, *points) if points else 1.0,
+            now=_number(present[index]) if present else None,
             write=fmt.percent if share else display.size,
         )
         graphs.append(drawn)
@@ -91,11 +91,11 @@ def _present(board: Board, process: Process) -> tuple[float, Process | None]:
             present = next(
                 (candidate for candidate in now if candidate.start_time == process.start_time), None
             )
-            return moment_of(view, board), present
+            return picture_time(view, board), present
     return board.snapshot.time, None
 
 
-def moment_of(view: DeviceView, board: Board) -> float:
+def picture_time(view: DeviceView, board: Board) -> float:
     """The moment of the picture on the clock that the device's samples are told by."""
     if view.sample_time is None or view.sample_age_s is None:
         return board.snapshot.time
@@ -106,8 +106,8 @@ def _lack(view: DeviceView, board: Board) -> str:
     """Why there is nothing of now: `hung for 42 s`, `lost`; empty where there is."""
     if fmt.readable(view):
         return ""
-    word, lasts = fmt.state_word(view), fmt.state_lasts(view, board.snapshot)
-    return f"{word} for {lasts}" if lasts else word
+    status, lasts = fmt.status_text(view), fmt.state_lasts(view, board.snapshot)
+    return f"{status} for {lasts}" if lasts else status
 
 
 _OF_PROCESS = (
@@ -117,22 +117,22 @@ _OF_PROCESS = (
 )
 
 
-def known_values(values: Sequence[float]) -> list[float]:
+def without_nan(values: Sequence[float]) -> list[float]:
     """Those that there are."""
     return [value for value in values if value == value]  # noqa: PLR0124 - NaN
 
 
-def _of_device(board: Board, view: DeviceView, place: int, *, hour: bool) -> Graph:
-    key, title, role = GRAPHS[place]
-    readable, until = fmt.readable(view), moment_of(view, board)
+def _of_device(board: Board, view: DeviceView, index: int, *, hour: bool) -> Graph:
+    key, title, role = GRAPHS[index]
+    readable, until = fmt.readable(view), picture_time(view, board)
     values = board.history.series(view.device.id, key, until, hour=hour, stands=readable)
-    known = known_values(values)
+    points = without_nan(values)
     present = tracked_values(view.reading)[TRACKED.index(key)]
     return Graph(
         title=title,
         role=role if readable else "faint",
         values=values,
-        top=_top(key, view, known),
+        top=_top(key, view, points),
         now=_number(present) if readable else None,
         write=_writer(key, board),
     )
@@ -171,17 +171,17 @@ def side_by_side(board: Board, graphs: list[Graph], width: int, height: int) -> 
 def _drawn(board: Board, drawing: Graph, width: int, height: int) -> list[Line]:
     """Title with the present and the greatest value, and the graph below it."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
-    known = known_values(drawing.values)
+    points = without_nan(drawing.values)
     now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
     left: Line = [(f"{drawing.title} ", "dim"), (now, "strong")]
-    right: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []
+    right: Line = [(f"max {drawing.write(max(points))}", "faint")] if points else []
     if width_of(left) + width_of(right) + 2 > width:
         right = []
     rows = graph(drawing.values, width, height - 1, drawing.top, kind)
     return [spread(left, right, width), *([(fit(row, width), drawing.role)] for row in rows)]
 
 
-def _top(key: str, view: DeviceView, known: list[float]) -> float:
+def _top(key: str, view: DeviceView, points: list[float]) -> float:
     """The full height: one for shares, the limit for power and temperature where it is known."""
     if key.endswith("_ratio"):
         return 1.0
@@ -190,7 +190,7 @@ def _top(key: str, view: DeviceView, known: list[float]) -> float:
         "temperature_celsius": "temperature_limit_celsius",
     }
     limit = fmt.number(view, limits[key]) if key in limits else None
-    return max(float(limit or 0.0), *known, 1.0)
+    return max(float(limit or 0.0), *points, 1.0)
 
 
 def _writer(key: str, board: Board) -> Callable[[float], str]:

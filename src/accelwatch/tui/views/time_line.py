@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from accelwatch.exposition.display import printable
-from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, Mark, Playback, Stretch, Timeline
+from accelwatch.fleet.picture.timeline import (
+    ALERT,
+    INFO,
+    LEVELS,
+    Marker,
+    Playback,
+    Stretch,
+    Timeline,
+)
 from accelwatch.schema.device import DeviceState
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
@@ -19,34 +27,40 @@ Cell = tuple[str, str]
 """A sign and its role."""
 
 
-def local_time(moment: float) -> str:
+def local_time(timestamp: float) -> str:
     """`2026-03-14 10:32:05 CET`."""
-    return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    return datetime.fromtimestamp(timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
-def local_day(moment: float) -> str:
+def local_day(timestamp: float) -> str:
     """`2026-03-14`."""
-    return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(timestamp).astimezone().strftime("%Y-%m-%d")
 
 
 def banner(playback: Playback, glyphs: Glyphs) -> str:
     """How it plays and where it is, for the header of any screen."""
-    word = "ended" if playback.ended else f"{playback.speed:g}x" if playback.playing else "stopped"
+    state = (
+        "ended"
+        if playback.is_finished
+        else f"{playback.speed:g}x"
+        if playback.playing
+        else "stopped"
+    )
     if not glyphs.ascii_only:
-        word = f"{'▶' if playback.playing and not playback.ended else '■'} {word}"
+        state = f"{'▶' if playback.playing and not playback.is_finished else '■'} {state}"
     loop = ", loop" if playback.loop else ""
-    return f"{word}{loop} {local_time(playback.moment)}"
+    return f"{state}{loop} {local_time(playback.time)}"
 
 
-def cell_of(line: Timeline, moment: float, width: int) -> int:
+def cell_of(line: Timeline, timestamp: float, width: int) -> int:
     """The cell that a moment is in."""
     span = line.end - line.start
     if span <= 0:
         return 0
-    return min(max(int((moment - line.start) / span * width), 0), width - 1)
+    return min(max(int((timestamp - line.start) / span * width), 0), width - 1)
 
 
-def moment_of(line: Timeline, cell: int, width: int) -> float:
+def time_at_cell(line: Timeline, cell: int, width: int) -> float:
     """The moment at which a cell begins, Unix seconds."""
     return line.start + (line.end - line.start) * cell / max(width, 1)
 
@@ -88,41 +102,44 @@ def _fill(cells: list[Cell], line: Timeline, stretch: Stretch, cell: Cell) -> No
 def _incidents(cells: list[Cell], line: Timeline, glyphs: Glyphs) -> None:
     """Where one was open a stroke, where it was opened its sign; alerts over what is worth a look."""
     stroke = "=" if glyphs.ascii_only else "━"
-    ranked = sorted(line.incidents, key=lambda mark: -LEVELS.index(mark.level))
-    for mark in ranked:
-        end = line.end if mark.closed is None else mark.closed
-        open_from = Stretch(start=mark.opened, end=end)
-        _fill(cells, line, open_from, (stroke, _role(mark)))
-    for mark in ranked:
-        if line.start <= mark.opened <= line.end:
-            cells[cell_of(line, mark.opened, len(cells))] = (_sign(mark, glyphs), _role(mark))
+    ranked = sorted(line.incidents, key=lambda incident: -LEVELS.index(incident.level))
+    for incident in ranked:
+        end = line.end if incident.closed is None else incident.closed
+        open_from = Stretch(start=incident.opened, end=end)
+        _fill(cells, line, open_from, (stroke, _role(incident)))
+    for incident in ranked:
+        if line.start <= incident.opened <= line.end:
+            cells[cell_of(line, incident.opened, len(cells))] = (
+                _sign(incident, glyphs),
+                _role(incident),
+            )
 
 
 _ROLES = {ALERT: "bad", INFO: "dim"}
 
 
-def _role(mark: Mark) -> str:
-    return _ROLES.get(mark.level, "warn")
+def _role(incident: Marker) -> str:
+    return _ROLES.get(incident.level, "warn")
 
 
-def _sign(mark: Mark, glyphs: Glyphs) -> str:
-    alert = mark.level == ALERT
+def _sign(incident: Marker, glyphs: Glyphs) -> str:
+    alert = incident.level == ALERT
     return glyphs.states[DeviceState.LOST if alert else DeviceState.DEGRADED]
 
 
 def with_position(cells: Sequence[Cell], at: int, *, focused: bool) -> Line:
     """The cells as a line, the position marked."""
     role = "cursor" if focused else "cursor_away"
-    return [(sign, role if place == at else own) for place, (sign, own) in enumerate(cells)]
+    return [(sign, role if index == at else own) for index, (sign, own) in enumerate(cells)]
 
 
-def axis(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line:
+def axis(line: Timeline, timestamp: float, width: int, glyphs: Glyphs) -> Line:
     """First day, the moment below its place, last day; the moment goes before the days."""
-    at = cell_of(line, moment, width)
+    at = cell_of(line, timestamp, width)
     sign = "^" if glyphs.ascii_only else "▲"
-    text = f"{sign} {local_time(moment)}"
+    text = f"{sign} {local_time(timestamp)}"
     if at + len(text) > width:
-        text = f"{local_time(moment)} {sign}"
+        text = f"{local_time(timestamp)} {sign}"
         left = max(at - len(text) + 1, 0)
     else:
         left = at
@@ -133,45 +150,53 @@ def axis(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line:
     return clipped([(before, "faint"), (text, "accent"), (after, "faint")], width)
 
 
-def situation(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line:
+def situation(line: Timeline, timestamp: float, width: int, glyphs: Glyphs) -> Line:
     """What was open at the moment, else what there is in all; what is still being looked for."""
-    told: Line = [(" ", "text")]
-    now = open_at(line.incidents, moment)
+    spans: Line = [(" ", "text")]
+    now = open_at(line.incidents, timestamp)
     if now:
-        told.append((f"open: {len(now)}  ", "dim"))
-        for mark in now[:_MOST_NAMED]:
-            text = printable(f"{mark.rule} {mark.node}".strip(), ascii_only=glyphs.ascii_only)
-            told.append((f"{_sign(mark, glyphs)} {text}  ", _role(mark)))
+        spans.append((f"open: {len(now)}  ", "dim"))
+        for incident in now[:_MOST_NAMED]:
+            text = printable(
+                f"{incident.rule} {incident.node}".strip(), ascii_only=glyphs.ascii_only
+            )
+            spans.append((f"{_sign(incident, glyphs)} {text}  ", _role(incident)))
     elif line.incidents:
-        told.append((_counts(line), "dim"))
+        spans.append((_counts(line), "dim"))
     else:
-        told.append(("no incidents known  ", "dim"))
+        spans.append(("no incidents known  ", "dim"))
     for stretch in line.maintenance:
-        if stretch.start <= moment < stretch.end:
+        if stretch.start <= timestamp < stretch.end:
             whose = stretch.node or "all nodes"
             text = printable(
                 f"maintenance of {whose}: {stretch.text}", ascii_only=glyphs.ascii_only
             )
-            told.append((f"{text}  ", "info"))
+            spans.append((f"{text}  ", "info"))
             break
-    if any(stretch.start < moment < stretch.end for stretch in line.silences):
-        told.append(("no data  ", "warn"))
+    if any(stretch.start < timestamp < stretch.end for stretch in line.silences):
+        spans.append(("no data  ", "warn"))
     note: Line = [(f"{line.note} ", "faint")] if line.note else []
     room = width - width_of(note)
-    return [*clipped(told, room), *note] if room > width // 2 else clipped(told, width)
+    return [*clipped(spans, room), *note] if room > width // 2 else clipped(spans, width)
 
 
 def _counts(line: Timeline) -> str:
-    alerts = sum(mark.level == ALERT for mark in line.incidents)
-    infos = sum(mark.level == INFO for mark in line.incidents)
+    alerts = sum(incident.level == ALERT for incident in line.incidents)
+    infos = sum(incident.level == INFO for incident in line.incidents)
     plural = "" if alerts == 1 else "s"
     recorded = f", {infos} only recorded" if infos else ""
     watches = len(line.incidents) - alerts - infos
     return f"{alerts} alert{plural}, {watches} to watch{recorded}; none open  "
 
 
-def open_at(marks: Sequence[Mark], moment: float) -> list[Mark]:
+def open_at(incidents: Sequence[Marker], timestamp: float) -> list[Marker]:
     """The incidents that were open at a moment, alerts first, then the newest."""
-    begun = bisect.bisect_right(marks, moment, key=lambda mark: mark.opened)
-    found = [mark for mark in marks[:begun] if mark.closed is None or mark.closed > moment]
-    return sorted(found, key=lambda mark: (LEVELS.index(mark.level), -mark.opened))
+    opened_count = bisect.bisect_right(incidents, timestamp, key=lambda incident: incident.opened)
+    open_incidents = [
+        incident
+        for incident in incidents[:opened_count]
+        if incident.closed is None or incident.closed > timestamp
+    ]
+    return sorted(
+        open_incidents, key=lambda incident: (LEVELS.index(incident.level), -incident.opened)
+    )

@@ -9,24 +9,24 @@ _NEAR = frozenset({"PIX", "PXB"})
 _GAP = 2
 
 
-def lines(known: Topology | None, width: int) -> list[Line]:
+def lines(topology: Topology | None, width: int) -> list[Line]:
     """The matrix under its heading, and what its words mean; why there is none where it is not known."""
-    if known is None:
+    if topology is None:
         text = " it is read on the machine itself, and not of a recording: accelwatch topo"
         return [clipped([(text, "dim")], width)]
-    if not known.members:
+    if not topology.members:
         return [clipped([(" no device and no network adapter on a PCI bus", "dim")], width)]
-    header, rows = table(known)
+    header, rows = table(topology)
     widths = [max(map(len, column)) + _GAP for column in zip(header, *rows, strict=True)]
-    count = len(known.members)
-    given: list[Line] = [clipped(_row(header, widths, ["head"] * len(header)), width)]
+    count = len(topology.members)
+    result: list[Line] = [clipped(_row(header, widths, ["head"] * len(header)), width)]
     for row in rows:
-        roles = ["strong", *(_role(word) for word in row[1 : 1 + count])]
+        roles = ["strong", *(_role(link) for link in row[1 : 1 + count])]
         roles += ["text"] * (len(row) - len(roles))
-        given.append(clipped(_row(row, widths, roles), width))
-    given.append([])
-    given += [clipped([(f" {text}", "dim")], width) for text in legend(known)]
-    return given
+        result.append(clipped(_row(row, widths, roles), width))
+    result.append([])
+    result += [clipped([(f" {text}", "dim")], width) for text in legend(topology)]
+    return result
 
 
 def _row(cells: list[str], widths: list[int], roles: list[str]) -> Line:
@@ -34,8 +34,8 @@ def _row(cells: list[str], widths: list[int], roles: list[str]) -> Line:
     return [(" ", "text"), *((cell.ljust(size), role) for cell, size, role in padded)]
 
 
-def _role(word: str) -> str:
+def _role(link: str) -> str:
     """Links stand out, what lies far apart is quiet."""
-    if word in _FAR or word == "X":
-        return "faint" if word == "X" else "dim"
-    return "text" if word in _NEAR or word == "PHB" else "ok"
+    if link in _FAR or link == "X":
+        return "faint" if link == "X" else "dim"
+    return "text" if link in _NEAR or link == "PHB" else "ok"

@@ -1,13 +1,13 @@
 """What is wrong, in a few words for the line of keys: `✕ nvidia6 lost:`. Pure."""
 
 from accelwatch.exposition.display import printable
+from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.standing import severity, standing
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.fleet_list import sight_of
+from accelwatch.tui.views.fleet_list import render_context
 
 _MOST = 40
 """Cells, so that the keys have room beside it."""
@@ -26,12 +26,12 @@ def _of_machine(board: Board) -> Line:
         return []
     glyphs = board.paint.glyphs
     name = printable(worst.device.name, ascii_only=glyphs.ascii_only)
-    text = f"{fmt.state_glyph(worst, glyphs)} {name} {fmt.state_word(worst)}"
+    text = f"{fmt.state_glyph(worst, glyphs)} {name} {fmt.status_text(worst)}"
     return _fitted_hint(text, fmt.state_role(worst), board)
 
 
 def _severity(view: DeviceView) -> int:
-    return severity(standing(view.state.value, view.health.value))
+    return severity(effective_state(view.state.value, view.health.value))
 
 
 def _of_fleet(board: Board) -> Line:
@@ -44,11 +44,11 @@ def _of_fleet(board: Board) -> Line:
     worst = max(counted.rows.values(), key=lambda row: row.severity, default=None)
     if worst is None or not worst.severity:
         return []
-    sight = sight_of(board, fleet)
-    text, role = cells.trouble(worst, sight)
+    context = render_context(board, fleet)
+    text, role = cells.trouble(worst, context)
     sign, _, what = text.partition(" ")
     if not worst.speaks or worst.worst is None:
-        return _fitted_hint(f"{worst.node} {cells.state_of(worst, sight)}", "bad", board)
+        return _fitted_hint(f"{worst.node} {cells.state_of(worst, context)}", "bad", board)
     return _fitted_hint(f"{sign} {worst.node} {what}", role, board)
 
 

@@ -8,7 +8,7 @@ from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, paragraph
 
-_QUIET = frozenset({Kind.FREE, Kind.UNKNOWN, Kind.OTHERS})
+_DIMMED = frozenset({Kind.FREE, Kind.UNKNOWN, Kind.OTHERS})
 _NAME = 12
 """Cells of a name at least; a longer one gets what is left."""
 _RANKS = {
@@ -38,38 +38,38 @@ def lines(
     titles = header(report, ages=ages)
     rows = [*report.rows, *([report.total] if report.total is not None else [])]
     shown = [cells(row, report, ages=ages, ascii_only=glyphs.ascii_only) for row in rows]
-    whole = [_column(place, title, shown) for place, title in enumerate(titles)]
-    chosen = fitting(whole, width - 1)
-    placed = list(zip(chosen, filled(chosen, width - 1 - needed(chosen)), strict=True))
-    given = [columns.heading(placed, width, glyphs)]
+    all_columns = [_column(index, title, shown) for index, title in enumerate(titles)]
+    chosen = fitting(all_columns, width - 1)
+    sized_columns = list(zip(chosen, filled(chosen, width - 1 - needed(chosen)), strict=True))
+    table = [columns.heading(sized_columns, width, glyphs)]
     for row, texts in zip(rows, shown, strict=True):
-        role = "strong" if row is report.total else "dim" if row.kind in _QUIET else "text"
+        role = "strong" if row is report.total else "dim" if row.kind in _DIMMED else "text"
         line: Line = [(" ", role)]
-        for column, size in placed:
+        for column, size in sized_columns:
             text = fit(texts[column.cell], size, right=column.right, ellipsis=glyphs.ellipsis)
             line += [(text, role), (" " * GAP, role)]
-        given.append(clipped(line, width))
-    said = [
+        table.append(clipped(line, width))
+    notes = [
         *([problem] if problem else []),
         summary(report),
         *remarks(report, ascii_only=glyphs.ascii_only),
     ]
     return [
-        *given,
+        *table,
         [],
-        *(row for text in said for row in paragraph(" ", text, "dim", width, glyphs)),
+        *(row for text in notes for row in paragraph(" ", text, "dim", width, glyphs)),
     ]
 
 
-def _column(place: int, title: str, rows: list[list[str]]) -> Column[int]:
+def _column(index: int, title: str, rows: list[list[str]]) -> Column[int]:
     """The column of the cells at a place, as wide as these; of names it may be less."""
-    most = max(map(cell_len, [title, *(row[place] for row in rows)]))
+    most = max(map(cell_len, [title, *(row[index] for row in rows)]))
     named = title in ("JOB", "USER")
     return Column(
         title=title,
-        cell=place,
+        cell=index,
         width=min(most, _NAME) if named else most,
-        rank=1 if not place else _RANKS[title],
+        rank=1 if not index else _RANKS[title],
         grow=int(named),
         most=most if named else 0,
         right=title in NUMBERS,

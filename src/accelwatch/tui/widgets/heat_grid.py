@@ -34,8 +34,8 @@ def cell(view: DeviceView, label_width: int, board: Board, *, roomy: bool = Fals
     label = fit(_label(view, roomy=roomy), label_width, right=not roomy)
     history: Line = [(" ", "text"), sparkline(board, view, _SPARK)] if roomy else []
     if not fmt.readable(view):
-        word = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}", 6)
-        return [(f"{label} ", "dim"), (word, fmt.state_role(view)), *history]
+        text = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.status_text(view)}", 6)
+        return [(f"{label} ", "dim"), (text, fmt.state_role(view)), *history]
     busy = utilization(view)
     blocks = _BLOCKS_ASCII if glyphs.ascii_only else _BLOCKS
     level = blocks[min(round((busy or 0.0) * 8), 8)]
@@ -97,7 +97,7 @@ class HeatGrid(Painted):
 
     @property
     def _cursor(self) -> int:
-        return self.board.place(self.board.selected_id) or 0
+        return self.board.position_of(self.board.selected_id) or 0
 
     def lines_needed(self, width: int) -> int:
         """Height that shows all of it."""
@@ -106,11 +106,11 @@ class HeatGrid(Painted):
 
     def move(self, step: int) -> bool:
         """Select the device `step` cells on; false when that is beyond the end."""
-        wanted = self._cursor + step
-        inside = 0 <= wanted < len(self.board.devices)
+        target = self._cursor + step
+        inside = 0 <= target < len(self.board.devices)
         if inside:
             self.board.select_next(step)
-            self._follow(wanted)
+            self._follow(target)
             self.refresh()
             self.post_message(self.Moved())
         return inside

@@ -13,7 +13,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.grid import Cell, Grid
 from accelwatch.tui.fleet.grid_lines import grid_line
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.fleet_list import sight_of
+from accelwatch.tui.views.fleet_list import render_context
 from accelwatch.tui.widgets.painted import Painted
 
 _WHEEL = 3
@@ -47,11 +47,11 @@ class Lights(Painted):
     @property
     def grid(self) -> Grid:
         """The layout for the present rows and room."""
-        want = self.fleet.version, self.size
-        if self._laid_out is None or self._laid_out[0] != want:
+        layout_key = self.fleet.version, self.size
+        if self._laid_out is None or self._laid_out[0] != layout_key:
             counted = self.fleet.counted
             rows = counted.rows.values() if counted is not None else ()
-            self._laid_out = want, Grid(rows, self.fleet.groups, *self.size)
+            self._laid_out = layout_key, Grid(rows, self.fleet.groups, *self.size)
         return self._laid_out[1]
 
     @property
@@ -134,29 +134,29 @@ class Lights(Painted):
     def draw(self, lines: Iterable[int]) -> list[Strip]:
         """The cells, or why there are none."""
         grid, paint, width = self.grid, self.board.paint, self.size.width
-        sight = sight_of(self.board, self.fleet)
+        context = render_context(self.board, self.fleet)
         cursor = grid.block(self.cell)
         if not grid.lines:
             bare = self._bare(width)
             return [paint.strip(bare[y] if y < len(bare) else [], width) for y in lines]
-        given = []
+        strips = []
         for y in lines:
             number = self.top + y
             if number >= len(grid.lines):
-                given.append(paint.strip([], width))
+                strips.append(paint.strip([], width))
                 continue
-            strip = paint.strip(grid_line(grid.lines[number], sight, grid.shape), width)
+            strip = paint.strip(grid_line(grid.lines[number], context, grid.shape), width)
             if cursor is not None and cursor[0] == number:
-                strip = self._marked(strip, *grid.cells(cursor), width)
-            given.append(strip)
-        return given
+                strip = self._highlight(strip, *grid.cells(cursor), width)
+            strips.append(strip)
+        return strips
 
-    def _marked(self, strip: Strip, x: int, end: int, width: int) -> Strip:
+    def _highlight(self, strip: Strip, x: int, end: int, width: int) -> Strip:
         """The strip with the cursor on some cells."""
         cell = strip.crop(x, end)
-        look = "cursor" if self.has_focus else "cursor_away"
-        marked = self.board.paint.strip([(cell.text, look)], end - x)
-        return Strip.join([strip.crop(0, x), marked, strip.crop(end, width)])
+        role = "cursor" if self.has_focus else "cursor_away"
+        highlighted = self.board.paint.strip([(cell.text, role)], end - x)
+        return Strip.join([strip.crop(0, x), highlighted, strip.crop(end, width)])
 
     def on_resize(self, _: events.Resize) -> None:
         """Keep the cursor visible."""

@@ -45,10 +45,10 @@ class Panel(Painted):
     def draw(self, lines: Iterable[int]) -> list[Strip]:
         """The lines of the function."""
         width, height = self.size
-        given = self._lines(width, height)
+        rows = self._lines(width, height)
         strips = []
         for y in lines:
-            line = given[y] if y < len(given) else []
+            line = rows[y] if y < len(rows) else []
             overlay = "edge" if self._edge and y == 0 else ""
             strips.append(self.board.paint.strip(line, width, overlay))
         return strips

@@ -29,7 +29,7 @@ class Rows(Protocol):
         """Lines of a row."""
         ...
 
-    def line(self, index: int, width: int, part: int, /) -> Line:
+    def line(self, index: int, width: int, line_index: int, /) -> Line:
         """Line `part` of a row."""
         ...
 
@@ -37,7 +37,7 @@ class Rows(Protocol):
         """What the selection is held by while rows move."""
         ...
 
-    def place(self, key: Hashable) -> int | None:
+    def position_of(self, key: Hashable) -> int | None:
         """Where a key is now."""
         ...
 
@@ -69,7 +69,7 @@ class RowList(Painted):
         *,
         id: str,
         pointed: bool = True,
-        marked: bool = True,
+        highlighted: bool = True,
         moved: Callable[[], None] | None = None,
         bare: Callable[[int], list[Line]] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class RowList(Painted):
         self.top = 0
         self.pointed = pointed
         """Whether a row is selected at all, or the lines only scroll."""
-        self._marked = marked
+        self._highlighted = highlighted
         """Whether the selected row stands out while the keys go elsewhere: it still means something."""
         self._key: Hashable = None
         self._bare = bare
@@ -104,23 +104,23 @@ class RowList(Painted):
 
     def refreshed(self) -> None:
         """The rows have changed: keep the selection where its thing is now, and paint."""
-        place = self.rows.place(self._key) if self._key is not None else None
-        self._put(place if place is not None else self.cursor)
+        position = self.rows.position_of(self._key) if self._key is not None else None
+        self._set_cursor(position if position is not None else self.cursor)
         self.refresh()
 
     def select(self, key: Hashable) -> None:
         """Select a thing if it is there."""
-        place = self.rows.place(key)
-        if place is not None:
-            self.move_to(place)
+        position = self.rows.position_of(key)
+        if position is not None:
+            self.move_to(position)
 
     def move(self, step: int) -> bool:
         """Select the row `step` on; false when that is beyond the end."""
         if not self.pointed:
             return self._scroll(step)
-        wanted = self.cursor + step
-        inside = 0 <= wanted < len(self.rows)
-        self.move_to(wanted)
+        target = self.cursor + step
+        inside = 0 <= target < len(self.rows)
+        self.move_to(target)
         return inside
 
     def _scroll(self, step: int) -> bool:
@@ -137,7 +137,7 @@ class RowList(Painted):
     def move_to(self, index: int) -> None:
         """Select a row by number, the nearest there is."""
         before, top = self.cursor, self.top
-        self._put(index)
+        self._set_cursor(index)
         if (self.cursor, self.top) == (before, top):
             return
         if self.top != top:
@@ -150,15 +150,15 @@ class RowList(Painted):
 
     def far(self, action: str) -> None:
         """Select a page up or down, or the first or last row, by the key's action."""
-        wanted = {
+        target = {
             "page_up": self.cursor - self.page,
             "page_down": self.cursor + self.page,
             "first": 0,
             "last": len(self.rows) - 1,
         }[action]
-        self.move_to(wanted)
+        self.move_to(target)
 
-    def _put(self, index: int) -> None:
+    def _set_cursor(self, index: int) -> None:
         count = len(self.rows)
         if not self.pointed:
             self.top = min(self.top, max(count - self.page, 0))
@@ -180,7 +180,7 @@ class RowList(Painted):
     def on_resize(self, _: events.Resize) -> None:
         """Keep the selected row visible; what was painted at this size already is painted anew."""
         top = self.top
-        self._put(self.cursor)
+        self._set_cursor(self.cursor)
         if self.top != top:
             self.refresh()
 
@@ -204,17 +204,17 @@ class RowList(Painted):
     def _drawn(self, y: int, width: int) -> Strip:
         """One line below the heading."""
         paint = self.board.paint
-        down, part = divmod(y, self.rows.stride)
+        down, line_index = divmod(y, self.rows.stride)
         index = self.top + down
         if index >= len(self.rows):
             bare = self._bare(width) if self._bare is not None and not len(self.rows) else []
             return paint.strip(bare[y] if y < len(bare) else [], width)
-        line = self.rows.line(index, width, part)
+        line = self.rows.line(index, width, line_index)
         left = len(self.rows) - index
         if not self.pointed and left > 1 and y + 1 + self._headed == self.size.height > 1:
             line = [(f" {paint.glyphs.ellipsis} {left} more lines below", "accent")]
-        gap = self.rows.stride > 1 and part == self.rows.stride - 1
-        shown = self.pointed and (self.has_focus or self._marked)
+        gap = self.rows.stride > 1 and line_index == self.rows.stride - 1
+        shown = self.pointed and (self.has_focus or self._highlighted)
         if not shown or index != self.cursor or gap:
             return paint.strip(line, width)
         if self.has_focus and line and line[0][0].startswith(" "):

@@ -51,17 +51,17 @@ class TimeLine(Painted):
         """Band, dates, situation."""
         width, height = self.size
         paint = self.board.paint
-        line, moment = self.player.timeline, self.player.playback.moment
-        given = [
+        line, timestamp = self.player.timeline, self.player.playback.time
+        rows = [
             drawn.with_position(
                 self._band(line, width),
-                drawn.cell_of(line, moment, width),
+                drawn.cell_of(line, timestamp, width),
                 focused=self.has_focus,
             ),
-            drawn.axis(line, moment, width, paint.glyphs) if height > 1 else [],
-            drawn.situation(line, moment, width, paint.glyphs) if height > 2 else [],
+            drawn.axis(line, timestamp, width, paint.glyphs) if height > 1 else [],
+            drawn.situation(line, timestamp, width, paint.glyphs) if height > 2 else [],
         ]
-        return [paint.strip(given[y] if y < len(given) else [], width) for y in lines]
+        return [paint.strip(rows[y] if y < len(rows) else [], width) for y in lines]
 
     def _band(self, line: Timeline, width: int) -> list[drawn.Cell]:
         """Made anew only when there is more to show."""
@@ -76,7 +76,7 @@ class TimeLine(Painted):
         """Go to what is under the pointer."""
         event.stop()
         self.focus()
-        self.player.seek(drawn.moment_of(self.player.timeline, event.x, self.size.width))
+        self.player.seek(drawn.time_at_cell(self.player.timeline, event.x, self.size.width))
 
     def on_focus(self) -> None:
         """The position looks different with the keys."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from accelwatch.web.http.request import Request
 from accelwatch.web.pages.bodies import refusal_of_body
 from accelwatch.web.pages.page import OPEN_PATHS, Page, plain
-from accelwatch.web.protection.authentication import Verdict, challenges, judge
+from accelwatch.web.protection.authentication import Verdict, authenticate, challenges
 from accelwatch.web.protection.passwords import Busy, PasswordChecker
 from accelwatch.web.protection.roles import Role
 from accelwatch.web.protection.web_config import Protection
@@ -47,7 +47,7 @@ class Admission:
         """Check no more passwords."""
         self._checker.close()
 
-    async def look(
+    async def admit(
         self,
         request: Request,
         protection: Protection,
@@ -79,7 +79,9 @@ class Admission:
         authorization = request.headers.get("Authorization", "")
         certificate = request.transport.get_extra_info("peercert")
         try:
-            verdict, user, role = await judge(protection, self._checker, authorization, certificate)
+            verdict, user, role = await authenticate(
+                protection, self._checker, authorization, certificate
+            )
         except Busy:
             return Admitted(plain(503, "too many passwords to check", RETRY))
         if verdict is Verdict.FORBID:

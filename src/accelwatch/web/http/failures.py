@@ -15,22 +15,22 @@ class FailureLog:
     def __init__(self, logger: logging.Logger, clock: Clock) -> None:
         self._logger = logger
         self._clock = clock
-        self._seen: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self._occurrences: dict[tuple[str, str, str], tuple[float, int]] = {}
 
-    def tell(self, what: str, error: BaseException, where: str = "") -> None:
+    def log_failure(self, what: str, error: BaseException, where: str = "") -> None:
         """Log the failure: in full the first time, then one line a minute with the count."""
         kind = (what, type(error).__name__, where)
         now = self._clock.monotonic()
-        if kind not in self._seen:
-            if len(self._seen) >= _KINDS:
+        if kind not in self._occurrences:
+            if len(self._occurrences) >= _KINDS:
                 kind = ("a request failed", "", "")
             else:
-                self._seen[kind] = (now, 0)
+                self._occurrences[kind] = (now, 0)
                 self._logger.error("%s%s", what, where and f" {where}", exc_info=error)
                 return
-        since, count = self._seen.get(kind, (now - _AGAIN_S, 0))
+        since, count = self._occurrences.get(kind, (now - _AGAIN_S, 0))
         count += 1
         if now - since >= _AGAIN_S:
             self._logger.error("%s again error=%s times=%d", what, type(error).__name__, count)
             since, count = now, 0
-        self._seen[kind] = (since, count)
+        self._occurrences[kind] = (since, count)

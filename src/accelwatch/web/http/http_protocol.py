@@ -13,7 +13,7 @@ from functools import partial
 import h11
 
 from accelwatch.web.http.failures import FailureLog
-from accelwatch.web.http.reply import PHRASES, STANDING_HEADERS, Reply
+from accelwatch.web.http.reply import DEFAULT_HEADERS, PHRASES, Reply
 from accelwatch.web.http.request import Headers, Request, split_target
 from accelwatch.web.http.request_body import Body
 from accelwatch.web.http.request_head import MAX_HEAD, BadHeadError, HeadReader
@@ -50,7 +50,7 @@ class HttpProtocol(asyncio.Protocol):
         """Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal."""
         self._answering = False
         self._lingering = False
-        self._ended = False
+        self._has_eof = False
         """Whether the client sends no more; what it has asked for is answered all the same."""
         self._gone = False
         self._full = False
@@ -68,16 +68,16 @@ class HttpProtocol(asyncio.Protocol):
         if self._lingering:
             return
         self._arrived += data
-        self._go_on()
+        self._resume()
         if len(self._arrived) > MAX_HEAD:
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
         """The client sends no more; true while it may still read an answer (RFC 9112, 9.6)."""
-        self._ended = True
-        asked = self._answering and self._body is not None and self._body.whole
+        self._has_eof = True
+        awaits_reply = self._answering and self._body is not None and self._body.is_complete
         # A TLS connection cannot be half closed: asyncio closes it whatever is returned.
-        return asked and self._transport.get_extra_info("sslcontext") is None
+        return awaits_reply and self._transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
@@ -105,7 +105,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._gone or self._transport.is_closing():
             raise ConnectionResetError("the client has gone")
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Do what can be done with what is here."""
         try:
             if self._body is None:
@@ -119,7 +119,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _next_request(self) -> Body | None:
         """Have the next request answered once its head is here. Raises as `_go_on` catches."""
-        head = self._heads.take(self._arrived)
+        head = self._heads.read_head(self._arrived)
         if head is None:
             return None
         self._http.receive_data(head)
@@ -137,14 +137,14 @@ class HttpProtocol(asyncio.Protocol):
             raw_query=query,
             headers=headers,
             transport=self._transport,
-            read=partial(self._read_whole, body),
+            read=partial(self._read_all, body),
         )
         # A body that is not looked into has no end that we know: nothing can follow it.
         reply = self._reply(method, close=body.missing is None)
-        self._begin(partial(self._answer, request, reply), reply)
+        self._start_response(partial(self._answer, request, reply), reply)
         return body
 
-    async def _read_whole(self, body: Body) -> bytes:
+    async def _read_all(self, body: Body) -> bytes:
         """The body that somebody wants, asked for where the client waits for that (RFC 9110, 10.1.1)."""
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
@@ -161,12 +161,12 @@ class HttpProtocol(asyncio.Protocol):
             del self._arrived[: len(piece)]
             body.missing -= len(piece)
             self._http.receive_data(piece)
-        while not body.whole:
+        while not body.is_complete:
             event = self._http.next_event()
             if isinstance(event, h11.Data):
                 body.add(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                body.end()
+                body.finish()
             else:
                 return
         if not self._answering:
@@ -178,13 +178,13 @@ class HttpProtocol(asyncio.Protocol):
         self._body = Body(None)
         page = plain(code, PHRASES[code].lower())
         reply = self._reply(self._method, close=True)
-        headers = {**STANDING_HEADERS, **page.headers}
-        self._begin(partial(reply.send, code, headers, page.body), reply)
+        headers = {**DEFAULT_HEADERS, **page.headers}
+        self._start_response(partial(reply.send, code, headers, page.body), reply)
 
     def _reply(self, method: str, *, close: bool) -> Reply:
         return Reply(self._http, self._transport, self._drained, method=method, close=close)
 
-    def _begin(self, answer: Callable[[], Awaitable[None]], reply: Reply) -> None:
+    def _start_response(self, answer: Callable[[], Awaitable[None]], reply: Reply) -> None:
         self._answering = True
         self._spawn(self._carry_out(answer, reply))
 
@@ -197,10 +197,10 @@ class HttpProtocol(asyncio.Protocol):
         except ConnectionError as error:
             logger.debug("an answer did not arrive error=%s", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a fault of ours is logged and answered
-            self._failures.tell("a request failed", error)
-            if not reply.begun:
+            self._failures.log_failure("a request failed", error)
+            if not reply.started:
                 page = plain(500, PHRASES[500].lower())
-                headers = {**STANDING_HEADERS, **page.headers}
+                headers = {**DEFAULT_HEADERS, **page.headers}
                 with contextlib.suppress(ConnectionError):
                     await reply.send(500, headers, page.body, close=True)
         self._answering = False
@@ -212,7 +212,7 @@ class HttpProtocol(asyncio.Protocol):
         assert self._body is not None
         if self._http.our_state is not h11.DONE:
             self._close()
-        elif self._body.whole:
+        elif self._body.is_complete:
             self._follow()
         else:
             self._start_timer()
@@ -221,15 +221,15 @@ class HttpProtocol(asyncio.Protocol):
         self._stop_timer()
         self._http.start_next_cycle()
         self._body, self._method = None, "GET"
-        self._go_on()
-        if self._ended and self._body is None:
+        self._resume()
+        if self._has_eof and self._body is None:
             self._transport.close()
         if len(self._arrived) <= MAX_HEAD:
             self._transport.resume_reading()
 
     def _close(self) -> None:
         """Close; a client that may be sending reads its answer only if what it sends is taken."""
-        if self._body is not None and self._body.whole and not self._arrived:
+        if self._body is not None and self._body.is_complete and not self._arrived:
             self._transport.close()
             return
         self._lingering = True

@@ -18,7 +18,7 @@ from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
 from accelwatch.web.http.admission import RETRY, Admission, Admitted
 from accelwatch.web.http.failures import FailureLog
 from accelwatch.web.http.http_protocol import HttpProtocol
-from accelwatch.web.http.reply import STANDING_HEADERS, Reply
+from accelwatch.web.http.reply import DEFAULT_HEADERS, Reply
 from accelwatch.web.http.request import Request
 from accelwatch.web.http.stream import STREAM, Outlet, Stalled
 from accelwatch.web.pages.negotiation import choose
@@ -41,7 +41,7 @@ _MAX_PARAMETERS = 64
 _READING = ("GET", "HEAD")
 _BODY_WAIT_S = 5.0
 """Longer than any honest client needs for the little that is taken."""
-_LAST_WORDS_S = 0.1
+_FINAL_REPLY_S = 0.1
 """For answers whose connections have been closed."""
 _LAST = frozenset({401, 413, 415})
 """Answers after which a connection is closed."""
@@ -91,7 +91,7 @@ class StreamSource(Protocol):
         """Keep time for the streams until cancelled."""
         ...
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nothing will follow: streams end."""
         ...
 
@@ -137,7 +137,7 @@ class HttpServer:
         self._sending: dict[Connection, float] = {}
         self.streams = 0
         """Streams open now."""
-        self._quiet = asyncio.Event()
+        self._idle = asyncio.Event()
         self._stopping = False
 
     @property
@@ -159,22 +159,22 @@ class HttpServer:
         """Accept nothing more, let what is under way end within the grace, then abort the rest."""
         self._stopping = True
         await self._connections.stop_accepting()
-        self._source.end()
+        self._source.close()
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
                 while self._in_flight or self.streams:
-                    self._quiet.clear()
-                    await self._quiet.wait()
+                    self._idle.clear()
+                    await self._idle.wait()
         await self._connections.close()
         await self._give_up_answers()
         self._admission.close()
 
     async def _give_up_answers(self) -> None:
         if self._answering:
-            _, late = await asyncio.wait(self._answering, timeout=_LAST_WORDS_S)
+            _, late = await asyncio.wait(self._answering, timeout=_FINAL_REPLY_S)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -188,16 +188,16 @@ class HttpServer:
         task.add_done_callback(self._answering.discard)
 
     async def _handle(self, request: Request, reply: Reply) -> None:
-        began = self._clock.monotonic()
+        started = self._clock.monotonic()
         connection = self._connections.of(request.transport)
         if connection is not None:
-            connection.request_began(timed=True)
+            connection.request_started(timed=True)
         try:
             await self._answer(request, reply, connection)
         finally:
             if connection is not None:
-                connection.request_ended()
-            self._answered(request.path, reply.code, self._clock.monotonic() - began)
+                connection.request_finished()
+            self._answered(request.path, reply.code, self._clock.monotonic() - started)
 
     async def _answer(self, request: Request, reply: Reply, connection: Connection | None) -> None:
         if self._in_flight >= self.limits.requests and not self._make_room():
@@ -215,7 +215,7 @@ class HttpServer:
             if connection is not None:
                 self._sending.pop(connection, None)
             self._in_flight -= 1
-            self._quiet.set()
+            self._idle.set()
         await self._stream(request, reply, connection)
 
     def _make_room(self) -> bool:
@@ -233,10 +233,10 @@ class HttpServer:
         visited = self._visited
         if visited is not None and not visited.methods(request.path):
             visited = None
-        admitted = await self._admission.look(
+        admitted = await self._admission.admit(
             request, self.protection, self.limits.allowed_hosts, _guest(request, visited)
         )
-        refusal = admitted.refusal or self._out_of_place(request)
+        refusal = admitted.refusal or self._route_refusal(request)
         if refusal is not None:
             return refusal
         try:
@@ -258,10 +258,10 @@ class HttpServer:
         except AccelwatchError as error:
             return plain(400, str(error))
         except Exception as error:  # noqa: BLE001 - a fault in a page is logged and answered
-            self._failures.tell("a page failed", error, f"path={request.path[:100]}")
+            self._failures.log_failure("a page failed", error, f"path={request.path[:100]}")
             return plain(500, "internal error")
 
-    def _out_of_place(self, request: Request) -> Page | None:
+    def _route_refusal(self, request: Request) -> Page | None:
         """Why a path or method is not answered."""
         methods = self._pages.methods(request.path)
         if not methods and self._visited is not None:
@@ -275,17 +275,17 @@ class HttpServer:
     async def _send(self, reply: Reply, page: Page) -> None:
         headers = self._headers(page.headers)
         last = self._stopping or page.code in _LAST
-        if page.parts is None:
+        if page.chunks is None:
             await reply.send(page.code, headers, page.body, close=last)
             return
-        await reply.begin(page.code, headers, close=last)
+        await reply.start(page.code, headers, close=last)
         if not reply.bodiless:
-            async for piece in page.parts():
+            async for piece in page.chunks():
                 await reply.write(piece)
-        await reply.end()
+        await reply.finish()
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
-        return {**STANDING_HEADERS, **self.protection.headers, **headers}
+        return {**DEFAULT_HEADERS, **self.protection.headers, **headers}
 
     async def _stream(self, request: Request, reply: Reply, connection: Connection | None) -> None:
         offered = self._source.offered
@@ -295,21 +295,21 @@ class HttpServer:
         if self.streams >= self.limits.streams or self._stopping:
             return await self._send(reply, plain(503, "too many streams", RETRY))
         if connection is not None:
-            connection.request_began(timed=False)
+            connection.request_started(timed=False)
         headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         self.streams += 1
         stall_s = self.limits.stall_s
         outlet = _Outlet(reply, request.headers, stall_s)
         try:
-            await reply.begin(200, self._headers(headers), close=True)
+            await reply.start(200, self._headers(headers), close=True)
             await self._source.send(media, outlet, _query(request), stall_s)
-            await reply.end()
+            await reply.finish()
         except (Stalled, TimeoutError):
             logger.info("a stream's client does not read and is let go")
             request.transport.abort()
         finally:
             self.streams -= 1
-            self._quiet.set()
+            self._idle.set()
         return None
 
 

@@ -29,7 +29,7 @@ _MONTHS = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
-STANDING_HEADERS = {
+DEFAULT_HEADERS = {
     "Server": "accelwatch",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -59,7 +59,7 @@ class Reply:
         self._close = close
         self.code = 500
         """That of the answer, once there is one."""
-        self.begun = False
+        self.started = False
 
     async def send(
         self, code: int, headers: Mapping[str, str], body: bytes, *, close: bool = False
@@ -79,7 +79,7 @@ class Reply:
             self._transport.write(body)
         await self._drain()
 
-    async def begin(self, code: int, headers: Mapping[str, str], *, close: bool = False) -> None:
+    async def start(self, code: int, headers: Mapping[str, str], *, close: bool = False) -> None:
         """The head of an answer whose length is not known. Raises ConnectionError."""
         self.code = code
         await self._drain()
@@ -91,7 +91,7 @@ class Reply:
         self._transport.write(self._http.send(h11.Data(data=piece)) or b"")
         await self._drain()
 
-    async def end(self) -> None:
+    async def finish(self) -> None:
         """That was the body. Raises ConnectionError."""
         await self._drain()
         self._transport.write(self._http.send(h11.EndOfMessage()) or b"")
@@ -111,12 +111,12 @@ class Reply:
         response = h11.Response(
             status_code=code, headers=fields, reason=PHRASES.get(code, "").encode()
         )
-        self.begun = True
+        self.started = True
         return self._http.send(response) or b""
 
 
-def http_date(moment: int) -> bytes:
+def http_date(timestamp: int) -> bytes:
     """A moment as headers say it, in any locale (RFC 9110, section 5.6.7)."""
-    year, month, day, hour, minute, second, weekday, *_ = time.gmtime(moment)
+    year, month, day, hour, minute, second, weekday, *_ = time.gmtime(timestamp)
     text = f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{second:02}"
     return f"{text} GMT".encode()

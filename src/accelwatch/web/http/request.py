@@ -76,12 +76,12 @@ def split_target(method: str, target: str) -> tuple[str, str]:
     if method == "CONNECT":
         return "", ""
     try:
-        parts = urlsplit(target)
+        url = urlsplit(target)
     except ValueError as error:
         raise BadHeadError from error
-    if not parts.netloc:
+    if not url.netloc:
         raise BadHeadError
-    return decoded(parts.path) or "/", parts.query
+    return decoded(url.path) or "/", url.query
 
 
 def decoded(path: str) -> str:
@@ -89,8 +89,8 @@ def decoded(path: str) -> str:
     return _ENCODED.sub(_decoded_run, path) if "%" in path else path
 
 
-def _decoded_run(found: re.Match[str]) -> str:
-    written, at, text = found[0], 0, ""
+def _decoded_run(match: re.Match[str]) -> str:
+    written, at, text = match[0], 0, ""
     for letter in unquote(written, errors="surrogateescape"):
         if _NO_UTF8 <= letter <= _LAST_NO_UTF8:
             text += written[at : at + 3]

@@ -9,7 +9,7 @@ class Body:
     def __init__(self, missing: int | None) -> None:
         """`missing` bytes are to come; None: nobody knows or cares how many."""
         self.missing = missing
-        self.whole = False
+        self.is_complete = False
         """Whether all of it is here."""
         self._pieces: list[bytes] = []
         self._gone = False
@@ -19,9 +19,9 @@ class Body:
         """More of it."""
         self._pieces.append(piece)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """That was all."""
-        self.whole = True
+        self.is_complete = True
         self._wake()
 
     def lose(self) -> None:
@@ -31,10 +31,10 @@ class Body:
 
     async def read(self) -> bytes:
         """All of it. Raises ConnectionError when the client goes before."""
-        if not self.whole and not self._gone:
+        if not self.is_complete and not self._gone:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        if not self.whole:
+        if not self.is_complete:
             raise ConnectionResetError("the client has gone")
         return b"".join(self._pieces)
 

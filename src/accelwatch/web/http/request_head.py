@@ -30,15 +30,15 @@ class HeadReader:
     """Cuts the next head off the bytes of a connection."""
 
     def __init__(self) -> None:
-        self._looked_at = 0
+        self._scanned = 0
         self._blank_lines = 0
 
-    def take(self, arrived: bytearray) -> bytes | None:
+    def read_head(self, arrived: bytearray) -> bytes | None:
         """The head, which is then gone from `arrived`; None while it is not whole.
 
         Raises BadHeadError, as soon as it is certain.
         """
-        if self._looked_at == 0:
+        if self._scanned == 0:
             while arrived.startswith(b"\r\n"):  # RFC 9112, section 2.2
                 del arrived[:2]
                 self._blank_lines += 1
@@ -48,19 +48,19 @@ class HeadReader:
                 return None
             if arrived[0] not in _PRINTABLE:
                 raise BadHeadError
-        end = arrived.find(_END, max(self._looked_at - len(_END) + 1, 0), MAX_HEAD)
+        end = arrived.find(_END, max(self._scanned - len(_END) + 1, 0), MAX_HEAD)
         if end < 0:
-            self._looked_at = len(arrived)
-            _check_beginning(arrived)
+            self._scanned = len(arrived)
+            _check_partial(arrived)
             return None
-        self._looked_at = self._blank_lines = 0
+        self._scanned = self._blank_lines = 0
         head = bytes(arrived[: end + len(_END)])
         del arrived[: end + len(_END)]
-        _check_whole(head)
+        _check_complete(head)
         return head
 
 
-def _check_beginning(arrived: bytearray) -> None:
+def _check_partial(arrived: bytearray) -> None:
     if len(arrived) - (arrived.rfind(b"\n") + 1) > _MAX_LINE:
         raise BadHeadError
     if arrived.count(b"\n") != arrived.count(b"\r\n"):
@@ -69,7 +69,7 @@ def _check_beginning(arrived: bytearray) -> None:
         raise BadHeadError(431)
 
 
-def _check_whole(head: bytes) -> None:
+def _check_complete(head: bytes) -> None:
     if _CONTROL.search(head):
         raise BadHeadError
     _, *fields = lines = head[: -len(_END)].split(b"\r\n")

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from accelwatch.schema.snapshot import Snapshot, whole_devices
+from accelwatch.schema.snapshot import Snapshot, physical_devices
 from accelwatch.web.pages.markup import escape
 from accelwatch.web.pages.page import Page
 
@@ -20,7 +20,7 @@ _LINKS = (
 
 def index_page(snapshot: Snapshot) -> Page:
     """Host, devices by state, links."""
-    states = Counter(view.state.value for view in whole_devices(snapshot.devices))
+    states = Counter(view.state.value for view in physical_devices(snapshot.devices))
     return link_page(
         f"accelwatch {snapshot.version} on {snapshot.host}", f"Devices: {by_state(states)}", _LINKS
     )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.web.pages.negotiation import gzipped, takes_gzip
+from accelwatch.web.pages.negotiation import accepts_gzip, gzipped
 from accelwatch.web.pages.page import JSON, Headers, Page
 
 _WORTH_BYTES = 2 << 10
@@ -14,7 +14,7 @@ _to_json = msgspec.json.Encoder().encode
 def packed(body: bytes, media: str, accept_encoding: str) -> Page:
     """The page."""
     headers = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
-    if _WORTH_BYTES <= len(body) <= _TOO_MUCH_BYTES and takes_gzip(accept_encoding):
+    if _WORTH_BYTES <= len(body) <= _TOO_MUCH_BYTES and accepts_gzip(accept_encoding):
         body = gzipped(body)
         headers["Content-Encoding"] = "gzip"
     return Page(body=body, headers=headers)

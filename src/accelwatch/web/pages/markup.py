@@ -21,19 +21,19 @@ class Markup(str):
     __slots__ = ()
 
 
-def escape(words: str) -> str:
+def escape(content: str) -> str:
     """Words without anything that HTML could take for its own, in text and in attributes.
 
     The standard library's `html` does the same and brings the names of all characters, 300 KiB.
     """
-    for mark, reference in _REFERENCES:
-        words = words.replace(mark, reference)
-    return words
+    for character, reference in _REFERENCES:
+        content = content.replace(character, reference)
+    return content
 
 
-def text(words: object) -> Markup:
+def text(content: object) -> Markup:
     """Words as they are shown: no markup, nothing that moves or reverses what stands beside it."""
-    return Markup(escape(printable(str(words))))
+    return Markup(escape(printable(str(content))))
 
 
 def element(tag: str, /, *children: object, **attributes: Attribute) -> Markup:
@@ -41,12 +41,12 @@ def element(tag: str, /, *children: object, **attributes: Attribute) -> Markup:
 
     A child that is no Markup is text, None is nothing.
     """
-    begin = tag + "".join(
+    opening = tag + "".join(
         _attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items()
     )
     if tag in _VOID:
-        return Markup(f"<{begin}/>")
-    return Markup(f"<{begin}>{joined(*children)}</{tag}>")
+        return Markup(f"<{opening}/>")
+    return Markup(f"<{opening}>{joined(*children)}</{tag}>")
 
 
 def joined(*children: object) -> Markup:

@@ -13,8 +13,8 @@ _GZIP = 31
 def accepted(header: str) -> Accepted:
     """Media ranges or codings, lower case, with parameters and quality; damaged parts are left out."""
     ranges: Accepted = []
-    for part in header[:_MAX_HEADER].split(","):
-        name, *rest = (piece.strip() for piece in part.split(";"))
+    for entry in header[:_MAX_HEADER].split(","):
+        name, *rest = (piece.strip() for piece in entry.split(";"))
         if not name:
             continue
         parameters = {
@@ -56,18 +56,20 @@ def _quality_of(offer: str, ranges: Accepted) -> float:
     name, parameters, _ = accepted(offer)[0]
     kind = name.partition("/")[0]
     ranked: list[tuple[int, float]] = []
-    for wanted, asked, quality in ranges:
-        conflict = any(parameters.get(key, value) != value for key, value in asked.items())
-        if wanted == name and not conflict:
-            ranked.append((2 + len(asked), quality))
-        elif wanted == f"{kind}/*":
+    for media_range, range_parameters, quality in ranges:
+        conflict = any(
+            parameters.get(key, value) != value for key, value in range_parameters.items()
+        )
+        if media_range == name and not conflict:
+            ranked.append((2 + len(range_parameters), quality))
+        elif media_range == f"{kind}/*":
             ranked.append((1, quality))
-        elif wanted == "*/*":
+        elif media_range == "*/*":
             ranked.append((0, quality))
     return max(ranked)[1] if ranked else 0.0
 
 
-def takes_gzip(header: str) -> bool:
+def accepts_gzip(header: str) -> bool:
     """Whether an Accept-Encoding header lets us compress."""
     qualities = {name: quality for name, _, quality in accepted(header)}
     return qualities.get("gzip", qualities.get("*", 0.0)) > 0.0

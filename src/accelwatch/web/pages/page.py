@@ -27,7 +27,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     headers: dict[str, str] = {}
     code: int = 200
-    parts: Callable[[], AsyncIterator[bytes]] | None = None
+    chunks: Callable[[], AsyncIterator[bytes]] | None = None
     """Gives the body piece by piece, instead of `body`."""
 
 
@@ -99,29 +99,29 @@ def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:
 
 def many(query: Query, name: str) -> list[str]:
     """Values of a parameter that may stand several times or be separated by commas."""
-    parts = (part.strip() for value in query.get(name, ()) for part in value.split(","))
-    return [part for part in parts if part]
+    pieces = (piece.strip() for value in query.get(name, ()) for piece in value.split(","))
+    return [piece for piece in pieces if piece]
 
 
-def ask_again(query: Query, known: Iterable[str]) -> None:
+def check_parameters(query: Query, recognised: Iterable[str]) -> None:
     """Raise UsageError for a parameter that is not known; a typo must not pass unseen."""
-    names = list(known)
+    names = list(recognised)
     for name in query:
         if name not in names:
             close = nearest(name, names)
-            known_ones = f"there are {', '.join(names)}" if names else "this page takes none"
-            hint = f"did you mean {close}?" if close else known_ones
+            offered = f"there are {', '.join(names)}" if names else "this page takes none"
+            hint = f"did you mean {close}?" if close else offered
             raise UsageError(f"no parameter {name!r}; {hint}")
 
 
 def only(query: Query, name: str) -> str | None:
     """The value of a parameter that stands once or not at all. Raises UsageError."""
-    given = query.get(name)
-    if not given:
+    values = query.get(name)
+    if not values:
         return None
-    if len(given) > 1:
+    if len(values) > 1:
         raise UsageError(f"{name} is given twice")
-    return given[0]
+    return values[0]
 
 
 def limit_of(query: Query) -> int:

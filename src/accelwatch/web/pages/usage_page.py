@@ -4,19 +4,19 @@ from collections.abc import Awaitable, Callable
 
 from accelwatch.base.errors import UnmetError
 from accelwatch.config.usage import UsageSettings
-from accelwatch.node.usage.asking import BY_DEFAULT, NOT_COUNTED, SINCE_DEFAULT, by_of, window_of
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.price import price_of
+from accelwatch.node.usage.queries import BY_DEFAULT, NOT_COUNTED, SINCE_DEFAULT, by_of, window_of
 from accelwatch.node.usage.report import Reporting
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, ask_again, only
+from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, only
 
 
 def reporting(ledger: Ledger, query: Query, settings: UsageSettings, source: str) -> Reporting:
     """What is asked for. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
     if not settings.count:
         raise UnmetError(NOT_COUNTED)
-    ask_again(query, ("by", "since"))
+    check_parameters(query, ("by", "since"))
     by, since = only(query, "by"), only(query, "since")
     by_ = by_of(BY_DEFAULT if by is None else by)
     window_s = window_of(SINCE_DEFAULT if since is None else since)
@@ -31,9 +31,9 @@ def usage_page(
 
 
 async def rested_usage_page(
-    asked: Reporting, headers: Headers, rest: Callable[[], Awaitable[None]]
+    builder: Reporting, headers: Headers, rest: Callable[[], Awaitable[None]]
 ) -> Page:
     """The same, with a rest after every row."""
-    for _ in asked.steps():
+    for _ in builder.steps():
         await rest()
-    return json_page(asked.report(), headers)
+    return json_page(builder.report(), headers)

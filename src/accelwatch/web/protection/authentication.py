@@ -14,7 +14,7 @@ from accelwatch.web.protection.web_config import Protection
 _MAX_HEADER = 4096
 
 
-class Judgement(NamedTuple):
+class AuthResult(NamedTuple):
     """What to do with a request, and whose it is."""
 
     verdict: "Verdict"
@@ -32,21 +32,21 @@ class Verdict(Enum):
     FORBID = "forbid"
 
 
-async def judge(
+async def authenticate(
     protection: Protection, checker: PasswordChecker, authorization: str, certificate: object
-) -> Judgement:
+) -> AuthResult:
     """Judge the Authorization header and the verified peer certificate. Raises passwords.Busy.
 
     Where several ways are configured, a client certificate is needed besides a password or token.
     """
     allowed, names = protection.allowed_sans, names_in(certificate)
     if allowed and certificate and not names & allowed:
-        return Judgement(Verdict.FORBID)
+        return AuthResult(Verdict.FORBID)
     if not protection.users and not protection.tokens:
         # Of several names that of the greatest role counts.
         own = sorted(names & allowed or names)
         user = max(own, key=lambda name: protection.role_of(name).weight, default="")
-        return Judgement(Verdict.ADMIT, user, protection.role_of(user))
+        return AuthResult(Verdict.ADMIT, user, protection.role_of(user))
     scheme, _, rest = authorization[:_MAX_HEADER].strip().partition(" ")
     admitted, user, name = False, "", ""
     if scheme.lower() == "bearer" and protection.tokens:
@@ -55,13 +55,13 @@ async def judge(
         user, password = _credentials(rest.strip())
         admitted, name = await checker.check(protection.users, user, password), user
     if not admitted:
-        return Judgement(Verdict.CHALLENGE)
-    return Judgement(Verdict.ADMIT, user, protection.role_of(name))
+        return AuthResult(Verdict.CHALLENGE)
+    return AuthResult(Verdict.ADMIT, user, protection.role_of(name))
 
 
-def _matching(protection: Protection, given: str) -> tuple[bool, str]:
+def _matching(protection: Protection, presented: str) -> tuple[bool, str]:
     """Whether a token is one of ours, and the file that it stands in."""
-    offered = given.encode("utf-8", "surrogateescape")
+    offered = presented.encode("utf-8", "surrogateescape")
     # All are compared, so that the time tells nothing of which it is.
     matches = [hmac.compare_digest(token.encode(), offered) for token in protection.tokens]
     files = zip(protection.token_files, matches, strict=False)

@@ -28,11 +28,11 @@ def check_exposure(web: Web, protection: Protection) -> None:
 
 
 _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
-    ("passwords and tokens", lambda given: given.users or given.tokens),
-    ("client certificates", lambda given: given.client_certificates),
-    ("client_allowed_sans", lambda given: given.allowed_sans),
-    ("TLS", lambda given: given.tls),
-    ("roles", lambda given: given.roles is not None),
+    ("passwords and tokens", lambda protection: protection.users or protection.tokens),
+    ("client certificates", lambda protection: protection.client_certificates),
+    ("client_allowed_sans", lambda protection: protection.allowed_sans),
+    ("TLS", lambda protection: protection.tls),
+    ("roles", lambda protection: protection.roles is not None),
 )
 """What can be asked of a client; each is needed besides the others."""
 
@@ -47,7 +47,7 @@ def check_kept(before: Protection, after: Protection) -> None:
         raise ConfigError(
             f"{file}: the file is empty; write it again, or restart to serve without it"
         )
-    lost = [name for name, asked in _FACTORS if asked(before) and not asked(after)]
+    lost = [name for name, has_factor in _FACTORS if has_factor(before) and not has_factor(after)]
     if lost:
         raise ConfigError(
             f"{file}: nothing asks for {' and '.join(lost)} any more, and a reload never takes a "

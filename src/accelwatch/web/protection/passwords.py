@@ -43,20 +43,20 @@ class PasswordChecker:
         """Whether the password is the user's. Raises Busy."""
         data = password.encode("utf-8", "surrogateescape")
         hashed = users.get(user)
-        known = self._digest(user, hashed or "", data)
-        if hashed is not None and known in self._verified:
+        digest = self._digest(user, hashed or "", data)
+        if hashed is not None and digest in self._verified:
             return True
         correct = await self._run(hashed or _stand_in(users), data)
         if hashed is None or not correct:
             return False
         while len(self._verified) >= _REMEMBERED:
             del self._verified[next(iter(self._verified))]
-        self._verified[known] = None
+        self._verified[digest] = None
         return True
 
     def _digest(self, user: str, hashed: str, password: bytes) -> bytes:
-        parts = (user.encode("utf-8", "surrogateescape"), hashed.encode(), password)
-        message = b"".join(hashlib.sha256(part).digest() for part in parts)
+        components = (user.encode("utf-8", "surrogateescape"), hashed.encode(), password)
+        message = b"".join(hashlib.sha256(component).digest() for component in components)
         return hmac.digest(self._secret, message, "sha256")
 
     async def _run(self, hashed: str, password: bytes) -> bool:

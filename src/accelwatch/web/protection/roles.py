@@ -52,26 +52,26 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mistakes_in(
-    roles: Roles, folder: Path, known: Container[str], *, certificates: bool, place: str
+    roles: Roles, folder: Path, configured: Container[str], *, certificates: bool, position: str
 ) -> Iterator[Complaint]:
     """Names that nobody can have, and names with two roles."""
     before: dict[str, Role] = {}
     for role, written in roles.listed():
-        key, name = f"roles.{role}", _resolved(written, folder, known)
+        key, name = f"roles.{role}", _resolved(written, folder, configured)
         if name in before:
-            yield Complaint(place, key, f"{written!r} is listed under {before[name]} as well")
-        elif name not in known and not certificates:
+            yield Complaint(position, key, f"{written!r} is listed under {before[name]} as well")
+        elif name not in configured and not certificates:
             text = "is neither in basic_auth_users nor one of the token files"
-            yield Complaint(place, key, f"{written!r} {text}")
+            yield Complaint(position, key, f"{written!r} {text}")
         before[name] = role
 
 
-def by_name(roles: Roles, folder: Path, known: Container[str]) -> Mapping[str, Role]:
+def by_name(roles: Roles, folder: Path, configured: Container[str]) -> Mapping[str, Role]:
     """The role of each name; token files by their path."""
-    return {_resolved(name, folder, known): role for role, name in roles.listed()}
+    return {_resolved(name, folder, configured): role for role, name in roles.listed()}
 
 
-def _resolved(name: str, folder: Path, known: Container[str]) -> str:
+def _resolved(name: str, folder: Path, configured: Container[str]) -> str:
     """A token file is written as everywhere in the configuration, from the folder that it stands in."""
     path = str(folder / name)
-    return path if name not in known and path in known else name
+    return path if name not in configured and path in configured else name

@@ -67,7 +67,7 @@ def server_context(tls: TlsSettings) -> "ssl.SSLContext":
         context.load_cert_chain(tls.cert_file, tls.key_file, password=_no_password)
     except (ssl.SSLError, OSError, ValueError) as error:
         raise ConfigError(f"{tls.cert_file} and {tls.key_file} do not load: {error}") from error
-    _ask_for_certificates(context, tls)
+    _request_certificates(context, tls)
     return context
 
 
@@ -75,14 +75,14 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted, which is not supported")
 
 
-def _version(key: str, word: str) -> "ssl.TLSVersion":
-    if word not in VERSIONS:
-        raise ConfigError(f"{key}: {word} is not offered any more; expected TLS12 or TLS13")
-    return ssl.TLSVersion[VERSIONS[word]]
+def _version(key: str, version: str) -> "ssl.TLSVersion":
+    if version not in VERSIONS:
+        raise ConfigError(f"{key}: {version} is not offered any more; expected TLS12 or TLS13")
+    return ssl.TLSVersion[VERSIONS[version]]
 
 
 def _set_suites(context: "ssl.SSLContext", names: tuple[str, ...]) -> None:
-    wanted = []
+    ciphers = []
     for name in names:
         if name in _ALWAYS:
             continue
@@ -90,22 +90,22 @@ def _set_suites(context: "ssl.SSLContext", names: tuple[str, ...]) -> None:
             close = nearest(name, list(_SUITES))
             hint = f"did you mean {close}?" if close else f"expected of {', '.join(_SUITES)}"
             raise ConfigError(f"cipher_suites: {name} is not offered; {hint}")
-        wanted.append(_SUITES[name])
-    context.set_ciphers(":".join(wanted or _SUITES.values()))
+        ciphers.append(_SUITES[name])
+    context.set_ciphers(":".join(ciphers or _SUITES.values()))
 
 
-def _ask_for_certificates(context: "ssl.SSLContext", tls: TlsSettings) -> None:
+def _request_certificates(context: "ssl.SSLContext", tls: TlsSettings) -> None:
     if tls.client_auth_type in ("RequestClientCert", "RequireAnyClientCert"):
         raise ConfigError(
             f"client_auth_type: {tls.client_auth_type} verifies nothing and is not supported; "
             "expected VerifyClientCertIfGiven or RequireAndVerifyClientCert"
         )
-    asks = tls.client_auth_type != "NoClientCert"
-    if asks and not tls.client_ca_file:
+    requests_certificate = tls.client_auth_type != "NoClientCert"
+    if requests_certificate and not tls.client_ca_file:
         raise ConfigError(f"client_auth_type {tls.client_auth_type} needs client_ca_file")
-    if not asks and (tls.client_ca_file or tls.client_allowed_sans):
+    if not requests_certificate and (tls.client_ca_file or tls.client_allowed_sans):
         raise ConfigError("client_ca_file and client_allowed_sans need client_auth_type")
-    if not asks:
+    if not requests_certificate:
         return
     try:
         context.load_verify_locations(cafile=tls.client_ca_file)

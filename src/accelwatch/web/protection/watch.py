@@ -17,7 +17,7 @@ from accelwatch.web.protection.web_config import Protection, load_protection
 logger = logging.getLogger(__name__)
 
 Stamp = tuple[int, int, int, int]
-LOOK_EVERY_S = 2.0
+CHECK_EVERY_S = 2.0
 
 
 class Watch:
@@ -30,7 +30,7 @@ class Watch:
         *,
         apply: Callable[[Protection], None],
         outcome: Callable[[bool], None],
-        every_s: float = LOOK_EVERY_S,
+        every_s: float = CHECK_EVERY_S,
     ) -> None:
         """`apply` takes a new protection and may refuse it with a ConfigError; both run on the loop."""
         self._path = path
@@ -41,7 +41,7 @@ class Watch:
         self._every_s = every_s
         self._loop = asyncio.get_running_loop()
         self._wake = threading.Event()
-        self._ended = False
+        self._stopped = False
         self._complaint = ""
         self._refusal = ""
         # Empty, so that the first look loads again: a change just after loading is not missed.
@@ -54,17 +54,17 @@ class Watch:
 
     def stop(self) -> None:
         """Let the thread end; it is not waited for."""
-        self._ended = True
+        self._stopped = True
         self._wake.set()
 
     def _run(self) -> None:
-        while not self._ended:
+        while not self._stopped:
             self._wake.wait(self._every_s)
             self._wake.clear()
-            if not self._ended:
-                self._look()
+            if not self._stopped:
+                self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Load again when a stamp differs, and every time while the files are not good."""
         stamps = {name: _stamp(name) for name in (*self._files, str(self._path))}
         if stamps == self._stamps and not self._complaint:
@@ -85,7 +85,7 @@ class Watch:
         try:
             self._loop.call_soon_threadsafe(act)
         except RuntimeError:
-            self._ended = True  # the loop was closed: the agent has stopped
+            self._stopped = True  # the loop was closed: the agent has stopped
 
     def _reload(self, protection: Protection) -> None:
         """Apply what differs from what is in force; a refused one may come again and is no better."""

@@ -153,13 +153,13 @@ def _check_users(values: Values) -> list[Complaint]:
         match = _BCRYPT.fullmatch(hashed)
         key = f"basic_auth_users.{user}"
         if not user or ":" in user:
-            complaints.append(Complaint(users.place, key, "a user name has no colon"))
+            complaints.append(Complaint(users.source, key, "a user name has no colon"))
         elif match is None:
             text = "not a bcrypt hash; make one with: htpasswd -nBC 10 <user>"
-            complaints.append(Complaint(users.place, key, text))
+            complaints.append(Complaint(users.source, key, text))
         elif not 4 <= int(match[1]) <= _MAX_COST:
             text = f"bcrypt cost {int(match[1])} is out of range; expected 4 to {_MAX_COST}"
-            complaints.append(Complaint(users.place, key, text))
+            complaints.append(Complaint(users.source, key, text))
     return complaints
 
 
@@ -168,11 +168,13 @@ def _roles(config: WebConfig, values: Values, folder: Path) -> Mapping[str, Role
     used = sorted(key for key in values if key.startswith("roles."))
     if not used:
         return None
-    known = {*config.basic_auth_users, *_token_files(config)}
+    configured = {*config.basic_auth_users, *_token_files(config)}
     certificates = config.tls_server_config.client_ca_file is not None
-    place = values[used[0]].place
-    refuse(mistakes_in(config.roles, folder, known, certificates=certificates, place=place))
-    return by_name(config.roles, folder, known)
+    position = values[used[0]].source
+    refuse(
+        mistakes_in(config.roles, folder, configured, certificates=certificates, position=position)
+    )
+    return by_name(config.roles, folder, configured)
 
 
 def _token(name: str, content: bytes) -> str:
@@ -191,7 +193,7 @@ def _context(tls: TlsSettings, values: Values) -> "ssl.SSLContext | None":
     try:
         return server_context(tls)
     except ConfigError as error:
-        raise ConfigError(f"{values[used[0]].place}: tls_server_config: {error}") from error
+        raise ConfigError(f"{values[used[0]].source}: tls_server_config: {error}") from error
 
 
 def _headers(headers: Headers) -> dict[str, str]:

@@ -65,11 +65,11 @@ class Connection(asyncio.Protocol):
         if timeout_s is not None:
             self._timer = asyncio.get_running_loop().call_later(timeout_s, self.abort)
 
-    def request_began(self, *, timed: bool) -> None:
+    def request_started(self, *, timed: bool) -> None:
         """A whole request is here; a stream is not timed, it looks after itself."""
         self._enter(Phase.BUSY, self._owner.limits.request_timeout_s if timed else None)
 
-    def request_ended(self) -> None:
+    def request_finished(self) -> None:
         """The answer is out."""
         if not self.closed:
             self._enter(Phase.IDLE, self._owner.limits.keepalive_timeout_s)
@@ -202,7 +202,7 @@ class Connections:
                     logger.warning("connections cannot be accepted error=%s", error.strerror)
                 failing = True
                 # Where files run out before connections do, whoever is silent for longest gives his.
-                gives = error.errno in _NO_FILE and self._let_go()
+                gives = error.errno in _NO_FILE and self._evict_idle()
                 await asyncio.sleep(0 if gives else _ACCEPT_PAUSE_S)
                 continue
             failing = False
@@ -216,9 +216,9 @@ class Connections:
 
     def _has_room(self) -> bool:
         """Room for one more, if need be in the place of the longest silent one."""
-        return len(self.open) < self.limits.connections or self._let_go()
+        return len(self.open) < self.limits.connections or self._evict_idle()
 
-    def _let_go(self) -> bool:
+    def _evict_idle(self) -> bool:
         """End the longest silent connection, if any is silent."""
         for phase in (Phase.ARRIVING, Phase.IDLE):
             for connection in self.open:

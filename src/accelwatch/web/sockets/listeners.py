@@ -36,10 +36,10 @@ def open_tcp(address: str) -> list[socket.socket]:
     opened: list[socket.socket] = []
     try:
         resolved = socket.getaddrinfo(
-            _given(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            _encoded_host(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        for family, place in dict.fromkeys((entry[0], entry[4]) for entry in resolved):
-            opened.append(_listen(family, place))
+        for family, sockaddr in dict.fromkeys((entry[0], entry[4]) for entry in resolved):
+            opened.append(_listen(family, sockaddr))
     except OSError as error:
         if opened and host in ("", "localhost"):
             return opened  # one of IPv4 and IPv6 is enough where a name stands for both
@@ -49,19 +49,19 @@ def open_tcp(address: str) -> list[socket.socket]:
     return opened
 
 
-def _given(host: str) -> str | bytes | None:
+def _encoded_host(host: str) -> str | bytes | None:
     """The host for getaddrinfo; as bytes no table of international names is loaded for it."""
     return (host.encode() if host.isascii() else host) or None
 
 
-def _listen(family: int, place: object) -> socket.socket:
+def _listen(family: int, sockaddr: object) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.setblocking(False)
-        listening.bind(place)  # type: ignore[arg-type]  # the address as getaddrinfo gave it
+        listening.bind(sockaddr)  # type: ignore[arg-type]  # the address as getaddrinfo gave it
         listening.listen(_BACKLOG)
     except OSError:
         listening.close()

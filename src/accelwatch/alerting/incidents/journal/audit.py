@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.file import STATE_TABLES, JournalFile, told_as_journal
+from accelwatch.alerting.incidents.journal.file import STATE_TABLES, JournalFile, journal_errors
 from accelwatch.alerting.incidents.journal.schema import version_of
 
 
@@ -29,7 +29,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         return self.bad is None and not self.differing
 
 
-def look_over(path: Path, now: float) -> Audit:
+def audit_journal(path: Path, now: float) -> Audit:
     """Look a file over, and change nothing. `now` in Unix seconds. Raises JournalError."""
     with contextlib.closing(JournalFile(path, read_only=True)) as file:
         verdict = file.follow()
@@ -45,7 +45,7 @@ def look_over(path: Path, now: float) -> Audit:
 
 def _differing(file: JournalFile, now: float) -> tuple[str, ...]:
     with (
-        told_as_journal(f"{file.path}: the journal cannot be looked over"),
+        journal_errors(f"{file.path}: the journal cannot be looked over"),
         contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy,
     ):
         file.copy_to(copy)

@@ -22,7 +22,7 @@ def identity(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def check_place(path: Path, opened: Identity) -> None:
+def check_path(path: Path, opened: Identity) -> None:
     """Raise sqlite3.Error when the file is not there any more, or its disk is full."""
     try:
         there = identity(path)

@@ -24,7 +24,7 @@ from accelwatch.alerting.incidents.journal.chain import (
 from accelwatch.alerting.incidents.journal.checking import (
     Identity,
     check_contents,
-    check_place,
+    check_path,
     check_version_kept,
     identity,
 )
@@ -43,7 +43,7 @@ from accelwatch.alerting.incidents.journal.records import (
     number_of,
 )
 from accelwatch.alerting.incidents.journal.renamed import incident_of, with_current_vendors
-from accelwatch.alerting.incidents.journal.schema import VERSION, bring_up, version_of
+from accelwatch.alerting.incidents.journal.schema import VERSION, migrate, version_of
 from accelwatch.alerting.incidents.silence import Maintenance, Silence
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.sqlite_files import (
@@ -51,7 +51,7 @@ from accelwatch.files.sqlite_files import (
     check_has_tables,
     check_no_links,
     check_version,
-    keep_private,
+    make_private,
     translated,
 )
 
@@ -85,24 +85,24 @@ class JournalClaimedError(JournalRefusedError):
 class JournalFile:
     """An open journal."""
 
-    def __init__(self, path: Path, *, read_only: bool = False, known: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read.
 
         `known`: there was a journal here before, so an empty file is a lost one.
         """
         self.path = path
-        with told_as_journal(f"{path}: the journal cannot be opened"):
+        with journal_errors(f"{path}: the journal cannot be opened"):
             if read_only:
                 self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             else:
                 check_no_links(path)
-                keep_private(path)
+                make_private(path)
                 self._database = sqlite3.connect(
                     path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
                 )
             try:
                 check_version(self._database, VERSION, oldest=1)
-                if known:
+                if had_journal:
                     check_has_tables(self._database)
                 if not read_only:
                     self._prepare()
@@ -116,7 +116,7 @@ class JournalFile:
         """A journal in a database that is open, from `path`. Raises sqlite3.Error."""
         file = cls.__new__(cls)
         file.path, file._database, file._opened = path, database, None
-        bring_up(database)
+        migrate(database)
         return file
 
     def copy_to(self, database: sqlite3.Connection) -> None:
@@ -126,19 +126,19 @@ class JournalFile:
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
-        bring_up(self._database)
+        migrate(self._database)
 
-    def changed_since(self, begin: float) -> list[Incident]:
+    def changed_since(self, since: float) -> list[Incident]:
         """Open incidents, and those that have changed since then, Unix seconds. Raises JournalError."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             rows = self._database.execute(
-                "SELECT body FROM incident WHERE open OR updated >= ?", (begin,)
+                "SELECT body FROM incident WHERE open OR updated >= ?", (since,)
             )
             return [incident_of(body) for (body,) in rows]
 
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE open OR updated > ? ORDER BY updated",
                 (now - RECENT_S,),
@@ -147,12 +147,16 @@ class JournalFile:
             return Loaded(
                 incidents=incidents,
                 silences=[
-                    with_current_vendors(one)
-                    for one in self._all("silence", Silence)
-                    if one.ends > now
+                    with_current_vendors(silence)
+                    for silence in self._all("silence", Silence)
+                    if silence.ends > now
                 ],
-                windows=[one for one in self._all("maintenance", Maintenance) if one.ends > now],
-                seen=dict(self._database.execute("SELECT fingerprint, until FROM event_seen")),
+                windows=[
+                    window for window in self._all("maintenance", Maintenance) if window.ends > now
+                ],
+                fingerprints=dict(
+                    self._database.execute("SELECT fingerprint, until FROM event_seen")
+                ),
                 outbox=[body for (body,) in self._database.execute("SELECT body FROM outbox")],
                 states=list(self._states(now)),
                 number=max((number_of(id_) for id_ in self._ids()), default=0),
@@ -180,7 +184,7 @@ class JournalFile:
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, however old."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             row = self._database.execute(
                 "SELECT body FROM incident WHERE id = ?", (id_,)
             ).fetchone()
@@ -188,7 +192,7 @@ class JournalFile:
 
     def incidents(self, *, before: float, most: int) -> list[Incident]:
         """Incidents that changed before a moment (Unix seconds), the latest first."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE updated < ? ORDER BY updated DESC LIMIT ?",
                 (before, most),
@@ -197,9 +201,9 @@ class JournalFile:
 
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
-        with told_as_journal("the journal cannot be written"):
+        with journal_errors("the journal cannot be written"):
             if self._opened is not None:
-                check_place(self.path, self._opened)
+                check_path(self.path, self._opened)
             self._write(batches)
 
     def check(self) -> None:
@@ -207,9 +211,9 @@ class JournalFile:
 
         Raises JournalError.
         """
-        with told_as_journal(f"{self.path}: the journal cannot be read"):
+        with journal_errors(f"{self.path}: the journal cannot be read"):
             if self._opened is not None:
-                check_place(self.path, self._opened)
+                check_path(self.path, self._opened)
                 check_contents(self.path)
 
     def _write(self, batches: list[Batch]) -> None:
@@ -239,7 +243,7 @@ class JournalFile:
             )
             self._apply(record)
         self._database.executemany(
-            "INSERT OR REPLACE INTO event_seen VALUES (?, ?)", batch.seen.items()
+            "INSERT OR REPLACE INTO event_seen VALUES (?, ?)", batch.fingerprints.items()
         )
         for key, letter in batch.outbox.items():
             if letter is None:
@@ -293,12 +297,12 @@ class JournalFile:
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """What was written, oldest first, from after a sequence. Raises JournalError."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             yield from map(_entry, lines(self._database, after))
 
     def latest(self, before: int | None = None) -> Iterator[Entry]:
         """What was written, newest first, from before a sequence. Raises JournalError."""
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             to = {} if before is None else {"to": before - 1}
             yield from map(_entry, lines(self._database, newest_first=True, **to))
 
@@ -307,7 +311,7 @@ class JournalFile:
 
         Raises JournalError.
         """
-        with told_as_journal("the journal cannot be read"):
+        with journal_errors("the journal cannot be read"):
             return follow(self._database)
 
     def verify(self) -> int:
@@ -319,7 +323,7 @@ class JournalFile:
 
     def rebuild(self) -> None:
         """Make the tables of the state again from the entries. Raises JournalError."""
-        with told_as_journal("the journal cannot be rebuilt"), self._transaction():
+        with journal_errors("the journal cannot be rebuilt"), self._transaction():
             for table in STATE_TABLES:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
             bodies = self._database.execute("SELECT body FROM entry ORDER BY seq").fetchall()
@@ -334,7 +338,7 @@ class JournalFile:
         """
         old = now - KEPT_S
         execute = self._database.execute
-        with told_as_journal("the journal cannot be pruned"), self._transaction():
+        with journal_errors("the journal cannot be pruned"), self._transaction():
             self._forget(now, old)
             row = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)
@@ -358,8 +362,8 @@ class JournalFile:
         if isinstance(record, StateRecord):
             body, where = bytes(record.body), ("state", "kind = ? AND key = ?")
         else:
-            thing = msgspec.structs.astuple(record)[0]
-            body, where = _ENCODER.encode(thing), (key_of(record)[0], "id = ?")
+            value = msgspec.structs.astuple(record)[0]
+            body, where = _ENCODER.encode(value), (key_of(record)[0], "id = ?")
         row = self._database.execute(
             f"SELECT body FROM {where[0]} WHERE {where[1]}",  # noqa: S608
             key_of(record)[1:],
@@ -391,7 +395,7 @@ def _entry(line: Line) -> Entry:
 
 
 @contextlib.contextmanager
-def told_as_journal(doing: str) -> Iterator[None]:
+def journal_errors(doing: str) -> Iterator[None]:
     """Turn what SQLite and bad rows raise into errors of the journal; `doing` says what was tried."""
     try:
         with translated(doing, JournalError, JournalDamagedError):

@@ -12,9 +12,9 @@ from accelwatch.alerting.incidents.journal.records import (
     Record,
     StateRecord,
 )
-from accelwatch.schema.moments import timestamp
+from accelwatch.schema.timestamps import timestamp
 
-MOST_LOOKED_AT = 20_000
+MOST_SCANNED = 20_000
 """Entries that are looked through for one page."""
 _MOST_BYTES = 4 << 20
 """Of the records of one page, about."""
@@ -70,10 +70,10 @@ def page_of(
     """
     chosen: list[AuditEntry] = []
     size = 0
-    for looked_at, entry in enumerate(newest_first):
+    for scanned, entry in enumerate(newest_first):
         if since is not None and entry.time < since:
             break
-        if len(chosen) >= limit or size >= _MOST_BYTES or looked_at >= MOST_LOOKED_AT:
+        if len(chosen) >= limit or size >= _MOST_BYTES or scanned >= MOST_SCANNED:
             return AuditPage(entries=tuple(chosen), next=str(entry.sequence + 1))
         if about(entry.record, node, incident):
             chosen.append(document_of(entry))

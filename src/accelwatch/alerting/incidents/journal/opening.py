@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = "journal.lock"
-MARK = "journal.begun"
+MARKER_FILE = "journal.begun"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
 """File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet)."""
 
@@ -52,7 +52,7 @@ def open_journal(folder: Path | None, now: float) -> Opened:
             f"{folder}: {kind} is not suitable for a journal; set state_dir to a local disk"
         )
     try:
-        held = lock(folder)
+        descriptor = lock(folder)
     except BlockingIOError:
         return _without(f"{folder}: another process keeps its journal here")
     except OSError as error:
@@ -60,37 +60,37 @@ def open_journal(folder: Path | None, now: float) -> Opened:
         return _without(why, "see that this user may write there, and restart")
     opened = _open(folder, now)
     if opened.file is None:
-        os.close(held)
+        os.close(descriptor)
         return opened
-    return opened._replace(lock=held)
+    return opened._replace(lock=descriptor)
 
 
 def _open(folder: Path, now: float) -> Opened:
-    path, mark = folder / FILE, folder / MARK
-    known = mark.exists()
-    if known and not path.exists():
+    path, marker = folder / FILE, folder / MARKER_FILE
+    existed = marker.exists()
+    if existed and not path.exists():
         return _without(
-            f"{path} is gone; put it back from a backup, or remove {mark.name} to begin a new one"
+            f"{path} is gone; put it back from a backup, or remove {marker.name} to begin a new one"
         )
     file = None
     try:
-        file = JournalFile(path, known=known)
+        file = JournalFile(path, had_journal=existed)
         loaded = file.load(now)
         file.prune(now)
-        os.close(os.open(mark, _LOCK_FLAGS, 0o600))
+        os.close(os.open(marker, _LOCK_FLAGS, 0o600))
     except (JournalError, OSError) as error:
         if file is not None:
             file.close()
-        return _without(f"{error}; it is left as it is", _what_to_do(error, path, mark))
+        return _without(f"{error}; it is left as it is", _what_to_do(error, path, marker))
     return Opened(file, loaded, "", None)
 
 
-def _what_to_do(error: Exception, path: Path, mark: Path) -> str:
+def _what_to_do(error: Exception, path: Path, marker: Path) -> str:
     if isinstance(error.__cause__, OtherVersionError):
         return "start the version that wrote it"
     if isinstance(error, JournalDamagedError):
         return (
-            f"put {path.name} back from a backup, or move it and {mark.name} away to begin a new one, "
+            f"put {path.name} back from a backup, or move it and {marker.name} away to begin a new one, "
             "and restart"
         )
     return "see that this user may write there and that the disk has room, and restart"
@@ -106,22 +106,22 @@ def _without(why: str, what_to_do: str = "") -> Opened:
 
 def lock(folder: Path) -> int:
     """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
-    held = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
+    descriptor = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(held)
+        os.close(descriptor)
         raise
-    return held
+    return descriptor
 
 
 def _file_system(folder: Path) -> str:
     """The type of the file system that a folder is on, as the kernel names it; empty if not known."""
     with contextlib.suppress(OSError):
         device = os.stat(folder).st_dev  # noqa: PTH116
-        wanted = f"{os.major(device)}:{os.minor(device)}"
+        device_number = f"{os.major(device)}:{os.minor(device)}"
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             fields, _, rest = line.partition(" - ")
-            if fields.split()[2] == wanted and rest:
+            if fields.split()[2] == device_number and rest:
                 return rest.split()[0]
     return ""

@@ -37,7 +37,7 @@ class PatientJournal:
     def __init__(self) -> None:
         self.writer: JournalWriter | None = None
         """Who writes it; None where there is none."""
-        self.wanted = False
+        self.has_folder = False
         """Whether there is a folder for it."""
         self._lock: int | None = None
         self._unopened = ""
@@ -49,7 +49,7 @@ class PatientJournal:
 
     async def open(self, folder: Path | None, now: float) -> Loaded:
         """Open it; what it knows from before. Raises nothing."""
-        self.wanted = folder is not None
+        self.has_folder = folder is not None
         opened = await asyncio.to_thread(open_journal, folder, now)
         self._unopened, self._lock = opened.problem, opened.lock
         if opened.file is not None:
@@ -67,13 +67,13 @@ class PatientJournal:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with it; empty when all is well."""
-        return tuple(one for one in (self._unopened, self._unwritten) if one)
+        return tuple(text for text in (self._unopened, self._unwritten) if text)
 
     async def write(
         self,
         records: list[Record],
         now: float,
-        seen: dict[str, float] | None = None,
+        fingerprints: dict[str, float] | None = None,
         actor: str = ENGINE,
     ) -> str:
         """Have records written; a disk that hangs or is full keeps nobody waiting for long.
@@ -83,7 +83,7 @@ class PatientJournal:
         if self.writer is None:
             return self._unopened
         owed = self._owe(records, actor)
-        batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
+        batch = Batch(time=now, records=records, fingerprints=fingerprints or {}, actor=actor)
         return await self._done_in_time(self._commit(self.writer, batch, owed))
 
     def _owe(self, records: list[Record], actor: str) -> dict[tuple[str, ...], _Owed]:
@@ -106,14 +106,14 @@ class PatientJournal:
             self._settle(owed)
             raise
         except JournalError:
-            for one in owed.values():
-                one.failed = True
+            for entry in owed.values():
+                entry.failed = True
             raise
         self._settle(owed)
 
     def _settle(self, owed: dict[tuple[str, ...], _Owed]) -> None:
-        for key, one in owed.items():
-            if self._owed.get(key) is one:
+        for key, entry in owed.items():
+            if self._owed.get(key) is entry:
                 del self._owed[key]
 
     async def check(self, now: float) -> None:
@@ -122,23 +122,23 @@ class PatientJournal:
         Nothing comes to the disk by that while all is well.
         """
         if self.writer is not None and not self._hangs:
-            seen = {_TRIAL: now} if self._unwritten else {}
-            await self._done_in_time(self.writer.check(Batch(time=now, seen=seen)))
+            fingerprints = {_TRIAL: now} if self._unwritten else {}
+            await self._done_in_time(self.writer.check(Batch(time=now, fingerprints=fingerprints)))
             if self._owed and not self._unwritten:
                 await self._write_owed(self.writer, now)
 
     async def _write_owed(self, writer: JournalWriter, now: float) -> None:
         """Write what could not be written when it was so: a silence, the end of one, an incident."""
-        failed = {key: one for key, one in self._owed.items() if one.failed}
-        for actor in dict.fromkeys(one.actor for one in failed.values()):
-            owed = {key: one for key, one in failed.items() if one.actor == actor}
-            batch = Batch(time=now, records=[one.record for one in owed.values()], actor=actor)
+        failed = {key: entry for key, entry in self._owed.items() if entry.failed}
+        for actor in dict.fromkeys(entry.actor for entry in failed.values()):
+            owed = {key: entry for key, entry in failed.items() if entry.actor == actor}
+            batch = Batch(time=now, records=[entry.record for entry in owed.values()], actor=actor)
             await self._done_in_time(self._commit(writer, batch, owed))
 
     async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
         writing = asyncio.ensure_future(work)
         # Also when the caller is cancelled meanwhile: asyncio reports errors that nobody looked at.
-        writing.add_done_callback(_look_at_error)
+        writing.add_done_callback(_retrieve_error)
         try:
             # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
             async with asyncio.timeout(COMMIT_WAIT_S):
@@ -162,6 +162,6 @@ class PatientJournal:
             self._unwritten = "" if error is None else str(error)
 
 
-def _look_at_error(writing: "asyncio.Future[None]") -> None:
+def _retrieve_error(writing: "asyncio.Future[None]") -> None:
     if not writing.cancelled():
         writing.exception()

@@ -87,7 +87,7 @@ class Batch(msgspec.Struct, kw_only=True):
     actor: str = ENGINE
     address: str = ""
     """Where a person's request came from."""
-    seen: dict[str, float] = {}
+    fingerprints: dict[str, float] = {}
     """Fingerprints of events that were judged, and until when (Unix seconds) they are remembered."""
     outbox: dict[tuple[str, str], bytes | None] = {}
     """What is to be told, by incident and sink, as whoever tells it writes it; None for what is done.
@@ -101,7 +101,7 @@ class Loaded(msgspec.Struct, kw_only=True):
     """Those that are open, and those closed lately."""
     silences: list[Silence] = []
     windows: list[Maintenance] = []
-    seen: dict[str, float] = {}
+    fingerprints: dict[str, float] = {}
     outbox: list[bytes] = []
     states: list[StateRecord] = []
     """Without `until` that is over."""

@@ -43,7 +43,7 @@ def version_of(database: sqlite3.Connection) -> int:
     return int(written)
 
 
-def bring_up(database: sqlite3.Connection) -> None:
+def migrate(database: sqlite3.Connection) -> None:
     """Let a file have all tables: wholly, or it stays what it was. Raises sqlite3.Error."""
     database.execute("BEGIN IMMEDIATE")
     try:

@@ -59,9 +59,9 @@ class JournalWriter:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        ending = False
-        while not ending:
-            jobs, ending = self._waiting()
+        is_last = False
+        while not is_last:
+            jobs, is_last = self._waiting()
             if jobs:
                 errors = self._write([batch for batch, _ in jobs])
                 settled = [(done, error) for (_, done), error in zip(jobs, errors, strict=True)]

@@ -15,16 +15,16 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 
 Ids = dict[str, str]
-_PLACES = ("pci", "index")
+_ADDRESS_KINDS = ("pci", "index")
 
 
-def may_be_double(told: Iterable[Ids]) -> bool:
+def may_be_double(reported: Iterable[Ids]) -> bool:
     """Whether any uuid comes with several places at all, of whichever families; `told` of all labels."""
-    places: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     return any(
-        places.setdefault(ids["uuid"], place) != place
-        for ids in told
-        if "uuid" in ids and (place := ids.get("pci") or ids.get("index"))
+        addresses.setdefault(ids["uuid"], address) != address
+        for ids in reported
+        if "uuid" in ids and (address := ids.get("pci") or ids.get("index"))
     )
 
 
@@ -32,13 +32,13 @@ def double_uuids(keyed: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
     """Uuids of more than one device, with how many; of keys and what each says of a device's ids."""
     claims: dict[tuple[str, str, str], set[str]] = {}
     for key, ids in keyed:
-        kind = next((kind for kind in _PLACES if kind in ids), None)
+        kind = next((kind for kind in _ADDRESS_KINDS if kind in ids), None)
         if "uuid" in ids and kind is not None:
             claims.setdefault((ids["uuid"], key.name, kind), set()).add(ids[kind])
     doubles: dict[str, int] = {}
-    for (uuid, _, _), places in claims.items():
-        if len(places) > 1:
-            doubles[uuid] = max(len(places), doubles.get(uuid, 0))
+    for (uuid, _, _), addresses in claims.items():
+        if len(addresses) > 1:
+            doubles[uuid] = max(len(addresses), doubles.get(uuid, 0))
     return doubles
 
 
@@ -55,20 +55,20 @@ def shared_addresses(keyed: Iterable[tuple[Key, Ids]]) -> frozenset[str]:
     return frozenset(shared)
 
 
-def by_place(ids: Ids) -> Ids:
+def by_address(ids: Ids) -> Ids:
     """The ids of a device whose uuid is no name: those that nobody shares."""
-    return {kind: ids[kind] for kind in (*_PLACES, "name") if kind in ids}
+    return {kind: ids[kind] for kind in (*_ADDRESS_KINDS, "name") if kind in ids}
 
 
-def marked(views: Iterable[DeviceView], doubts: Mapping[str, str]) -> tuple[DeviceView, ...]:
+def with_doubts(views: Iterable[DeviceView], doubts: Mapping[str, str]) -> tuple[DeviceView, ...]:
     """The views, those of such devices no better than degraded; `doubts` are the reasons by id."""
     return tuple(
-        _marked(view, doubts[view.device.id]) if view.device.id in doubts else view
+        _degraded(view, doubts[view.device.id]) if view.device.id in doubts else view
         for view in views
     )
 
 
-def _marked(view: DeviceView, reason: str) -> DeviceView:
+def _degraded(view: DeviceView, reason: str) -> DeviceView:
     health = view.health if view.health is Health.FAILED else Health.DEGRADED
     reasons = (*view.health_reasons, reason)
     return msgspec.structs.replace(view, health=health, health_reasons=reasons)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from accelwatch.schema.device import DeviceKind, MemoryKind
 
-_VENDOR_WORDS = (
+_VENDOR_KEYWORDS = (
     ("nvidia", "nvidia"),
     ("tesla", "nvidia"),
     ("geforce", "nvidia"),
@@ -45,9 +45,9 @@ _SHARED_MODELS = re.compile(r"\b(apple|jetson|tegra|orin|xavier|thor|gb10)\b")
 
 def vendor_of(model: str) -> str:
     """The vendor that a model's name tells, or `unknown`."""
-    words = model.lower()
-    for beginning, vendor in _VENDOR_WORDS:
-        if words.startswith(beginning) or f" {beginning}" in words:
+    text = model.lower()
+    for keyword, vendor in _VENDOR_KEYWORDS:
+        if text.startswith(keyword) or f" {keyword}" in text:
             return vendor
     return "unknown"
 
@@ -61,9 +61,9 @@ def vendor_by(facts: Mapping[str, str]) -> str:
 
 def kind_by(facts: Mapping[str, str], vendor: str) -> DeviceKind:
     """The kind that the exporter says, else NPU for the vendors that make nothing else."""
-    said = _KINDS.get(facts.get("kind", "").lower())
-    if said is not None:
-        return said
+    kind = _KINDS.get(facts.get("kind", "").lower())
+    if kind is not None:
+        return kind
     npu = vendor in _NPU_VENDORS or "npu" in facts
     return DeviceKind.NPU if npu else DeviceKind.GPU
 

@@ -30,12 +30,12 @@ PRECEDENCE: tuple[str, ...] = (
 _OURS = PRECEDENCE[0]
 
 
-def precedence(wanted: Sequence[str]) -> tuple[str, ...]:
+def precedence(configured: Sequence[str]) -> tuple[str, ...]:
     """Every dialect in order. A name is a dialect's, or its beginning: `dcgm` is both generations.
 
     Raises UsageError for a name that is no dialect's.
     """
-    chosen = [dialect for name in wanted for dialect in _named(name)]
+    chosen = [dialect for name in configured for dialect in _named(name)]
     return tuple(dict.fromkeys((_OURS, *chosen, *PRECEDENCE)))
 
 
@@ -58,9 +58,9 @@ def _plain(name: str) -> str:
 
 def ranker(order: Sequence[str]) -> Callable[[str], int]:
     """The rank of a source by its dialects (`dcgm-exporter+node_exporter`), that of the best of them."""
-    places = {name: place for place, name in enumerate(order)}
+    ranks = {name: position for position, name in enumerate(order)}
 
     def rank(dialects: str) -> int:
-        return min(places.get(dialect, len(places)) for dialect in dialects.split("+"))
+        return min(ranks.get(dialect, len(ranks)) for dialect in dialects.split("+"))
 
     return rank

@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.backend_kit.cpu_time import CpuTimes
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
-from accelwatch.schema.health import judge
+from accelwatch.schema.health import evaluate_health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
@@ -26,7 +26,7 @@ class Failure(NamedTuple):
     note: str
 
 
-class _Known(NamedTuple):
+class _CachedDevice(NamedTuple):
     device: Device
     read_at: float
     counts: tuple[EventCount, ...]
@@ -43,7 +43,7 @@ class Remembered:
     def __init__(self) -> None:
         self.times: dict[str, CpuTimes] = {}
         """Processor times of the scrape before, by dialect."""
-        self._devices: dict[str, dict[str, _Known]] = {}
+        self._devices: dict[str, dict[str, _CachedDevice]] = {}
         self._failing: dict[str, float] = {}
         """Since when a dialect's exporter reads no device."""
         self._counts: dict[tuple[str, str], tuple[int, float]] = {}
@@ -55,28 +55,28 @@ class Remembered:
         if before is None and len(self._counts) >= MAX_COUNTS:
             return 0.0
         grown = before is not None and total > before[0]
-        seen = now if grown else 0.0 if before is None else before[1]
-        self._counts[device_id, code] = total, seen
-        return seen
+        grown_at = now if grown else 0.0 if before is None else before[1]
+        self._counts[device_id, code] = total, grown_at
+        return grown_at
 
     def completed(
         self, dialect: str, views: Sequence[DeviceView], failure: Failure | None, now: float
     ) -> tuple[DeviceView, ...]:
         """The devices as they stand, those of before where the exporter cannot name or read them."""
-        known = self._devices.setdefault(dialect, {})
+        cached = self._devices.setdefault(dialect, {})
         if failure is not None and not views:
             since = self._failing.setdefault(dialect, now)
             state = DeviceState.UNRESPONSIVE
             if (
                 failure.lost
-                and sum(entry.device.parent_id is None for entry in known.values()) == 1
+                and sum(entry.device.parent_id is None for entry in cached.values()) == 1
             ):
                 state = DeviceState.LOST
             return tuple(
-                _unread(entry, state, since, now, failure.note) for entry in known.values()
+                _unread(entry, state, since, now, failure.note) for entry in cached.values()
             )
         self._failing.pop(dialect, None)
-        named = tuple(self._named(view, known, views) for view in views)
+        named = tuple(self._named(view, cached, views) for view in views)
         self._learn(dialect, named, now)
         return named
 
@@ -91,24 +91,24 @@ class Remembered:
         dated = []
         for view in views:
             id_ = view.device.id
-            known = before.get(id_)
-            if known is None or known.state is not view.state or view.state_since != now:
-                known = _Since(view.state, view.state_since)
-            here[id_] = known
-            is_old = known.time != view.state_since
-            dated.append(msgspec.structs.replace(view, state_since=known.time) if is_old else view)
+            entry = before.get(id_)
+            if entry is None or entry.state is not view.state or view.state_since != now:
+                entry = _Since(view.state, view.state_since)
+            here[id_] = entry
+            is_old = entry.time != view.state_since
+            dated.append(msgspec.structs.replace(view, state_since=entry.time) if is_old else view)
         self._since[dialect] = here
         return tuple(dated)
 
     def _named(
-        self, view: DeviceView, known: Mapping[str, _Known], views: Iterable[DeviceView]
+        self, view: DeviceView, cached: Mapping[str, _CachedDevice], views: Iterable[DeviceView]
     ) -> DeviceView:
         """A lost device under the name that it had; it stands in the exporter's order as before."""
         device = view.device
         if view.state is not DeviceState.LOST or device.uuid or device.pci_bus_id:
             return view
         here = {other.device.id for other in views}
-        for entry in known.values():
+        for entry in cached.values():
             before = entry.device
             same = before.parent_id is None and before.index == device.index
             if same and before.id not in here and before.vendor == device.vendor:
@@ -124,27 +124,29 @@ class Remembered:
     def _learn(self, dialect: str, views: Sequence[DeviceView], now: float) -> None:
         before = self._devices[dialect]
         self._devices[dialect] = {
-            view.device.id: _Known(view.device, now, view.event_counts)
+            view.device.id: _CachedDevice(view.device, now, view.event_counts)
             if view.state in UP or view.device.id not in before
             else before[view.device.id]
             for view in views
         }
 
 
-def _unread(known: _Known, state: DeviceState, since: float, now: float, note: str) -> DeviceView:
+def _unread(
+    cached: _CachedDevice, state: DeviceState, since: float, now: float, note: str
+) -> DeviceView:
     """A device that was there before, of which nothing can be read now."""
     reading = msgspec.structs.replace(
-        wholly_absent(known.device.id, ABSENCE_WITHOUT_VALUES[state]), notes=(note,)
+        wholly_absent(cached.device.id, ABSENCE_WITHOUT_VALUES[state]), notes=(note,)
     )
-    judged = judge(state, reading, (), now)
+    verdict = evaluate_health(state, reading, (), now)
     return DeviceView(
-        device=known.device,
+        device=cached.device,
         state=state,
         state_since=since,
         reading=reading,
-        sample_time=known.read_at,
-        sample_age_s=max(0.0, now - known.read_at),
-        health=judged.health,
-        health_reasons=judged.reasons,
-        event_counts=known.counts,
+        sample_time=cached.read_at,
+        sample_age_s=max(0.0, now - cached.read_at),
+        health=verdict.health,
+        health_reasons=verdict.reasons,
+        event_counts=cached.counts,
     )

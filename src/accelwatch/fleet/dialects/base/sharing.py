@@ -20,14 +20,18 @@ _MOST_SERIES = 2048
 """What is kept is bounded by both: devices with more series than that are laid out each by itself."""
 
 
-def placed(series: tuple[Series, ...]) -> dict[Series, int]:
+def series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
     """Where each of these series stands among them; of one that is repeated the last place."""
-    return _placed(series) if len(series) <= _MOST_SERIES else _placed.__wrapped__(series)
+    return (
+        _series_positions(series)
+        if len(series) <= _MOST_SERIES
+        else _series_positions.__wrapped__(series)
+    )
 
 
 @lru_cache(maxsize=_MOST_LAYOUTS)
-def _placed(series: tuple[Series, ...]) -> dict[Series, int]:
-    return {one: place for place, one in enumerate(series)}
+def _series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
+    return {key: position for position, key in enumerate(series)}
 
 
 def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
@@ -42,14 +46,14 @@ def _picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number
     return itemgetter(*slots)
 
 
-def not_told(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+def absence_reasons(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
     """Why the other quantities of a device have no value, when `present` is what its exporter gives."""
-    make = _not_told if len(present) <= _MOST_SERIES else _not_told.__wrapped__
+    make = _absence_reasons if len(present) <= _MOST_SERIES else _absence_reasons.__wrapped__
     return make(present, processes)
 
 
 @lru_cache(maxsize=_MOST_LAYOUTS)
-def _not_told(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+def _absence_reasons(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
     values: dict[Series, Number] = dict.fromkeys(present, 0)
     reading = Reading(device_id="", values=values, processes=() if processes else None)
     return complete(reading, frozenset()).absent

@@ -12,7 +12,7 @@ from accelwatch.schema.metrics import Series
 Scale = tuple[int, int]
 """Multiply by the first, divide by the second: a division by 100 is exact where a product is not."""
 
-ONE: Scale = (1, 1)
+UNSCALED: Scale = (1, 1)
 PERCENT: Scale = (1, 100)
 MILLI: Scale = (1, 1000)
 MICRO: Scale = (1, 1_000_000)
@@ -46,10 +46,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     target: str
-    scale: Scale = ONE
+    scale: Scale = UNSCALED
     where: Mapping[str, tuple[str, ...]] = {}
     """Values that a label must have; an empty string allows its absence."""
-    words: Mapping[str, Mapping[str, str | None]] = {}
+    value_names: Mapping[str, Mapping[str, str | None]] = {}
     """By label, then by value; a value that is not listed stays as it is, in lower case."""
     states: Mapping[float, str | None] = {}
     """Value to word: the word becomes the last label and the number 1; None means no information."""
@@ -105,7 +105,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address."""
     no_uuid: str = ""
     """What stands in place of a uuid where the device has none."""
-    part: str = ""
+    tile: str = ""
     """A tile: samples of the whole device are preferred, else the tiles are combined."""
     namespace: tuple[str, ...] = ("namespace", "exported_namespace")
     pod: tuple[str, ...] = ("pod", "exported_pod")
@@ -120,11 +120,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """A foreign family whose number is a part of what a device is."""
 
     field: Literal["numa_node", "partition_mode"]
-    words: Mapping[float, str] = {}
+    names: Mapping[float, str] = {}
     """By number, where the part is a word; a number that is not listed says nothing."""
 
 
-MIG_MODE = Fact(field="partition_mode", words={0: "disabled", 1: "enabled"})
+MIG_MODE = Fact(field="partition_mode", names={0: "disabled", 1: "enabled"})
 """NVML_DEVICE_MIG_DISABLE and NVML_DEVICE_MIG_ENABLE (nvml.h)."""
 
 
@@ -137,7 +137,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """Label of a part of the partition, of which each is a row of its own then."""
     technology: str = "mig"
     name: str = "gi{}"
-    part: str = "/ci{}"
+    suffix: str = "/ci{}"
     profile: tuple[str, ...] = ()
     uuid: tuple[str, ...] = ()
 
@@ -148,7 +148,7 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     field: str
     """Of `Process`."""
-    scale: Scale = ONE
+    scale: Scale = UNSCALED
     low: float = 0.0
     high: float = 2.0**53
     """Bounds of the raw number; what lies outside is not told."""

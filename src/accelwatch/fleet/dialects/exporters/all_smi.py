@@ -8,8 +8,8 @@ server writes some families under other names than the exporter itself; both are
 from accelwatch.fleet.dialects.base.table import (
     MEGA,
     MIG_MODE,
-    ONE,
     PERCENT,
+    UNSCALED,
     Dialect,
     Fact,
     Labels,
@@ -24,14 +24,14 @@ _STATUS: dict[float, str | None] = {1: "ok", 0: "degraded"}
 """1 while the label `status` is the vendor's word for normal."""
 
 
-def _smi(name: str, target: str, scale: Scale = ONE) -> Row:
+def _smi(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"all_smi_{name}", target=target, scale=scale)
 
 
-def _dla(name: str, target: str, scale: Scale = ONE) -> tuple[Row, Row]:
+def _dla(name: str, target: str, scale: Scale = UNSCALED) -> tuple[Row, Row]:
     """Of one accelerator beside the GPU, or of several with a number."""
-    of_one = Row(name=f"all_smi_{name}", target=target, scale=scale, where={"dla": ("",)})
-    return of_one, _smi(name, target.replace("dla", "dla{dla}"), scale)
+    single = Row(name=f"all_smi_{name}", target=target, scale=scale, where={"dla": ("",)})
+    return single, _smi(name, target.replace("dla", "dla{dla}"), scale)
 
 
 def _mount(name: str, target: str) -> Row:

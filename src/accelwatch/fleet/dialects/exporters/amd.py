@@ -11,8 +11,8 @@ from accelwatch.fleet.dialects.base.table import (
     MEGA,
     MIB,
     MICRO,
-    ONE,
     PERCENT,
+    UNSCALED,
     Combine,
     Dialect,
     Labels,
@@ -41,7 +41,7 @@ _DOMAINS = {
 }
 
 
-def _row(name: str, target: str, scale: Scale = ONE) -> Row:
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=name, target=target, scale=scale)
 
 
@@ -54,7 +54,7 @@ def _clock(name: str, target: str) -> Row:
         name=name,
         target=target,
         scale=MEGA,
-        words=_DOMAINS,
+        value_names=_DOMAINS,
         over="clock_index",
         combine=Combine.MEAN,
     )
@@ -80,11 +80,11 @@ def _errors(name: str, quantity: str, severity: str, *where: str) -> Row:
 
 _ECC = tuple(
     row
-    for word, severity in _SEVERITIES
+    for keyword, severity in _SEVERITIES
     for row in (
-        _errors(f"gpu_ecc_{word}_total", "ecc_errors_total", severity),
+        _errors(f"gpu_ecc_{keyword}_total", "ecc_errors_total", severity),
         *(
-            _errors(f"gpu_ecc_{word}_{name}", "ecc_location_errors_total", severity, block)
+            _errors(f"gpu_ecc_{keyword}_{name}", "ecc_location_errors_total", severity, block)
             for block, name in _BLOCKS.items()
         ),
     )

@@ -11,8 +11,8 @@ from accelwatch.fleet.dialects.base.table import (
     MIB,
     MILLI,
     NANO,
-    ONE,
     PERCENT,
+    UNSCALED,
     Combine,
     Dialect,
     Labels,
@@ -40,7 +40,7 @@ LABELS = Labels(
 INSTANCE = Partition(label="GPU_I_ID", profile=("GPU_I_PROFILE",))
 
 
-def _dev(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
+def _dev(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> Row:
     return Row(name=_DEV + name, target=target, scale=scale)
 
 
@@ -48,7 +48,7 @@ def _prof(name: str, target: str) -> Row:
     return Row(name=_PROF + name, target=target)
 
 
-def _links(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
+def _links(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> Row:
     return Row(name=_DEV + name, target=target, scale=scale, over="nvlink", combine=Combine.SUM)
 
 
@@ -79,7 +79,7 @@ _FAILED: dict[float, str | None] = {
     number: state if state == "failed" else None for number, state in _FABRIC_MANAGER.items()
 }
 
-_MARKS = (
+_STATUS_FIELDS = (
     *(
         _dev(name.format(bank), f"memory_row_remap_banks.{bank.lower()}")
         for bank in ("MAX", "HIGH", "PARTIAL", "LOW", "NONE")
@@ -153,7 +153,7 @@ BOTH = (
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FAILED),
     Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
-    *_MARKS,
+    *_STATUS_FIELDS,
     *_MASKS,
     *_VIRTUAL,
     *_ALIKE,

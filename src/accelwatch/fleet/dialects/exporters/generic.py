@@ -2,8 +2,8 @@
 
 from accelwatch.fleet.dialects.base.table import (
     MEGA,
-    ONE,
     PERCENT,
+    UNSCALED,
     Dialect,
     Labels,
     Row,
@@ -19,7 +19,7 @@ def _hertz(name: str, domain: str) -> tuple[Row, Row]:
     )
 
 
-def _rule(name: str, target: str, scale: Scale = ONE) -> Row:
+def _rule(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"accelerator_{name}", target=target, scale=scale)
 
 

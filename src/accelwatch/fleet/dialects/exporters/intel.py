@@ -4,7 +4,15 @@
 sum over a family counts twice: an average is taken before a maximum, the busiest engine as headline.
 """
 
-from accelwatch.fleet.dialects.base.table import MEGA, ONE, Combine, Dialect, Labels, Row, Scale
+from accelwatch.fleet.dialects.base.table import (
+    MEGA,
+    UNSCALED,
+    Combine,
+    Dialect,
+    Labels,
+    Row,
+    Scale,
+)
 
 _SENSORS = {"mem": "memory", "memory": "memory", "gpu": "gpu", "global": "gpu", "": "gpu"}
 _DOMAINS = {"gpu": "graphics", "mem": "memory", "": "graphics"}
@@ -31,7 +39,7 @@ _STATES = {
 """hw.state of the OpenTelemetry hardware conventions."""
 
 
-def _row(name: str, target: str, scale: Scale = ONE) -> Row:
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=name, target=target, scale=scale)
 
 
@@ -39,7 +47,7 @@ def _errors(name: str, location: str) -> Row:
     return Row(
         name=f"xpum_{name}_errors_total",
         target=f"ecc_location_errors_total.{{type}}.{location}",
-        words={"type": _SEVERITY},
+        value_names={"type": _SEVERITY},
     )
 
 
@@ -53,7 +61,7 @@ XPUM = Dialect(
         pci=("pci_bdf",),
         name=("card",),
         model=("dev_name",),
-        part="sub_dev",
+        tile="sub_dev",
         namespace=("kube_namespace",),
         pod=("kube_pod",),
         container=("kube_container",),
@@ -67,7 +75,7 @@ XPUM = Dialect(
         Row(
             name="xpum_temperature_celsius",
             target="temperature_celsius.{location}",
-            words={"location": _SENSORS},
+            value_names={"location": _SENSORS},
         ),
         _row("xpum_power_watts", "power_watts"),
         _row("xpum_energy_joules_total", "energy_joules_total.hardware"),
@@ -76,7 +84,7 @@ XPUM = Dialect(
             target="clock_hertz.{location}",
             scale=MEGA,
             where={"type": ("actual",)},
-            words={"location": _DOMAINS},
+            value_names={"location": _DOMAINS},
         ),
         _row("xpum_pcie_read_bytes_total", "pcie_bytes_total.receive"),
         _row("xpum_pcie_write_bytes_total", "pcie_bytes_total.transmit"),
@@ -98,7 +106,7 @@ def _temperature(statistic: str) -> Row:
         name="hw_temperature_celsius",
         target="temperature_celsius.{hw_sensor_location}",
         where={"statistic": (statistic,)},
-        words={"hw_sensor_location": _SENSORS},
+        value_names={"hw_sensor_location": _SENSORS},
     )
 
 
@@ -107,7 +115,7 @@ def _frequency(aggregation: str) -> Row:
         name="hw_frequency_hertz",
         target="clock_hertz.{hw_frequency_domain}",
         where={"aggregation": (aggregation,)},
-        words={"hw_frequency_domain": _DOMAINS},
+        value_names={"hw_frequency_domain": _DOMAINS},
     )
 
 
@@ -117,7 +125,7 @@ XPUMD = Dialect(
     fingerprints=("hw_gpu_info", "hw_gpu_utilization_ratio"),
     device_name="intel",
     labels=Labels(
-        uuid=("hw_id",), pci=("pci_bdf",), model=("hw_name",), part="com_intel_subdevice_id"
+        uuid=("hw_id",), pci=("pci_bdf",), model=("hw_name",), tile="com_intel_subdevice_id"
     ),
     identity=("hw_gpu_info",),
     rows=(
@@ -135,7 +143,7 @@ XPUMD = Dialect(
         Row(
             name="hw_gpu_utilization_ratio",
             target="engine_utilization_ratio.{hw_gpu_task}",
-            words={"hw_gpu_task": {"": None, "general": None}},
+            value_names={"hw_gpu_task": {"": None, "general": None}},
         ),
         _row("hw_memory_bandwidth_utilization_ratio", "memory_bandwidth_utilization_ratio"),
         _row("hw_memory_size_bytes", "memory_size_bytes"),
@@ -169,19 +177,19 @@ XPUMD = Dialect(
         Row(
             name="hw_gpu_io_bytes_total",
             target="pcie_bytes_total.{network_io_direction}",
-            words=_IO,
+            value_names=_IO,
         ),
         Row(
             name="hw_errors_total",
             target="ecc_errors_total.{error_type}",
-            words={"error_type": _SEVERITY},
+            value_names={"error_type": _SEVERITY},
             over="error_category",
             combine=Combine.SUM,
         ),
         Row(
             name="hw_frequency_throttle_status",
             target="throttle_active.{com_intel_speed_throttle_reason}",
-            words={"com_intel_speed_throttle_reason": _REASONS},
+            value_names={"com_intel_speed_throttle_reason": _REASONS},
             over="*",
             combine=Combine.MAX,
         ),
@@ -189,7 +197,7 @@ XPUMD = Dialect(
             name="hw_status",
             target="health.{hw_state}",
             where={"hw_type": ("", "gpu")},
-            words={"hw_state": _STATES},
+            value_names={"hw_state": _STATES},
         ),
     ),
 )

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from accelwatch.fleet.dialects.base.table import (
     KIB,
-    ONE,
     PERCENT,
+    UNSCALED,
     Combine,
     Dialect,
     Labels,
@@ -31,7 +31,7 @@ _LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachef
 _NO_DISK = {"device": NO_DISK}
 _VIRTUAL = {"device": VIRTUAL_INTERFACE}
 _PORT = "{device}.{port}"
-_TELLS_SLOTS = {"protocol": ("tcp", "udp")}
+_HAS_SLOTS = {"protocol": ("tcp", "udp")}
 """Of other transports the exporter says 0, since the kernel does not tell."""
 _ACTIVE = 4.0
 """Of the InfiniBand PortState."""
@@ -74,14 +74,14 @@ _PORT_ERRORS = (
 """node_exporter's name of a counter and the kernel's."""
 
 
-def _node(name: str, target: str, scale: Scale = ONE) -> Row:
+def _node(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"node_{name}", target=target, scale=scale, verbatim=True)
 
 
-def _difference(target: str, whole: str, part: str, group: str) -> tuple[Row, Row]:
+def _difference(target: str, total: str, deduction: str, group: str) -> tuple[Row, Row]:
     return (
-        Row(name=f"node_{whole}", target=target, group=group),
-        Row(name=f"node_{part}", target=target, group=group, scale=_NEGATIVE),
+        Row(name=f"node_{total}", target=target, group=group),
+        Row(name=f"node_{deduction}", target=target, group=group, scale=_NEGATIVE),
     )
 
 
@@ -106,7 +106,7 @@ def _rdma(name: str, target: str) -> Row:
     return Row(name=f"node_infiniband_{name}", target=target, verbatim=True)
 
 
-def _operations(name: str, target: str, group: str = "", scale: Scale = ONE) -> Row:
+def _operations(name: str, target: str, group: str = "", scale: Scale = UNSCALED) -> Row:
     return Row(
         name=f"node_mountstats_nfs_operations_{name}_total",
         target=f"{target}.{{export}}",
@@ -241,15 +241,15 @@ _NFS = (
     _transport("backlog_queue_total", "host_nfs_backlog_total"),
     _transport("sends_total", "host_nfs_sends_total"),
     _transport("receives_total", "host_nfs_receives_total"),
-    _transport("pending_queue_total", "host_nfs_pending_total", _TELLS_SLOTS),
-    _transport("maximum_rpc_slots", "host_nfs_slots_peak", _TELLS_SLOTS),
+    _transport("pending_queue_total", "host_nfs_pending_total", _HAS_SLOTS),
+    _transport("maximum_rpc_slots", "host_nfs_slots_peak", _HAS_SLOTS),
     _node("nfs_rpcs_total", "host_nfs_requests_total.all"),
     _node("nfs_rpc_retransmissions_total", "host_nfs_retransmissions_total.all"),
 )
 """Without `mountstats` the kernel's counts of all mounts together."""
 
 
-def _drm(name: str, target: str, scale: Scale = ONE) -> Row:
+def _drm(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"node_drm_{name}", target=target, scale=scale)
 
 

@@ -8,9 +8,9 @@ from accelwatch.fleet.dialects.base.table import (
     MIB,
     MICRO,
     MILLI,
-    ONE,
     PERCENT,
     UINT32_BLANK,
+    UNSCALED,
     Combine,
     Dialect,
     Labels,
@@ -23,11 +23,11 @@ from accelwatch.kernel.pcie_link import GENERATIONS
 from accelwatch.schema.card_wide import BOARD_POWER
 
 
-def _row(name: str, target: str, scale: Scale = ONE) -> Row:
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=name, target=target, scale=scale)
 
 
-def _gaudi(name: str, target: str, scale: Scale = ONE) -> Row:
+def _gaudi(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"habanalabs_{name}", target, scale)
 
 
@@ -75,7 +75,7 @@ GAUDI = Dialect(
 """A failed driver read is written as 0; the exporter refuses more than one scrape in 5 s (429)."""
 
 
-def _ascend(name: str, target: str, scale: Scale = ONE) -> Row:
+def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"npu_chip_info_{name}", target, scale)
 
 
@@ -204,24 +204,24 @@ REBELLIONS = Dialect(
             "memory_total",
             "DRAM_TOTAL",
             ("memory_size_bytes", GIB, None, 4096),
-            ("memory_size_bytes", ONE, 1 << 24, None),
+            ("memory_size_bytes", UNSCALED, 1 << 24, None),
         ),
         *_rebellions(
             "memory_used",
             "DRAM_USED",
             ("memory_used_bytes", GIB, None, 4096),
-            ("memory_used_bytes", ONE, 4097, None),
+            ("memory_used_bytes", UNSCALED, 4097, None),
         ),
         *_rebellions(
             "temperature",
             "TEMPERATURE",
-            ("temperature_celsius.gpu", ONE, 1, None),
+            ("temperature_celsius.gpu", UNSCALED, 1, None),
             ("temperature_celsius.gpu", (1000, 1), 0.0, 0.2),
         ),
         *_rebellions(
             "power",
             "CARD_POWER",
-            ("power_watts", ONE, 0.1, None),
+            ("power_watts", UNSCALED, 0.1, None),
             ("power_watts", MEGA, 0.0, 0.01),
         ),
         Row(
@@ -239,7 +239,7 @@ REBELLIONS = Dialect(
 """Early versions wrote GiB for bytes, and with an old daemon 1/1000 of degrees and 1/10^6 of watts."""
 
 
-def _furiosa(name: str, target: str, scale: Scale = ONE) -> Row:
+def _furiosa(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"furiosa_npu_{name}", target, scale)
 
 
@@ -271,7 +271,7 @@ FURIOSA = Dialect(
         Row(
             name="furiosa_npu_hw_temperature",
             target="temperature_celsius.{label}",
-            words={"label": {"peak": "gpu", "ambient": "board"}},
+            value_names={"label": {"peak": "gpu", "ambient": "board"}},
         ),
         Row(name="furiosa_npu_hw_power", target="power_watts", where={"label": ("rms",)}),
         Row(
@@ -301,13 +301,13 @@ NEURON = Dialect(
         ),
         *(
             Row(
-                name=f"neuroncore_memory_usage_{part}",
+                name=f"neuroncore_memory_usage_{component}",
                 target="memory_used_bytes",
                 group="neuroncore",
                 over="runtime_tag",
-                optional=part != "tensors",
+                optional=component != "tensors",
             )
-            for part in (
+            for component in (
                 "tensors",
                 "constants",
                 "model_code",
@@ -387,7 +387,7 @@ TENSTORRENT = Dialect(
             name="tt_firmware_clock_frequency_mhz",
             target="clock_hertz.{clock}",
             scale=MEGA,
-            words={"clock": {"ai": "npu", "axi": "fabric", "arc": "soc"}},
+            value_names={"clock": {"ai": "npu", "axi": "fabric", "arc": "soc"}},
         ),
         Row(
             name="tt_pci_link_width_lanes",

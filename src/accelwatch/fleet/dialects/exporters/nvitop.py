@@ -7,8 +7,8 @@ stands in place of its model. Commands have all arguments.
 from accelwatch.fleet.dialects.base.table import (
     MEGA,
     MIB,
-    ONE,
     PERCENT,
+    UNSCALED,
     Dialect,
     Labels,
     Processes,
@@ -19,11 +19,11 @@ from accelwatch.fleet.dialects.base.table import (
 from accelwatch.fleet.dialects.exporters.node_exporter import NO_DISK, VIRTUAL_INTERFACE
 
 
-def _gpu(name: str, target: str, scale: Scale = ONE) -> Row:
+def _gpu(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"gpu_{name}", target=target, scale=scale)
 
 
-def _host(name: str, target: str, scale: Scale = ONE) -> Row:
+def _host(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"host_{name}", target=target, scale=scale, verbatim=True)
 
 

@@ -1,13 +1,13 @@
 """The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
 
-from accelwatch.backend_kit.recovery_action import ACTIONS, asks_device
+from accelwatch.backend_kit.recovery_action import ACTIONS, concerns_device
 from accelwatch.fleet.dialects.base.table import Row
 
 _ANY_ACTION = 255
 """The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _STATES: dict[float, str | None] = {float(number): name for number, name in ACTIONS.items()}
 
-_OF_OTHERS = tuple(number for number, name in _STATES.items() if name and not asks_device(name))
+_OF_OTHERS = tuple(number for number, name in _STATES.items() if name and not concerns_device(name))
 
 
 def rows(name: str) -> tuple[Row, Row]:

@@ -18,7 +18,7 @@ PARTITION_KEYS = {
 """Families of a partition, and the quantities of the partition's own row."""
 
 
-class Standing(msgspec.Struct, kw_only=True):
+class DeviceDraft(msgspec.Struct, kw_only=True):
     """One device while its labels are gathered."""
 
     device: Device
@@ -30,12 +30,12 @@ class Standing(msgspec.Struct, kw_only=True):
     """Command and user by pid."""
 
 
-def begin(key: Key) -> Standing:
+def start_draft(key: Key) -> DeviceDraft:
     """A device as the three identity labels of any of its series tell it."""
     vendor, name, label = key.get("vendor"), key.get("device"), key.get("uuid")
     digits = name[len(name.rstrip("0123456789")) :]
     index = int(digits) if 0 < len(digits) < 7 else 0
-    return Standing(
+    return DeviceDraft(
         device=Device(
             id=f"{vendor}:{label}",
             vendor=vendor,
@@ -47,18 +47,18 @@ def begin(key: Key) -> Standing:
     )
 
 
-def learn(standing: Standing, family: str, key: Key) -> None:
+def learn(draft: DeviceDraft, family: str, key: Key) -> None:
     """What an `_info` family says of the device; other families say nothing here."""
     learner = _LEARNERS.get(family)
     if learner is not None:
-        learner(standing, key)
+        learner(draft, key)
 
 
-def _info(standing: Standing, key: Key) -> None:
-    device, pci = standing.device, key.get("pci_bus_id") or None
+def _info(draft: DeviceDraft, key: Key) -> None:
+    device, pci = draft.device, key.get("pci_bus_id") or None
     numa = key.get("numa_node")
     kind = key.get("kind")
-    standing.device = msgspec.structs.replace(
+    draft.device = msgspec.structs.replace(
         device,
         kind=DeviceKind(kind) if kind in tuple(DeviceKind) else DeviceKind.GPU,
         model=key.get("model") or None,
@@ -69,9 +69,9 @@ def _info(standing: Standing, key: Key) -> None:
     )
 
 
-def _inventory(standing: Standing, key: Key) -> None:
-    standing.device = msgspec.structs.replace(
-        standing.device,
+def _inventory(draft: DeviceDraft, key: Key) -> None:
+    draft.device = msgspec.structs.replace(
+        draft.device,
         serial=key.get("serial") or None,
         part_number=key.get("part_number") or None,
         firmware_version=key.get("firmware_version") or None,
@@ -79,14 +79,14 @@ def _inventory(standing: Standing, key: Key) -> None:
     )
 
 
-def _partition(standing: Standing, key: Key) -> None:
+def _partition(draft: DeviceDraft, key: Key) -> None:
     name, uuid = key.get("partition"), key.get("partition_uuid") or None
-    parent = standing.device
-    standing.partitions[name] = Device(
+    parent = draft.device
+    draft.partitions[name] = Device(
         id=f"{parent.vendor}:{uuid}" if uuid else f"{parent.id}/{name}",
         vendor=parent.vendor,
         backend=parent.backend,
-        index=len(standing.partitions),
+        index=len(draft.partitions),
         name=f"{parent.name}/{name}",
         parent_id=parent.id,
         uuid=uuid,
@@ -96,30 +96,30 @@ def _partition(standing: Standing, key: Key) -> None:
     )
 
 
-def _link(standing: Standing, key: Key) -> None:
+def _link(draft: DeviceDraft, key: Key) -> None:
     link = Link(fabric=key.get("fabric"), link=key.get("link"), remote=key.get("remote") or None)
-    standing.links.append(link)
+    draft.links.append(link)
 
 
-def _process(standing: Standing, key: Key) -> None:
+def _process(draft: DeviceDraft, key: Key) -> None:
     pid = key.get("pid")
     if pid.isdecimal() and len(pid) < 11:
-        standing.processes[int(pid)] = (key.get("command"), key.get("user"))
+        draft.processes[int(pid)] = (key.get("command"), key.get("user"))
 
 
-def _pod(standing: Standing, key: Key) -> None:
+def _pod(draft: DeviceDraft, key: Key) -> None:
     fields = ("namespace", "pod", "container", "pod_uid", "resource")
     owner = Owner(
         kind="kubernetes" if key.get("pod") else "container",
         **{field: key.get(field) for field in fields},
     )
-    standing.owners.setdefault(key.get("partition"), []).append(owner)
+    draft.owners.setdefault(key.get("partition"), []).append(owner)
 
 
-def _job(standing: Standing, key: Key) -> None:
+def _job(draft: DeviceDraft, key: Key) -> None:
     fields = ("scheduler", "job_id", "user", "account", "queue")
     owner = Owner(kind="job", **{field: key.get(field) for field in fields})
-    standing.owners.setdefault(key.get("partition"), []).append(owner)
+    draft.owners.setdefault(key.get("partition"), []).append(owner)
 
 
 _LEARNERS = {

@@ -12,7 +12,13 @@ import msgspec
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.sharing import shared
 from accelwatch.fleet.dialects.base.table import Dialect, Labels
-from accelwatch.fleet.dialects.ours.identity import PARTITION_KEYS, Standing, begin, drivers, learn
+from accelwatch.fleet.dialects.ours.identity import (
+    PARTITION_KEYS,
+    DeviceDraft,
+    drivers,
+    learn,
+    start_draft,
+)
 from accelwatch.fleet.dialects.ours.views import OurRow, read_row, state_of
 from accelwatch.fleet.dialects.plans.host import HOST
 from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES
@@ -48,17 +54,17 @@ class OurPlan:
         mapped: set[int] = set()
         self._host: list[tuple[Series, int]] = []
         self._counts: dict[str, list[tuple[str, int]]] = {}
-        self._standing: dict[tuple[str, str], Standing] = {}
+        self._drafts: dict[tuple[str, str], DeviceDraft] = {}
         self._rows: dict[tuple[str, str], OurRow] = {}
         for slot, key in enumerate(keys):
             family = key.name.removeprefix(PREFIX)
             if family != key.name and (row := _metric(family)) is not None:
                 mapped.add(slot)
-                self._place(slot, key, family, row)
+                self._map_slot(slot, key, family, row)
         self.mapped = frozenset(mapped)
         self._finish(drivers(keys))
 
-    def _place(self, slot: int, key: Key, family: str, row: Metric) -> None:
+    def _map_slot(self, slot: int, key: Key, family: str, row: Metric) -> None:
         if row.scope is Scope.NODE:
             if row.source is MetricSource.READ:
                 self._host.append((_series(row, key), slot))
@@ -72,48 +78,48 @@ class OurPlan:
 
     def _of_device(self, slot: int, key: Key, family: str, row: Metric) -> None:
         owner = (key.get("vendor"), key.get("uuid"))
-        standing = self._standing.get(owner)
-        if standing is None:
-            if len(self._standing) >= MAX_DEVICES:
+        draft = self._drafts.get(owner)
+        if draft is None:
+            if len(self._drafts) >= MAX_DEVICES:
                 self.rejected["no_device"] += 1
                 return
-            standing = self._standing[owner] = begin(key)
-            self._rows[owner] = OurRow(device=standing.device)
-        learn(standing, family, key)
+            draft = self._drafts[owner] = start_draft(key)
+            self._rows[owner] = OurRow(device=draft.device)
+        learn(draft, family, key)
         device_row = self._rows[owner]
         if row.kind is Kind.HISTOGRAM:
-            part = family.removeprefix(row.key)
-            device_row.histograms.setdefault(row.key, []).append((part, key.get("le"), slot))
+            suffix = family.removeprefix(row.key)
+            device_row.histograms.setdefault(row.key, []).append((suffix, key.get("le"), slot))
         elif family in PARTITION_KEYS:
             where = device_row.partition_values.setdefault(key.get("partition"), [])
             where.append(((PARTITION_KEYS[family],), slot))
         else:
-            device_row.put(family, _series(row, key), slot)
+            device_row.add_slot(family, _series(row, key), slot)
 
     def _finish(self, versions: dict[str, str]) -> None:
         """Give the rows their devices, now that all labels were seen."""
-        for owner, standing in self._standing.items():
-            row, device = self._rows[owner], standing.device
+        for owner, draft in self._drafts.items():
+            row, device = self._rows[owner], draft.device
             driver = versions.get(device.vendor)
             row.device = msgspec.structs.replace(device, driver_version=driver)
-            row.owners = tuple(standing.owners.get("", ()))
-            row.links = tuple(standing.links)
-            row.commands = standing.processes
+            row.owners = tuple(draft.owners.get("", ()))
+            row.links = tuple(draft.links)
+            row.commands = draft.processes
             row.settle()
-            for name, partition in standing.partitions.items():
+            for name, partition in draft.partitions.items():
                 values = row.partition_values.get(name, [])
                 child = OurRow(
                     device=msgspec.structs.replace(
                         partition, driver_version=driver, model=device.model
                     ),
                     values=values,
-                    owners=tuple(standing.owners.get(name, ())),
+                    owners=tuple(draft.owners.get(name, ())),
                     parent=row,
                 )
                 child.settle()
                 row.partitions.append(child)
             row.partition_values = {}
-        self._standing = {}
+        self._drafts = {}
 
     def views(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
@@ -128,8 +134,8 @@ class OurPlan:
         views: list[DeviceView] = []
         for row in self._rows.values():
             state = state_of(row, values, down.get(row.device.vendor, []))
-            for part in (row, *row.partitions):
-                views.append(read_row(part, values, now, state, rejected))
+            for entry in (row, *row.partitions):
+                views.append(read_row(entry, values, now, state, rejected))
         return tuple(views)
 
     def node(self, values: Sequence[Number], now: float) -> DeviceView | None:

@@ -8,20 +8,20 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.dialects.base.sharing import not_told, picker, placed
-from accelwatch.fleet.dialects.base.told import Told
+from accelwatch.fleet.dialects.base.reported_values import ReportedValues
+from accelwatch.fleet.dialects.base.sharing import absence_reasons, picker, series_positions
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
-_STANDING = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
+_STATE_FAMILIES = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
 _UNREADABLE = "device_unreadable_info"
 _LAST_EVENT = "error_event_last_timestamp_seconds"
 _APART = frozenset(
     {
-        *_STANDING,
+        *_STATE_FAMILIES,
         _UNREADABLE,
         "health",
         "error_events_total",
@@ -80,7 +80,7 @@ class OurRow(msgspec.Struct, kw_only=True):
     device: Device
     values: list[tuple[Series, int]] = []
     """Empty once it is settled."""
-    places: Mapping[Series, int] = {}
+    positions: Mapping[Series, int] = {}
     """Where the number of a series is among those that `pick` gives."""
     pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
     others: dict[Series, int] = {}
@@ -98,7 +98,7 @@ class OurRow(msgspec.Struct, kw_only=True):
     partitions: "list[OurRow]" = []
     parent: "OurRow | None" = None
 
-    def put(self, family: str, series: Series, slot: int) -> None:
+    def add_slot(self, family: str, series: Series, slot: int) -> None:
         """Note where a number is."""
         if family in _APART:
             self.others[series] = slot
@@ -107,16 +107,19 @@ class OurRow(msgspec.Struct, kw_only=True):
 
     def settle(self) -> None:
         """Everything has been put: from now on it is only read."""
-        series_told = frozenset(series for series, _ in self.values)
-        self.absent, self.unlisted = not_told(series_told, True), not_told(series_told, False)
-        self.places = placed(tuple(series for series, _ in self.values))
+        reported = frozenset(series for series, _ in self.values)
+        self.absent, self.unlisted = (
+            absence_reasons(reported, True),
+            absence_reasons(reported, False),
+        )
+        self.positions = series_positions(tuple(series for series, _ in self.values))
         self.pick = picker(tuple(slot for _, slot in self.values))
         self.apart = _apart(self.others, self.commands)
         self.values, self.others, self.commands = [], {}, {}
 
 
 def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _Apart:
-    up, suspended, read_at = [slots.get((family,)) for family in _STANDING]
+    up, suspended, read_at = [slots.get((family,)) for family in _STATE_FAMILIES]
     return _Apart(
         up=up,
         suspended=suspended,
@@ -127,9 +130,9 @@ def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _A
         ),
         read_at=read_at,
         health=tuple(
-            (word, slots["health", word.value])
-            for word in Health
-            if ("health", word.value) in slots
+            (level, slots["health", level.value])
+            for level in Health
+            if ("health", level.value) in slots
         ),
         events=tuple(
             _Event(series[1], series[2], slot, slots.get((_LAST_EVENT, *series[1:])))
@@ -161,8 +164,12 @@ def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> 
         return DeviceState.OK
     if asleep is not None and values[asleep]:
         return DeviceState.SUSPENDED
-    said = [state for state, slot in row.apart.unreadable if values[slot] == 1]
-    return next(iter(set(said or down))) if len(set(said or down)) == 1 else DeviceState.DEGRADED
+    reported = [state for state, slot in row.apart.unreadable if values[slot] == 1]
+    return (
+        next(iter(set(reported or down)))
+        if len(set(reported or down)) == 1
+        else DeviceState.DEGRADED
+    )
 
 
 def _is_down(row: OurRow, values: Sequence[Number]) -> bool:
@@ -174,10 +181,10 @@ def read_row(
     row: OurRow, values: Sequence[Number], now: float, state: DeviceState, rejected: Counter[str]
 ) -> DeviceView:
     """One device or partition; a partition stands as its parent does."""
-    whole = row.parent or row
-    slot = whole.apart.read_at
+    parent = row.parent or row
+    slot = parent.apart.read_at
     read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
-    if slot is None and not _is_down(whole, values):
+    if slot is None and not _is_down(parent, values):
         read_at = now
     return DeviceView(
         device=row.device,
@@ -186,7 +193,7 @@ def read_row(
         reading=_reading(row, values, state, rejected),
         sample_time=read_at,
         sample_age_s=None if read_at is None else max(0.0, now - read_at),
-        health=_health(whole, values),
+        health=_health(parent, values),
         owners=row.owners,
         event_counts=_events(row, values),
         histograms=_histograms(row, values) if row.histograms else {},
@@ -196,13 +203,13 @@ def read_row(
 def _reading(
     row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
 ) -> Reading:
-    told = row.pick(values)
-    if not told and _is_down(row.parent or row, values):
+    reported = row.pick(values)
+    if not reported and _is_down(row.parent or row, values):
         reason = ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR)
         return wholly_absent(row.device.id, reason)
-    numbers: Mapping[Series, Number] = Told(row.places, told)
+    numbers: Mapping[Series, Number] = ReportedValues(row.positions, reported)
     bad: list[Series] = []
-    if not math.isfinite(sum(told)):
+    if not math.isfinite(sum(reported)):
         bad = [series for series, value in numbers.items() if not math.isfinite(value)]
         numbers = {series: value for series, value in numbers.items() if math.isfinite(value)}
         rejected["not_finite"] += len(bad)
@@ -242,7 +249,7 @@ def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | N
                 pid=pid,
                 command=command,
                 user=user,
-                gpu_memory_bytes=None if memory is None else _whole(values[memory]),
+                gpu_memory_bytes=None if memory is None else _integer(values[memory]),
                 utilization_ratio=None if ratio is None else _finite(values[ratio]),
             )
             for pid, command, user, memory, ratio in apart.processes
@@ -250,7 +257,7 @@ def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | N
     )
 
 
-def _whole(value: Number) -> int | None:
+def _integer(value: Number) -> int | None:
     return int(value) if math.isfinite(value) else None
 
 
@@ -259,8 +266,8 @@ def _finite(value: Number) -> float | None:
 
 
 def _health(row: OurRow, values: Sequence[Number]) -> Health:
-    words = [word for word, slot in row.apart.health if values[slot] == 1]
-    return words[0] if len(words) == 1 else Health.UNKNOWN
+    levels = [level for level, slot in row.apart.health if values[slot] == 1]
+    return levels[0] if len(levels) == 1 else Health.UNKNOWN
 
 
 def _events(row: OurRow, values: Sequence[Number]) -> tuple[EventCount, ...]:
@@ -280,11 +287,11 @@ def _events(row: OurRow, values: Sequence[Number]) -> tuple[EventCount, ...]:
 
 def _histograms(row: OurRow, values: Sequence[Number]) -> dict[str, tuple[tuple[int, ...], float]]:
     histograms = {}
-    for key, parts in row.histograms.items():
+    for key, entries in row.histograms.items():
         buckets = sorted(
-            (_edge(edge), values[slot]) for part, edge, slot in parts if part == "_bucket"
+            (_edge(edge), values[slot]) for suffix, edge, slot in entries if suffix == "_bucket"
         )
-        total = next((values[slot] for part, _, slot in parts if part == "_sum"), 0)
+        total = next((values[slot] for suffix, _, slot in entries if suffix == "_sum"), 0)
         if all(math.isfinite(count) for _, count in buckets) and math.isfinite(total):
             histograms[key] = (tuple(int(count) for _, count in buckets), total)
     return histograms

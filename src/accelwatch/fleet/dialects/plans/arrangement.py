@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.base.sharing import not_told
+from accelwatch.fleet.dialects.base.sharing import absence_reasons
 from accelwatch.fleet.dialects.base.table import Dialect, Fact
-from accelwatch.fleet.dialects.plans.family_names import FamilyNames, kept_names
-from accelwatch.fleet.dialects.plans.identity import KeyLabels, Roster
-from accelwatch.fleet.dialects.plans.partitions import Part
-from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Place, Planner
+from accelwatch.fleet.dialects.plans.family_names import FamilyNames, cached_names
+from accelwatch.fleet.dialects.plans.identity import DeviceIndex, KeyLabels
+from accelwatch.fleet.dialects.plans.partitions import PartitionDraft
+from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Location, Planner
 from accelwatch.fleet.dialects.plans.workload import ProcessSlots, owners, processes
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import Owner
@@ -43,8 +43,8 @@ class Plain(NamedTuple):
 class RowLayout(NamedTuple):
     """One device or partition, whichever it is."""
 
-    place: Place
-    part: Part | None
+    location: Location
+    partition: PartitionDraft | None
     plain: tuple[Plain, ...]
     cells: tuple[Cell, ...]
     absent: dict[Series, Absence]
@@ -67,9 +67,9 @@ class Arrangement(NamedTuple):
     """Where a failed collection is told, and the number that means a lost device."""
 
 
-_Mark = tuple[int | None, int | None, tuple[tuple[str, str], ...]]
+_KeySummary = tuple[int | None, int | None, tuple[tuple[str, str], ...]]
 """The device that labels name, the one whose process they name, and what else of them matters."""
-_Shape = tuple[int, str, tuple[tuple[str, _Mark | None], ...]]
+_Shape = tuple[int, str, tuple[tuple[str, _KeySummary | None], ...]]
 """Dialect, prefix, and the name of each key with what its labels mean."""
 
 _kept: dict[_Shape, Arrangement] = {}
@@ -77,15 +77,17 @@ _consulted: dict[int, frozenset[str] | None] = {}
 """By dialect; those that we know are never dropped."""
 
 
-def arranged(dialect: Dialect, prefix: str, keys: Sequence[Key], roster: Roster) -> Arrangement:
+def arranged(
+    dialect: Dialect, prefix: str, keys: Sequence[Key], device_index: DeviceIndex
+) -> Arrangement:
     """That of a page of one of the dialects that we know, whose devices are those of the roster."""
-    names = kept_names(dialect, prefix)
+    names = cached_names(dialect, prefix)
     if len(keys) > _MOST_KEYS or (consulted := _consulted_by(dialect)) is None:
-        return _arrangement(dialect, prefix, keys, names, roster)
-    shape = id(dialect), prefix, _marked(keys, names, roster, consulted)
+        return _arrangement(dialect, prefix, keys, names, device_index)
+    shape = id(dialect), prefix, _summarise(keys, names, device_index, consulted)
     arrangement = _kept.get(shape)
     if arrangement is None:
-        arrangement = _arrangement(dialect, prefix, keys, names, roster)
+        arrangement = _arrangement(dialect, prefix, keys, names, device_index)
         # Processes and their owners are those of one node at one time: nobody else has such a page.
         if not any(row.owners or row.processes for row in arrangement.rows):
             if len(_kept) >= _MOST:
@@ -94,23 +96,23 @@ def arranged(dialect: Dialect, prefix: str, keys: Sequence[Key], roster: Roster)
     return arrangement
 
 
-def _marked(
-    keys: Sequence[Key], names: FamilyNames, roster: Roster, consulted: frozenset[str]
-) -> tuple[tuple[str, _Mark | None], ...]:
+def _summarise(
+    keys: Sequence[Key], names: FamilyNames, device_index: DeviceIndex, consulted: frozenset[str]
+) -> tuple[tuple[str, _KeySummary | None], ...]:
     """Of each key its name, and what a planner asks of the labels of those that it looks at."""
-    marks: dict[KeyLabels, _Mark] = {}
-    marked: list[tuple[str, _Mark | None]] = []
+    summaries: dict[KeyLabels, _KeySummary] = {}
+    summarised: list[tuple[str, _KeySummary | None]] = []
     for key in keys:
         name, labels, values = key
-        mark = None
+        summary = None
         if name in names.of_devices or name in names.processes:
-            mark = marks.get((labels, values))
-            if mark is None:
+            summary = summaries.get((labels, values))
+            if summary is None:
                 more = [pair for pair in zip(labels, values, strict=True) if pair[0] in consulted]
-                mark = roster.number(key), roster.used_by(key), tuple(more)
-                marks[labels, values] = mark
-        marked.append((name, mark))
-    return tuple(marked)
+                summary = device_index.number(key), device_index.used_by(key), tuple(more)
+                summaries[labels, values] = summary
+        summarised.append((name, summary))
+    return tuple(summarised)
 
 
 def _consulted_by(dialect: Dialect) -> frozenset[str] | None:
@@ -125,13 +127,13 @@ def consulted_labels(dialect: Dialect) -> frozenset[str] | None:
     if any(row.over == "*" for row in dialect.rows):
         return None
     labels, used = dialect.labels, dialect.processes
-    parts = dialect.partitions
+    kinds = dialect.partitions
     consulted = frozenset(
         (
-            *(labels.part, *labels.namespace, *labels.pod, *labels.container, *labels.pod_uid),
+            *(labels.tile, *labels.namespace, *labels.pod, *labels.container, *labels.pod_uid),
             *(*labels.job, *labels.job_user, *labels.job_queue, *dialect.where),
-            *(name for part in parts for name in (part.label, part.within)),
-            *(name for part in parts for name in (*part.profile, *part.uuid)),
+            *(name for kind in kinds for name in (kind.label, kind.within)),
+            *(name for kind in kinds for name in (*kind.profile, *kind.uuid)),
             *((used.pid, used.command, used.user) if used else ()),
             *(name for row in dialect.rows for name in (*row.where, *row.without, row.over)),
             *(name for row in dialect.rows for name in _filled(row.target)),
@@ -146,18 +148,22 @@ def _filled(target: str) -> Iterable[str]:
 
 
 def _arrangement(
-    dialect: Dialect, prefix: str, keys: Sequence[Key], names: FamilyNames, roster: Roster
+    dialect: Dialect,
+    prefix: str,
+    keys: Sequence[Key],
+    names: FamilyNames,
+    device_index: DeviceIndex,
 ) -> Arrangement:
-    planner = Planner(dialect, names, keys, roster)
+    planner = Planner(dialect, names, keys, device_index)
     success = prefix + dialect.success if dialect.success else None
     succeeded = tuple(at for at, key in enumerate(keys) if key.name == success)
     codes = {prefix + name: code for name, code in dialect.lost.items()}
     lost = tuple((at, codes[key.name]) for at, key in enumerate(keys) if key.name in codes)
     alive = {prefix + name for name in dialect.alive}
     rows = tuple(_rows(planner, prefix, keys))
-    told = (*succeeded, *(at for at, _ in lost), *_named(alive, keys))
+    status_slots = (*succeeded, *(at for at, _ in lost), *_named(alive, keys))
     return Arrangement(
-        rows, planner.rejected, frozenset(planner.mapped).union(told), succeeded, lost
+        rows, planner.rejected, frozenset(planner.mapped).union(status_slots), succeeded, lost
     )
 
 
@@ -166,16 +172,16 @@ def _named(names: set[str], keys: Sequence[Key]) -> Iterable[int]:
 
 
 def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> Iterable[RowLayout]:
-    cells: dict[Place, list[Cell]] = {place: [] for place in planner.places}
+    cells: dict[Location, list[Cell]] = {location: [] for location in planner.locations}
     for cell in planner.cells():
-        cells.setdefault(cell.place, []).append(cell)
+        cells.setdefault(cell.location, []).append(cell)
     users = owners(planner, keys)
     running = processes(planner, prefix, keys)
-    for place, some in cells.items():
-        number, part = place
-        own = running.get(number, ()) if running is not None and not part else None
-        row = _row(place, planner.places.get(place), some, users.get(place, ()), own)
-        if not part:
+    for location, some in cells.items():
+        number, partition = location
+        own = running.get(number, ()) if running is not None and not partition else None
+        row = _row(location, planner.locations.get(location), some, users.get(location, ()), own)
+        if not partition:
             row = row._replace(
                 remarks=tuple(planner.remarks.get(number, ())),
                 facts=tuple(planner.facts.get(number, ())),
@@ -184,8 +190,8 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> Iterable[RowLay
 
 
 def _row(
-    place: Place,
-    part: Part | None,
+    location: Location,
+    partition: PartitionDraft | None,
     cells: list[Cell],
     users: tuple[Owner, ...],
     running: tuple[ProcessSlots, ...] | None,
@@ -204,11 +210,11 @@ def _row(
             plain.append(Plain(cell.series, slot, times, per, low, high, cell))
         else:
             others.append(cell)
-    present = frozenset(_whole(cell) for cell in cells if cell.series[0] not in SPECIAL)
-    absent = not_told(present, running is not None)
-    return RowLayout(place, part, tuple(plain), tuple(others), absent, users, running)
+    present = frozenset(_full_series(cell) for cell in cells if cell.series[0] not in SPECIAL)
+    absent = absence_reasons(present, running is not None)
+    return RowLayout(location, partition, tuple(plain), tuple(others), absent, users, running)
 
 
-def _whole(cell: Cell) -> Series:
+def _full_series(cell: Cell) -> Series:
     """The cell's series with a place for the word that a state will add."""
     return (*cell.series, "") if cell.sources[0].states else cell.series

@@ -23,7 +23,7 @@ _kept: dict[int, tuple[Dialect, FamilyNames]] = {}
 """By the identity of a dialect, which is kept with it."""
 
 
-def kept_names(dialect: Dialect, prefix: str) -> FamilyNames:
+def cached_names(dialect: Dialect, prefix: str) -> FamilyNames:
     """Those of one of the dialects that we know; nothing else may be asked for here, for it is kept.
 
     What stands before its names is the target's own, and nothing is kept with that.

@@ -123,27 +123,31 @@ def _named_rows(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> tuple[Row
     learnt: dict[str, dict[str, str]] = {}
     for key in keys:
         naming = dialect.host_names.get(key.name.removeprefix(prefix))
-        if naming is not None and (word := key.get(naming[1])):
-            learnt.setdefault(naming[0], {}).setdefault(key.get(naming[0]), word)
-    return tuple(_with_words(row, learnt) for row in dialect.host)
+        if naming is not None and (name := key.get(naming[1])):
+            learnt.setdefault(naming[0], {}).setdefault(key.get(naming[0]), name)
+    return tuple(_with_value_names(row, learnt) for row in dialect.host)
 
 
-def _with_words(row: Row, learnt: Mapping[str, Mapping[str, str]]) -> Row:
-    words = {
-        label: {**row.words.get(label, {}), **some}
+def _with_value_names(row: Row, learnt: Mapping[str, Mapping[str, str]]) -> Row:
+    value_names = {
+        label: {**row.value_names.get(label, {}), **some}
         for label, some in learnt.items()
         if f"{{{label}}}" in row.target
     }
-    return msgspec.structs.replace(row, words={**row.words, **words}) if words else row
+    return (
+        msgspec.structs.replace(row, value_names={**row.value_names, **value_names})
+        if value_names
+        else row
+    )
 
 
 def _bounded(cells: Sequence[Cell], rejected: Counter[str]) -> tuple[Cell, ...]:
     counts: Counter[str] = Counter()
-    taken = []
+    accepted = []
     for cell in cells:
         counts[cell.series[0]] += 1
         if counts[cell.series[0]] <= MAX_OF_EACH:
-            taken.append(cell)
+            accepted.append(cell)
         else:
             rejected["too_many"] += 1
-    return tuple(taken)
+    return tuple(accepted)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.doubles import (
-    by_place,
+    by_address,
     double_uuids,
     may_be_double,
     shared_addresses,
@@ -33,7 +33,7 @@ KeyLabels = tuple[tuple[str, ...], tuple[str, ...]]
 """Names and values, as a key has them."""
 
 
-def known(key: Key, labels: Iterable[str]) -> str:
+def first_value(key: Key, labels: Iterable[str]) -> str:
     """Value of the first of the labels that says something, or an empty string."""
     for label in labels:
         value = key.get(label).strip()
@@ -46,7 +46,7 @@ MAX_DEVICES = 1024
 """Devices of one target that are believed, far above any node; a body of inventions costs no more."""
 
 
-class Roster:
+class DeviceIndex:
     """The devices of one dialect in one scrape, numbered in the order in which they were met."""
 
     def __init__(self, dialect: Dialect, keys: Sequence[Key]) -> None:
@@ -54,7 +54,7 @@ class Roster:
         self.facts: list[dict[str, str]] = []
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
-        self._told: dict[KeyLabels, dict[str, str]] = {}
+        self._ids_by_labels: dict[KeyLabels, dict[str, str]] = {}
         """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
         self._shared: frozenset[str] = frozenset()
@@ -64,11 +64,11 @@ class Roster:
             alike.setdefault((key.labels, key.values), key)
         if may_be_double(map(self._ids, alike.values())):
             self._doubles = double_uuids((key, self._ids(key)) for key in keys)
-            self._told = {}
+            self._ids_by_labels = {}
         if len(alike) > 1:
             self._shared = shared_addresses((key, self._ids(key)) for key in keys)
         if self._shared:
-            self._told = {}
+            self._ids_by_labels = {}
         keyed = [(key, self._ids(key)) for key in alike.values()]
         keyed.sort(key=lambda entry: not entry[1].get("uuid"))
         for key, ids in keyed:
@@ -86,13 +86,13 @@ class Roster:
         table = self._dialect.processes
         if table is None or not table.uuid:
             return self.number(key)
-        return self._numbers.get(("uuid", normal_uuid(known(key, table.uuid))))
+        return self._numbers.get(("uuid", normal_uuid(first_value(key, table.uuid))))
 
     def _ids(self, key: Key) -> dict[str, str]:
         labels = key.labels, key.values
-        ids = self._told.get(labels)
+        ids = self._ids_by_labels.get(labels)
         if ids is None:
-            ids = self._told[labels] = self._ids_of(key)
+            ids = self._ids_by_labels[labels] = self._ids_of(key)
         return ids
 
     def _ids_of(self, key: Key) -> dict[str, str]:
@@ -104,7 +104,7 @@ class Roster:
             if value := self._fact(key, kind):
                 ids[kind] = value
         if "uuid" in ids:
-            pci = place_of(self._dialect, ids["uuid"])
+            pci = address_of(self._dialect, ids["uuid"])
             if pci and "pci" not in ids:
                 ids["pci"] = pci
             ids["uuid"] = normal_uuid(ids["uuid"])
@@ -112,11 +112,11 @@ class Roster:
             ids["pci"] = normal_pci_bus_id(ids["pci"])
             if ids["pci"] in self._shared and "uuid" not in ids:
                 del ids["pci"]
-        return by_place(ids) if ids.get("uuid") in self._doubles else ids
+        return by_address(ids) if ids.get("uuid") in self._doubles else ids
 
     def _fact(self, key: Key, kind: str) -> str:
         labels = self._dialect.labels
-        value = known(key, getattr(labels, kind))
+        value = first_value(key, getattr(labels, kind))
         return "" if kind == "uuid" and value == labels.no_uuid else value
 
     def doubts(self) -> dict[str, str]:
@@ -188,7 +188,7 @@ def device_of(
     if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
         vendor = "mthreads"
     uuid = facts.get("uuid")
-    if uuid is not None and place_of(dialect, uuid) is not None:
+    if uuid is not None and address_of(dialect, uuid) is not None:
         uuid = None
     digits = facts.get("index", "") or _trailing_digits(facts.get("name", ""))
     index = int(digits) if digits.isdecimal() and len(digits) < 7 else number
@@ -220,7 +220,7 @@ def device_of(
     )
 
 
-def place_of(dialect: Dialect, uuid: str) -> str | None:
+def address_of(dialect: Dialect, uuid: str) -> str | None:
     """None for a uuid; of one that only names a place its PCI address, or an empty string."""
     for pattern in _compiled(dialect.labels.positional):
         if match := pattern.fullmatch(uuid):
@@ -228,12 +228,12 @@ def place_of(dialect: Dialect, uuid: str) -> str | None:
     return None
 
 
-def _model(dialect: Dialect, told: str | None) -> str | None:
+def _model(dialect: Dialect, model: str | None) -> str | None:
     """As our own agent calls it."""
-    for pattern, name in dialect.models if told else ():
-        if match := re.fullmatch(pattern, told or "", re.I):
+    for pattern, name in dialect.models if model else ():
+        if match := re.fullmatch(pattern, model or "", re.I):
             return match.expand(name)
-    return told
+    return model
 
 
 @lru_cache(maxsize=64)

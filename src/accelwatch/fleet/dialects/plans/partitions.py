@@ -4,11 +4,11 @@ import msgspec
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Dialect, Partition
-from accelwatch.fleet.dialects.plans.identity import known
+from accelwatch.fleet.dialects.plans.identity import first_value
 from accelwatch.schema.device import Device
 
 
-class Part:
+class PartitionDraft:
     """One partition while its samples are gathered."""
 
     def __init__(self, kind: Partition, name: str) -> None:
@@ -19,12 +19,12 @@ class Part:
 
     def learn(self, key: Key) -> None:
         """What the labels of one more sample say."""
-        for seen, labels in (
+        for observed, labels in (
             (self._uuids, self.kind.uuid),
             (self._profiles, self.kind.profile),
         ):
-            if value := known(key, labels):
-                seen.setdefault(value)
+            if value := first_value(key, labels):
+                observed.setdefault(value)
 
     def device(self, parent: Device) -> Device:
         """The partition as a device. A uuid or profile of which there are several is not its own."""
@@ -41,11 +41,11 @@ class Part:
         )
 
 
-def part_of(dialect: Dialect, key: Key) -> Part | None:
+def partition_of(dialect: Dialect, key: Key) -> PartitionDraft | None:
     """The partition that a sample is about; None for the whole device."""
     for kind in dialect.partitions:
         if name := _name(kind, key):
-            return Part(kind, name)
+            return PartitionDraft(kind, name)
     return None
 
 
@@ -55,12 +55,12 @@ def name_of(dialect: Dialect, key: Key) -> str:
 
 
 def _name(kind: Partition, key: Key) -> str:
-    whole = known(key, (kind.label,))
-    if not whole:
+    instance = first_value(key, (kind.label,))
+    if not instance:
         return ""
-    within = known(key, (kind.within,)) if kind.within else ""
-    return kind.name.format(whole) + (kind.part.format(within) if within else "")
+    within = first_value(key, (kind.within,)) if kind.within else ""
+    return kind.name.format(instance) + (kind.suffix.format(within) if within else "")
 
 
-def _only(seen: dict[str, None]) -> str | None:
-    return next(iter(seen)) if len(seen) == 1 else None
+def _only(observed: dict[str, None]) -> str | None:
+    return next(iter(observed)) if len(observed) == 1 else None

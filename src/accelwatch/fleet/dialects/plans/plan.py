@@ -14,14 +14,14 @@ from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.sharing import shared
 from accelwatch.fleet.dialects.base.table import INT64_BLANK, Combine, Dialect, Fact, Row
 from accelwatch.fleet.dialects.plans.family_names import FamilyNames
-from accelwatch.fleet.dialects.plans.identity import KeyLabels, Roster, known
-from accelwatch.fleet.dialects.plans.partitions import Part, part_of
+from accelwatch.fleet.dialects.plans.identity import DeviceIndex, KeyLabels, first_value
+from accelwatch.fleet.dialects.plans.partitions import PartitionDraft, partition_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import series_of
 
-Place = tuple[int, str]
+Location = tuple[int, str]
 """Number of the device and partition within it (empty for the whole)."""
 
 SPECIAL = frozenset(
@@ -37,7 +37,7 @@ NEVER_ZERO = frozenset(
 )
 """Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
 
-OF_THE_WHOLE = (
+DEVICE_WIDE = (
     "temperature_",
     "power_",
     "clock_",
@@ -80,7 +80,7 @@ class Formula(NamedTuple):
 class Cell(NamedTuple):
     """One series of one place."""
 
-    place: Place
+    location: Location
     series: Series
     sources: tuple[Formula, ...]
 
@@ -94,32 +94,34 @@ class _Draft:
         self.terms: dict[str, Term] = {}
 
 
-Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
+Drafts = dict[tuple[Location, Series], dict[tuple[int, int], _Draft]]
 
 
-def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> Roster:
+def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> DeviceIndex:
     """The devices that the families of a dialect tell of.
 
     Samples that the dialect leaves out, as of further partitions of a GPU, say nothing of who there is:
     they tell the uuid of the whole with an index of their own.
     """
     own, where = names.of_devices, dialect.where
-    told = [key for key in keys if key.name in own]
-    return Roster(dialect, [key for key in told if fits(where, key)] if where else told)
+    device_keys = [key for key in keys if key.name in own]
+    return DeviceIndex(
+        dialect, [key for key in device_keys if fits(where, key)] if where else device_keys
+    )
 
 
 class Planner:
     """Lays out the cells of one dialect over the keys of one scrape."""
 
     def __init__(
-        self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key], roster: Roster
+        self, dialect: Dialect, names: FamilyNames, keys: Sequence[Key], device_index: DeviceIndex
     ) -> None:
         self.dialect = dialect
-        self.roster = roster
+        self.device_index = device_index
         self.rejected: Counter[str] = Counter()
         self.mapped: set[int] = set()
         """Slots that belong to this dialect, used or not."""
-        self.places: dict[Place, Part | None] = {}
+        self.locations: dict[Location, PartitionDraft | None] = {}
         """Each device and partition with a sample of it; None for the whole device."""
         self._names = names
         self.remarks: dict[int, list[tuple[int, str]]] = {}
@@ -127,20 +129,20 @@ class Planner:
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
         """By device: where the number is, and which part of its identity it tells."""
         own, processes = names.of_devices, names.processes
-        self._parts: dict[KeyLabels, Part | None] = {}
+        self._partitions: dict[KeyLabels, PartitionDraft | None] = {}
         """By labels, which most samples of a device have in common."""
         self._drafts: Drafts = {}
         for slot, key in enumerate(keys):
             if key.name in own or key.name in processes:
-                self._place(slot, key)
+                self._map_sample(slot, key)
 
     def number(self, key: Key) -> int | None:
         """The device that a sample is about; None when it names none that there is."""
         if key.name in self._names.processes:
-            return self.roster.used_by(key)
-        return self.roster.number(key)
+            return self.device_index.used_by(key)
+        return self.device_index.number(key)
 
-    def _place(self, slot: int, key: Key) -> None:
+    def _map_sample(self, slot: int, key: Key) -> None:
         self.mapped.add(slot)
         if not fits(self.dialect.where, key):
             self.rejected["partition"] += 1
@@ -150,41 +152,41 @@ class Planner:
         if number is None:
             self.rejected["no_device"] += bool(rows)
             return
-        self.places.setdefault((number, ""), None)
-        part = self._part(key)
+        self.locations.setdefault((number, ""), None)
+        partition = self._partition(key)
         if text := names.remarks.get(key.name):
             self.remarks.setdefault(number, []).append((slot, text))
         if fact := names.facts.get(key.name):
             self.facts.setdefault(number, []).append((slot, fact))
-        if part is not None and (rows or key.name in names.identity):
-            part = self.places.setdefault((number, part.name), part) or part
-            part.learn(key)
-        place = (number, part.name if part is not None else "")
+        if partition is not None and (rows or key.name in names.identity):
+            partition = self.locations.setdefault((number, partition.name), partition) or partition
+            partition.learn(key)
+        location = (number, partition.name if partition is not None else "")
         for rank, row in rows:
             if fits(row.where, key) and not left_out(row, key):
-                self._draft(slot, key, place, rank, row)
+                self._draft(slot, key, location, rank, row)
 
-    def _part(self, key: Key) -> Part | None:
+    def _partition(self, key: Key) -> PartitionDraft | None:
         labels = key.labels, key.values
-        if labels not in self._parts:
-            self._parts[labels] = part_of(self.dialect, key)
-        return self._parts[labels]
+        if labels not in self._partitions:
+            self._partitions[labels] = partition_of(self.dialect, key)
+        return self._partitions[labels]
 
-    def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
+    def _draft(self, slot: int, key: Key, location: Location, rank: int, row: Row) -> None:
         series = _fill(row, key)
         if series is None:
             return
-        part = known(key, (self.dialect.labels.part,)) if self.dialect.labels.part else ""
-        late = int(bool(part))
-        if place[1] and series[0].startswith(OF_THE_WHOLE):
-            place, late = (place[0], ""), 1
-        combine = _of_parts(series[0]) if part else row.combine
+        tile = first_value(key, (self.dialect.labels.tile,)) if self.dialect.labels.tile else ""
+        late = int(bool(tile))
+        if location[1] and series[0].startswith(DEVICE_WIDE):
+            location, late = (location[0], ""), 1
+        combine = _of_tiles(series[0]) if tile else row.combine
         first = _first_rank(self.dialect, row, rank)
         if row.group and combine is not Combine.ALONE:
             combine = Combine.SUM
-        drafts = self._drafts.setdefault((place, series), {})
+        drafts = self._drafts.setdefault((location, series), {})
         draft = drafts.setdefault((first, late), _Draft(row, combine))
-        over = f"{row.name}/{_over(row, key)}/{part}"
+        over = f"{row.name}/{_over(row, key)}/{tile}"
         if over in draft.terms:
             self.rejected["repeated"] += 1
         else:
@@ -193,14 +195,14 @@ class Planner:
     def cells(self) -> list[Cell]:
         """The cells, in the order in which they were met."""
         cells = []
-        for (place, series), drafts in self._drafts.items():
+        for (location, series), drafts in self._drafts.items():
             sources = [
                 _source(draft)
                 for _, draft in sorted(drafts.items(), key=lambda item: item[0])
-                if _whole_group(self.dialect, draft)
+                if _is_group_complete(self.dialect, draft)
             ]
             if sources:
-                cells.append(Cell(place, series, tuple(sources)))
+                cells.append(Cell(location, series, tuple(sources)))
         return cells
 
 
@@ -219,18 +221,18 @@ def _fill(row: Row, key: Key) -> Series | None:
     if "{" not in row.target:
         return shared(series_of(row.target))
     filled = []
-    for part in row.target.split("."):
-        if "{" not in part:
-            filled.append(part)
+    for segment in row.target.split("."):
+        if "{" not in segment:
+            filled.append(segment)
             continue
-        before, _, rest = part.partition("{")
+        before, _, rest = segment.partition("{")
         label, _, after = rest.partition("}")
-        words = row.words.get(label, {})
+        names = row.value_names.get(label, {})
         value = key.get(label)
-        word = words.get(value, value if row.verbatim else value.lower())
-        if not word:
+        name = names.get(value, value if row.verbatim else value.lower())
+        if not name:
             return None
-        filled.append(f"{before}{word}{after}")
+        filled.append(f"{before}{name}{after}")
     return shared(tuple(filled))
 
 
@@ -254,7 +256,7 @@ def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
     return Term(slot, times, per, low, min(high, INT64_BLANK), row.optional)
 
 
-def _of_parts(key: str) -> Combine:
+def _of_tiles(key: str) -> Combine:
     """What the whole is of its tiles: the mean of ratios and clocks, the hottest, else the sum."""
     if key.endswith("_ratio") or key.startswith("clock_"):
         return Combine.MEAN
@@ -268,7 +270,7 @@ def _first_rank(dialect: Dialect, row: Row, rank: int) -> int:
     return next(at for at, other in enumerate(dialect.rows) if other.group == row.group)
 
 
-def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
+def _is_group_complete(dialect: Dialect, draft: _Draft) -> bool:
     """Whether every row of a group that must be there is."""
     if not draft.row.group:
         return True
@@ -340,8 +342,8 @@ def evaluate(
 def _interpreted(source: Formula, value: Number) -> Outcome:
     """What a number in the exporter's own unit says."""
     if source.states:
-        word = source.states.get(value, f"{value:.12g}")
-        return Absence.UNSUPPORTED if word is None else word
+        state = source.states.get(value, f"{value:.12g}")
+        return Absence.UNSUPPORTED if state is None else state
     if source.flag:
         return int(value != 0 and value not in source.unset)
     if source.equals is not None:

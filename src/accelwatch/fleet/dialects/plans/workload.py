@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Labels, Processes, ProcessRow
-from accelwatch.fleet.dialects.plans.identity import known
+from accelwatch.fleet.dialects.plans.identity import first_value
 from accelwatch.fleet.dialects.plans.partitions import name_of
-from accelwatch.fleet.dialects.plans.plan import Place, Planner, scaled
+from accelwatch.fleet.dialects.plans.plan import Location, Planner, scaled
 from accelwatch.processes.program import program_name
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import Owner
@@ -28,40 +28,40 @@ class ProcessSlots(NamedTuple):
 def owners_of(labels: Labels, key: Key) -> list[Owner]:
     """The pod and the job that a sample's labels name."""
     owners = []
-    pod, container = known(key, labels.pod), known(key, labels.container)
+    pod, container = first_value(key, labels.pod), first_value(key, labels.container)
     if pod or container:
         owners.append(
             Owner(
                 kind="kubernetes" if pod else "container",
-                namespace=known(key, labels.namespace),
+                namespace=first_value(key, labels.namespace),
                 pod=pod,
-                pod_uid=known(key, labels.pod_uid),
+                pod_uid=first_value(key, labels.pod_uid),
                 container=container,
             )
         )
-    if job := known(key, labels.job):
-        user, queue = known(key, labels.job_user), known(key, labels.job_queue)
+    if job := first_value(key, labels.job):
+        user, queue = first_value(key, labels.job_user), first_value(key, labels.job_queue)
         owners.append(Owner(kind="job", job_id=job, user=user, queue=queue))
     return owners
 
 
-def owners(planner: Planner, keys: Sequence[Key]) -> dict[Place, tuple[Owner, ...]]:
+def owners(planner: Planner, keys: Sequence[Key]) -> dict[Location, tuple[Owner, ...]]:
     """The owners of each place, at most `MAX_OWNERS`."""
-    by_place: dict[Place, dict[Owner, None]] = {}
+    by_location: dict[Location, dict[Owner, None]] = {}
     labels = planner.dialect.labels
     for slot in planner.mapped:
         key = keys[slot]
         named = owners_of(labels, key)
         number = planner.number(key) if named else None
         if number is not None:
-            place = (number, name_of(planner.dialect, key))
-            by_place.setdefault(place, {}).update(dict.fromkeys(named))
+            location = (number, name_of(planner.dialect, key))
+            by_location.setdefault(location, {}).update(dict.fromkeys(named))
     order = Owner.__struct_fields__
     return {
-        place: tuple(
+        location: tuple(
             sorted(some, key=lambda owner: [getattr(owner, field) for field in order])[:MAX_OWNERS]
         )
-        for place, some in by_place.items()
+        for location, some in by_location.items()
     }
 
 
@@ -78,7 +78,7 @@ def processes(
     if not any(key.name in shown for key in keys):
         return None
     by_device: dict[int, dict[int, ProcessSlots]] = {
-        n: {} for n in range(len(planner.roster.facts))
+        n: {} for n in range(len(planner.device_index.facts))
     }
     for slot, key in enumerate(keys):
         number = planner.number(key) if key.name in names else None
@@ -94,8 +94,8 @@ def _noted(
 ) -> ProcessSlots:
     """What is known of a process with one more sample of it; the first of two for a field counts."""
     slots = before or ProcessSlots(int(key.get(table.pid)), None, None, ())
-    command = program_name(known(key, (table.command,)))
-    user = known(key, (table.user,))
+    command = program_name(first_value(key, (table.command,)))
+    user = first_value(key, (table.user,))
     slots = slots._replace(command=slots.command or command, user=slots.user or user or None)
     if row is None or any(other.field == row.field for other, _ in slots.numbers):
         return slots
@@ -120,16 +120,16 @@ def read_processes(
                 user=slots.user,
                 command=slots.command,
                 start_time=_real(numbers.get("start_time")),
-                gpu_memory_bytes=_whole(numbers.get("gpu_memory_bytes")),
+                gpu_memory_bytes=_integer(numbers.get("gpu_memory_bytes")),
                 utilization_ratio=_real(numbers.get("utilization_ratio")),
-                host_memory_bytes=_whole(numbers.get("host_memory_bytes")),
+                host_memory_bytes=_integer(numbers.get("host_memory_bytes")),
                 cpu_utilization_ratio=_real(numbers.get("cpu_utilization_ratio")),
             )
         )
     return tuple(processes)
 
 
-def _whole(number: Number | None) -> int | None:
+def _integer(number: Number | None) -> int | None:
     return None if number is None else int(number)
 
 

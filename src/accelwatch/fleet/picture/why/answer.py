@@ -6,13 +6,13 @@ import msgspec
 
 from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.picture.model import Past
-from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
+from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
 from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
-from accelwatch.fleet.picture.why.troubles import NEVER_HEARD, RUINS_JOBS, Trouble, troubles
+from accelwatch.fleet.picture.why.troubles import NEVER_REPORTED, RUINS_JOBS, Trouble, troubles
 from accelwatch.node.usage.shares import IDLE_RATIO
 from accelwatch.schema.health import STATE_REASONS
-from accelwatch.schema.moments import moment_or_none
+from accelwatch.schema.timestamps import timestamp_or_none
 
 _MOST_EVIDENCE = 8
 
@@ -46,14 +46,14 @@ def answer(scene: Scene, subject: Subject) -> Answer:
     """What there is to say."""
     wrong = about(troubles(scene), subject)
     chief = wrong[0] if wrong else None
-    text = _SENTENCES.get(subject.kind, _of_place)(scene, subject, chief)
+    text = _SENTENCES.get(subject.kind, _of_target)(scene, subject, chief)
     others = len(wrong) - 1 if wrong else 0
     if chief is not None and subject.kind is Kind.DEVICE:
-        own = next((one for one in wrong if one.silent), None)
+        own = next((trouble for trouble in wrong if trouble.silent), None)
         text += _as_of(scene, own, chief)
         others -= own is not None and own is not chief
     if chief is not None and chief.silent and subject.kind in (Kind.JOB, Kind.USER):
-        others = sum(not one.silent for one in wrong)
+        others = sum(not trouble.silent for trouble in wrong)
     if others:
         text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
     sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
@@ -73,7 +73,7 @@ def answer(scene: Scene, subject: Subject) -> Answer:
         remedy=chief.remedy,
         step=chief.step,
         where=chief.where,
-        since=moment_or_none(chief.since),
+        since=timestamp_or_none(chief.since),
         incident=chief.incident,
         waiting=len(_waiting(_fellows(scene, subject, chief), chief)),
         others=others,
@@ -91,73 +91,80 @@ def _differs(scene: Scene, subject: Subject) -> str:
     return "" if node is None else node.odd
 
 
-def about(found: Iterable[Trouble], subject: Subject) -> list[Trouble]:
+def about(candidates: Iterable[Trouble], subject: Subject) -> list[Trouble]:
     """Those that concern it, in their order."""
     if subject.kind is Kind.EVERYTHING:
-        return [one for one in found if one.leads]
-    found = [one for one in found if not one.many]
-    ids = {(one.node, one.id) for one in subject.devices}
-    nodes = {one.node for one in subject.devices}
+        return [trouble for trouble in candidates if trouble.leads]
+    candidates = [trouble for trouble in candidates if not trouble.many]
+    ids = {(device.node, device.id) for device in subject.devices}
+    nodes = {device.node for device in subject.devices}
     if subject.kind is Kind.NODE:
-        return [one for one in found if subject.name in one.nodes and (one.leads or one.silent)]
-    concerned = [one for one in found if _concerns(one, subject, ids, nodes)]
+        return [
+            trouble
+            for trouble in candidates
+            if subject.name in trouble.nodes and (trouble.leads or trouble.silent)
+        ]
+    concerned = [trouble for trouble in candidates if _concerns(trouble, subject, ids, nodes)]
     if subject.kind is Kind.DEVICE:
         # What is known of it comes before that its node does not answer now.
-        concerned.sort(key=lambda one: one.silent)
+        concerned.sort(key=lambda trouble: trouble.silent)
     return concerned
 
 
-def _concerns(one: Trouble, subject: Subject, ids: set[tuple[str, str]], nodes: set[str]) -> bool:
-    if one.device:
-        if any((node, one.device) in ids for node in one.nodes):
+def _concerns(
+    trouble: Trouble, subject: Subject, ids: set[tuple[str, str]], nodes: set[str]
+) -> bool:
+    if trouble.device:
+        if any((node, trouble.device) in ids for node in trouble.nodes):
             return True
-        return subject.kind is Kind.JOB and subject.name in one.jobs
-    if subject.kind is Kind.JOB and subject.name in one.jobs:
+        return subject.kind is Kind.JOB and subject.name in trouble.jobs
+    if subject.kind is Kind.JOB and subject.name in trouble.jobs:
         return True
     # A job's own incident names all its nodes, and is nobody else's.
-    return not one.jobs and not nodes.isdisjoint(one.nodes)
+    return not trouble.jobs and not nodes.isdisjoint(trouble.nodes)
 
 
 def _of_everything(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
     nodes = len(scene.nodes)
     if chief is None:
-        place = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
+        scope = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
         if not subject.devices:
             return "there is no device"
-        return f"nothing is wrong with {counted(len(subject.devices), 'device')}{place}"
-    return f"{_said(scene, chief)}{_waits(scene, subject, chief)}"
+        return f"nothing is wrong with {counted(len(subject.devices), 'device')}{scope}"
+    return f"{_trouble_text(scene, chief)}{_waits(scene, subject, chief)}"
 
 
-def _of_place(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+def _of_target(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
     if chief is not None and chief.silent and subject.kind is Kind.DEVICE:
-        return f"{last_read(subject.devices[0], scene.time - chief.since)}: {_said(scene, chief)}"
+        silent_s = scene.time - chief.since
+        return f"{last_read(subject.devices[0], silent_s)}: {_trouble_text(scene, chief)}"
     if chief is not None:
-        return f"{_said(scene, chief)}{_waits(scene, subject, chief)}"
+        return f"{_trouble_text(scene, chief)}{_waits(scene, subject, chief)}"
     if subject.kind is Kind.DEVICE:
         return _of_well_device(subject.devices[0])
-    return f"nothing is wrong with {subject.name}: {_standing_of(subject.devices)}"
+    return f"nothing is wrong with {subject.name}: {_status_of(subject.devices)}"
 
 
 def _as_of(scene: Scene, own: Trouble | None, chief: Trouble) -> str:
     """Of a device whose node is silent, that what is known of it is old."""
     if own is None or own is chief:
         return ""
-    return f"; {_said(scene, own)}"
+    return f"; {_trouble_text(scene, own)}"
 
 
-def _of_well_device(device: SeenDevice) -> str:
+def _of_well_device(device: ObservedDevice) -> str:
     name = f"{device.node}/{device.name}"
-    if device.word != "ok":
-        said = device.verdict.said
-        return f"{name} is {device.word}" + (f": {said}" if said else "")
-    words = []
+    if device.state != "ok":
+        reason = device.verdict.summary
+        return f"{name} is {device.state}" + (f": {reason}" if reason else "")
+    details = []
     if device.load_ratio is not None:
-        words.append(f"{device.load_ratio:.0%} busy")
+        details.append(f"{device.load_ratio:.0%} busy")
     if device.jobs:
-        words.append(f"has job {', '.join(device.jobs)}")
-    text = f"nothing is wrong with {name}" + (f": {', '.join(words)}" if words else "")
+        details.append(f"has job {', '.join(device.jobs)}")
+    text = f"nothing is wrong with {name}" + (f": {', '.join(details)}" if details else "")
     if device.slowed_by:
-        causes = ", ".join(one.replace("_", " ") for one in device.slowed_by)
+        causes = ", ".join(cause.replace("_", " ") for cause in device.slowed_by)
         text += f"; its clocks are held down by: {causes}"
     return text
 
@@ -165,25 +172,25 @@ def _of_well_device(device: SeenDevice) -> str:
 def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
     name = _owner_name(scene, subject)
     own = subject.devices
-    idle = [one for one in own if _is_idle(one)]
+    idle = [device for device in own if _is_idle(device)]
     if chief is None:
         if own and len(idle) == len(own):
             return (
                 f"{name} has {counted(len(own), 'device')}, and all are idle; nothing is wrong with"
                 " them: look into the job itself (its input, a barrier, a process that has ended)"
             )
-        return f"nothing is wrong with {name}: {_standing_of(own)}"
+        return f"nothing is wrong with {name}: {_status_of(own)}"
     runs = _runs(name, subject, idle)
     if chief.silent and (text := of_silent_job(scene, name, own, runs)):
         return text
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
         rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle{_for(scene)}"
-        return f"{name} waits for {_said(scene, chief, which=', which')}; {rest}"
-    return f"{runs}, but {_said(scene, chief)}"
+        return f"{name} waits for {_trouble_text(scene, chief, which=', which')}; {rest}"
+    return f"{runs}, but {_trouble_text(scene, chief)}"
 
 
-def _runs(name: str, subject: Subject, idle: Sequence[SeenDevice]) -> str:
+def _runs(name: str, subject: Subject, idle: Sequence[ObservedDevice]) -> str:
     """`job 17 of ada is still running`, or that it stands still; of a user, that the jobs do."""
     stands = bool(subject.devices) and len(idle) == len(subject.devices)
     if subject.kind is Kind.USER:
@@ -194,43 +201,49 @@ def _runs(name: str, subject: Subject, idle: Sequence[SeenDevice]) -> str:
 def _owner_name(scene: Scene, subject: Subject) -> str:
     if subject.kind is Kind.USER:
         return subject.name
-    users = {one.user for one in subject.devices if one.user}
+    users = {device.user for device in subject.devices if device.user}
     if not users:
         # Where no agent tells whose it is, a scheduler did.
-        alone = (one for one in scene.incidents if one.jobs == (subject.name,))
-        users = {user for one in alone for user in one.users}
+        alone = (incident for incident in scene.incidents if incident.jobs == (subject.name,))
+        users = {user for incident in alone for user in incident.users}
     return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")
 
 
-def _said(scene: Scene, one: Trouble, *, which: str = "") -> str:
+def _trouble_text(scene: Scene, trouble: Trouble, *, which: str = "") -> str:
     """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
-    if one.many:
-        return one.verdict
-    lasts = f" for {duration(max(scene.time - one.since, 0.0))}" if one.since else ""
-    stands = f"{which} has been {one.word}{lasts}" if lasts else f"{which} {_now(one.word)}"
-    place = f"{one.where}{stands}" if one.word else one.where
-    if one.among:
-        place += f", one of {one.among} nodes"
-    verdict = _verdict(one)
+    if trouble.many:
+        return trouble.verdict
+    lasts = f" for {duration(max(scene.time - trouble.since, 0.0))}" if trouble.since else ""
+    stands = (
+        f"{which} has been {trouble.condition}{lasts}"
+        if lasts
+        else f"{which} {_now(trouble.condition)}"
+    )
+    text = f"{trouble.where}{stands}" if trouble.condition else trouble.where
+    if trouble.among:
+        text += f", one of {trouble.among} nodes"
+    verdict = _verdict(trouble)
     if not verdict:
-        return place
-    return f"{place}: {verdict}" if one.word else f"{place}: {verdict}{lasts and ','}{lasts}"
+        return text
+    return f"{text}: {verdict}" if trouble.condition else f"{text}: {verdict}{lasts and ','}{lasts}"
 
 
-def _now(word: str) -> str:
-    return "has never been heard" if word == NEVER_HEARD else f"is {word}"
+def _now(condition: str) -> str:
+    return "has never been heard" if condition == NEVER_REPORTED else f"is {condition}"
 
 
-def _verdict(one: Trouble) -> str:
+def _verdict(trouble: Trouble) -> str:
     """What it amounts to, where that says more than the state does."""
-    return "" if one.verdict in STATE_REASONS else one.verdict
+    return "" if trouble.verdict in STATE_REASONS else trouble.verdict
 
 
-def _evidence(one: Trouble) -> tuple[str, ...]:
+def _evidence(trouble: Trouble) -> tuple[str, ...]:
     """What the sentence does not say yet; a line that another one contains is left out."""
-    said = {_verdict(one), *STATE_REASONS}
-    told = [text for text in one.evidence if text not in said]
-    apart = [text for text in told if not any(text != other and text in other for other in told)]
+    stated = {_verdict(trouble), *STATE_REASONS}
+    unstated = [text for text in trouble.evidence if text not in stated]
+    apart = [
+        text for text in unstated if not any(text != other and text in other for other in unstated)
+    ]
     return tuple(apart)[:_MOST_EVIDENCE]
 
 
@@ -250,7 +263,7 @@ def _for(scene: Scene) -> str:
     return f" for {duration(max(scene.time - scene.idle_since, 0.0))}" if scene.idle_since else ""
 
 
-def waiting(scene: Scene, subject: Subject) -> list[SeenDevice]:
+def waiting(scene: Scene, subject: Subject) -> list[ObservedDevice]:
     """The devices that stand idle because of what is worst about it."""
     wrong = about(troubles(scene), subject)
     return _waiting(_fellows(scene, subject, wrong[0]), wrong[0]) if wrong else []
@@ -265,39 +278,39 @@ def idle_since(past: Past) -> float:
     return 0.0
 
 
-def _jobs_of(scene: Scene, one: Trouble) -> set[str]:
-    jobs = set(one.jobs)
+def _jobs_of(scene: Scene, trouble: Trouble) -> set[str]:
+    jobs = set(trouble.jobs)
     for device in scene.devices:
-        if device.node in one.nodes and one.device in ("", device.id):
+        if device.node in trouble.nodes and trouble.device in ("", device.id):
             jobs.update(device.jobs)
     return jobs
 
 
-def _fellows(scene: Scene, subject: Subject, chief: Trouble) -> Sequence[SeenDevice]:
+def _fellows(scene: Scene, subject: Subject, chief: Trouble) -> Sequence[ObservedDevice]:
     """The devices of the jobs that the trouble touches; of a job that was asked about its own."""
     if subject.kind is Kind.JOB:
         return subject.devices
     if chief.weight < RUINS_JOBS:
         return ()
     jobs = _jobs_of(scene, chief)
-    return [one for one in scene.devices if not jobs.isdisjoint(one.jobs)]
+    return [device for device in scene.devices if not jobs.isdisjoint(device.jobs)]
 
 
-def _waiting(devices: Iterable[SeenDevice], chief: Trouble) -> list[SeenDevice]:
+def _waiting(devices: Iterable[ObservedDevice], chief: Trouble) -> list[ObservedDevice]:
     """Those that stand idle beside it; none where half of the others or more have work."""
     blamed = {(node, chief.device) for node in chief.nodes}
-    others = [one for one in devices if (one.node, one.id) not in blamed]
-    known = [one for one in others if one.load_ratio is not None]
-    idle = [one for one in known if _is_idle(one)]
-    return idle if 2 * len(idle) > len(known) else []
+    others = [device for device in devices if (device.node, device.id) not in blamed]
+    measured = [device for device in others if device.load_ratio is not None]
+    idle = [device for device in measured if _is_idle(device)]
+    return idle if 2 * len(idle) > len(measured) else []
 
 
-def _is_idle(device: SeenDevice) -> bool:
+def _is_idle(device: ObservedDevice) -> bool:
     return device.load_ratio is not None and device.load_ratio < IDLE_RATIO
 
 
-def _standing_of(devices: Sequence[SeenDevice]) -> str:
-    loads = [one.load_ratio for one in devices if one.load_ratio is not None]
+def _status_of(devices: Sequence[ObservedDevice]) -> str:
+    loads = [device.load_ratio for device in devices if device.load_ratio is not None]
     text = counted(len(devices), "device")
     return f"{text}, {sum(loads) / len(loads):.0%} busy" if loads else text
 

@@ -9,17 +9,17 @@ _NAMES = 14
 """Columns before evidence and remedy."""
 
 
-def lines_of(said: Answer, width: int, more: str = "accelwatch incidents {}") -> list[str]:
+def lines_of(answer: Answer, width: int, more: str = "accelwatch incidents {}") -> list[str]:
     """The sentence, then evidence, what to do and what the hub does; each at most `width` columns.
 
     `more` is where more of an incident is found by its id.
     """
-    told = [("evidence", text) for text in said.evidence]
-    told += [("what to do", said.remedy), ("the hub", said.step), ("differs", said.differs)]
-    if said.incident:
-        told.append(("more", more.format(said.incident)))
-    lines = textwrap.wrap(printable(said.sentence), width)
-    for name, text in told:
+    rows = [("evidence", text) for text in answer.evidence]
+    rows += [("what to do", answer.remedy), ("the hub", answer.step), ("differs", answer.differs)]
+    if answer.incident:
+        rows.append(("more", more.format(answer.incident)))
+    lines = textwrap.wrap(printable(answer.sentence), width)
+    for name, text in rows:
         if text:
             head = f"  {name + ':':<{_NAMES - 2}}"
             lines += textwrap.wrap(

@@ -10,12 +10,12 @@ from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.snapshot import DeviceView, Snapshot, known_since, unusable
-from accelwatch.schema.standing import CALM_THROTTLES, standing
+from accelwatch.schema.device_status import CALM_THROTTLES, effective_state
+from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable
 from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
 
 
-class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ObservedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device or partition."""
 
     node: str
@@ -24,9 +24,9 @@ class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Short name, `nvidia6`."""
     index: int
     uuid: str = ""
-    whole: bool = True
+    is_full: bool = True
     """False for a partition."""
-    word: str
+    state: str
     """How it stands, a word of `schema.standing`."""
     health: str
     since: float = 0.0
@@ -40,7 +40,7 @@ class SeenDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why its clocks are held down, in words of the catalogue's `throttle_active`."""
 
 
-class SeenNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node."""
 
     node: str
@@ -61,8 +61,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     time: float
     """Unix seconds."""
-    nodes: Mapping[str, SeenNode]
-    devices: Sequence[SeenDevice]
+    nodes: Mapping[str, ObservedNode]
+    devices: Sequence[ObservedDevice]
     incidents: Sequence[IncidentDocument] = ()
     """Those that are open."""
     steps: Mapping[str, str] = {}
@@ -75,7 +75,7 @@ def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] =
     """One machine, as it was read or as its agent tells it."""
     return Scene(
         time=snapshot.time,
-        nodes={snapshot.host: _with_unread(SeenNode(node=snapshot.host), snapshot)},
+        nodes={snapshot.host: _with_unread(ObservedNode(node=snapshot.host), snapshot)},
         devices=_read_devices(snapshot.host, snapshot),
         incidents=_open(incidents),
     )
@@ -85,40 +85,40 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
     """A fleet, as a hub's stream tells it: of no device the reasons (see `with_node`)."""
     devices = []
     for now in view.devices:
-        place = view.places[now.slot]
-        if place is None:
+        device = view.slots[now.slot]
+        if device is None:
             continue
         devices.append(
-            SeenDevice(
-                node=place.node,
-                id=place.id,
-                name=place.name,
-                index=place.index,
-                uuid=place.uuid or "",
-                whole=place.parent_id is None,
-                word=standing(now.state, now.health),
+            ObservedDevice(
+                node=device.node,
+                id=device.id,
+                name=device.name,
+                index=device.index,
+                uuid=device.uuid or "",
+                is_full=device.parent_id is None,
+                state=effective_state(now.state, now.health),
                 health=now.health,
                 load_ratio=now.values[UTILIZATION],
-                jobs=_names(place.job),
-                user=place.user or "",
+                jobs=_names(device.job),
+                user=device.user or "",
             )
         )
     nodes = (
-        SeenNode(
-            node=one.node,
-            state=one.state,
-            age_s=one.age_s,
-            missing=one.devices_missing,
-            reason=one.why,
-            odd=text_of(one.odd),
+        ObservedNode(
+            node=node.node,
+            state=node.state,
+            age_s=node.age_s,
+            missing=node.devices_missing,
+            reason=node.why,
+            odd=text_of(node.odd),
         )
-        for one in view.nodes
+        for node in view.nodes
     )
     return Scene(
         time=view.time,
-        nodes={one.node: one for one in nodes},
+        nodes={node.node: node for node in nodes},
         devices=devices,
-        incidents=_open(told.incident for told in view.incidents),
+        incidents=_open(entry.incident for entry in view.incidents),
         steps=steps or {},
     )
 
@@ -131,43 +131,45 @@ def with_node(
     How a device stands and whose it is stays as the fleet has it, which is newer or knows the owner of
     what has gone. Devices that a filter kept from the scene are added.
     """
-    told = {one.id: one for one in _read_devices(node, snapshot)}
+    by_id = {device.id: device for device in _read_devices(node, snapshot)}
     devices = [
-        _with_reasons(one, own) if one.node == node and (own := told.get(one.id)) else one
-        for one in scene.devices
+        _with_reasons(device, own)
+        if device.node == node and (own := by_id.get(device.id))
+        else device
+        for device in scene.devices
     ]
-    known_ids = {one.id for one in scene.devices if one.node == node}
-    before = scene.nodes.get(node) or SeenNode(node=node)
-    added = [one for one in told.values() if one.id not in known_ids]
-    devices += [_on_silent_node(one, before.state) for one in added] if silent else added
+    existing_ids = {device.id for device in scene.devices if device.node == node}
+    before = scene.nodes.get(node) or ObservedNode(node=node)
+    added = [device for device in by_id.values() if device.id not in existing_ids]
+    devices += [_on_silent_node(device, before.state) for device in added] if silent else added
     if silent:
         reason = silent.removeprefix(f"{node} is {before.state}: ")
-        known = msgspec.structs.replace(before, reason=reason, remedy=remedy)
+        updated = msgspec.structs.replace(before, reason=reason, remedy=remedy)
     else:
-        known = _with_unread(before, snapshot)
-    return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: known})
+        updated = _with_unread(before, snapshot)
+    return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: updated})
 
 
-def _on_silent_node(device: SeenDevice, state: str) -> SeenDevice:
+def _on_silent_node(device: ObservedDevice, state: str) -> ObservedDevice:
     """A device of a silent node: it does not hang, nothing is heard of it; a lost one is lost."""
-    if device.word == DeviceState.LOST:
+    if device.state == DeviceState.LOST:
         return device
-    return msgspec.structs.replace(device, word=GONE.get(NodeState(state), device.word))
+    return msgspec.structs.replace(device, state=GONE.get(NodeState(state), device.state))
 
 
-def _with_reasons(device: SeenDevice, own: SeenDevice) -> SeenDevice:
+def _with_reasons(device: ObservedDevice, own: ObservedDevice) -> ObservedDevice:
     """The device with why and since when, as its own node told; one that was lost still is."""
-    lost = own.word == DeviceState.LOST and device.word in GONE.values()
+    lost = own.state == DeviceState.LOST and device.state in GONE.values()
     return msgspec.structs.replace(
         device,
-        word=own.word if lost else device.word,
+        state=own.state if lost else device.state,
         since=own.since,
         verdict=own.verdict,
         slowed_by=own.slowed_by,
     )
 
 
-def _with_unread(node: SeenNode, snapshot: Snapshot) -> SeenNode:
+def _with_unread(node: ObservedNode, snapshot: Snapshot) -> ObservedNode:
     """With what of the node cannot be read, as its own document says."""
     broken = unusable(snapshot.backends)
     return msgspec.structs.replace(
@@ -177,25 +179,25 @@ def _with_unread(node: SeenNode, snapshot: Snapshot) -> SeenNode:
     )
 
 
-def _read_devices(node: str, snapshot: Snapshot) -> list[SeenDevice]:
+def _read_devices(node: str, snapshot: Snapshot) -> list[ObservedDevice]:
     return [_read_device(node, view, snapshot) for view in snapshot.devices]
 
 
-def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> SeenDevice:
+def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> ObservedDevice:
     device, values = view.device, view.reading.values
     slowed = (key[1] for key, on in values.items() if key[0] == "throttle_active" and on)
-    return SeenDevice(
+    return ObservedDevice(
         node=node,
         id=device.id,
         name=device.name,
         index=device.index,
         uuid=device.uuid or "",
-        whole=device.parent_id is None,
-        word=standing(view.state.value, view.health.value),
+        is_full=device.parent_id is None,
+        state=effective_state(view.state.value, view.health.value),
         health=view.health.value,
-        since=known_since(view, snapshot) or 0.0,
+        since=observed_since(view, snapshot) or 0.0,
         load_ratio=values.get(("utilization_ratio",)),
-        jobs=tuple(dict.fromkeys(one.job_id for one in view.owners if one.job_id)),
+        jobs=tuple(dict.fromkeys(owner.job_id for owner in view.owners if owner.job_id)),
         user=_user(view),
         verdict=verdict(view, snapshot),
         slowed_by=tuple(sorted(set(slowed) - CALM_THROTTLES)),
@@ -206,7 +208,7 @@ def _user(view: DeviceView) -> str:
     """Whose job has it, else who runs processes on it, joined by `+`: as a fleet tells it."""
     of_jobs = next((owner.user for owner in view.owners if owner.user), "")
     return of_jobs or "+".join(
-        dict.fromkeys(one.user for one in view.reading.processes or () if one.user)
+        dict.fromkeys(process.user for process in view.reading.processes or () if process.user)
     )
 
 
@@ -215,4 +217,4 @@ def _names(joined: str | None) -> tuple[str, ...]:
 
 
 def _open(incidents: Iterable[IncidentDocument]) -> tuple[IncidentDocument, ...]:
-    return tuple(one for one in incidents if one.state == IncidentState.OPEN)
+    return tuple(incident for incident in incidents if incident.state == IncidentState.OPEN)

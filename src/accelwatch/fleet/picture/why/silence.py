@@ -16,8 +16,8 @@ from accelwatch.fleet.outages import (
     outages,
     since_and_why,
 )
-from accelwatch.fleet.picture.incidents import above, moment
-from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
+from accelwatch.fleet.picture.incidents import above, seconds_of
+from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
 
 _SIGNAL = "node_state"
 """What a rule on the silence of nodes asks for."""
@@ -46,23 +46,23 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
 def silences(scene: Scene) -> Iterator[Silence]:
     """Each outage, then each silent node."""
     silent = [node for node in scene.nodes.values() if NODE_SEVERITY.get(node.state, 0)]
-    reported = [one for one in scene.incidents if is_about_silence(one)]
-    part_of: dict[str, Outage] = {}
+    reported = [incident for incident in scene.incidents if is_about_silence(incident)]
+    outage_of_node: dict[str, Outage] = {}
     for outage, nodes in outages(map(_health, silent), len(scene.nodes), scene.time):
-        part_of.update(dict.fromkeys(nodes, outage))
+        outage_of_node.update(dict.fromkeys(nodes, outage))
         states = (scene.nodes[node].state for node in nodes)
         yield Silence(
             nodes=nodes,
             weight=max(NODE_SEVERITY[state] for state in states),
-            since=moment(outage.since),
+            since=seconds_of(outage.since),
             why=outage_text(outage, scene.time),
             remedy=outage.what_to_do,
             outage=outage,
             incident=_of_all(reported, set(nodes)),
         )
-    own = {one.node: one for one in reported if one.node}
+    own = {incident.node: incident for incident in reported if incident.node}
     for node in silent:
-        outage_or_none = part_of.get(node.node)
+        outage_or_none = outage_of_node.get(node.node)
         yield Silence(
             nodes=(node.node,),
             weight=NODE_SEVERITY[node.state],
@@ -76,13 +76,17 @@ def silences(scene: Scene) -> Iterator[Silence]:
 
 def is_about_silence(incident: IncidentDocument) -> bool:
     """Whether a rule opened it because nodes do not answer."""
-    return any(one.signal == _SIGNAL for one in incident.evidence)
+    return any(evidence.signal == _SIGNAL for evidence in incident.evidence)
 
 
 def _of_all(reported: Iterable[IncidentDocument], nodes: set[str]) -> IncidentDocument | None:
     """The incident that has most of the nodes and no others."""
-    fitting = [one for one in reported if not above(one) and nodes.issuperset(one.nodes)]
-    return max(fitting, key=lambda one: len(one.nodes), default=None)
+    fitting = [
+        incident
+        for incident in reported
+        if not above(incident) and nodes.issuperset(incident.nodes)
+    ]
+    return max(fitting, key=lambda incident: len(incident.nodes), default=None)
 
 
 def _of_nodes(scene: Scene, names: Iterable[str]) -> tuple[Outage, list[str]] | None:
@@ -95,7 +99,7 @@ def _of_nodes(scene: Scene, names: Iterable[str]) -> tuple[Outage, list[str]] | 
     return outage, [node.node for node in silent]
 
 
-def _health(node: SeenNode) -> NodeHealth:
+def _health(node: ObservedNode) -> NodeHealth:
     age_s = None if node.state == NodeState.NEVER else node.age_s
     return NodeHealth(node.node, node.state, age_s, node.reason)
 
@@ -107,12 +111,12 @@ def texts(silence: Silence, now: float) -> Sequence[str]:
     return (outage_text(silence.outage, now),)
 
 
-def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], runs: str) -> str:
+def of_silent_job(scene: Scene, name: str, own: Sequence[ObservedDevice], runs: str) -> str:
     """Of a job none or not all of whose nodes answer; empty where one of several does not."""
-    found = _of_nodes(scene, [one.node for one in own])
-    if found is None:
+    result = _of_nodes(scene, [device.node for device in own])
+    if result is None:
         return ""
-    outage, names = found
+    outage, names = result
     since = since_and_why(outage, scene.time)
     if outage.nodes < outage.nodes_total:
         them = f"{outage.nodes} of its {outage.nodes_total} nodes"
@@ -125,7 +129,7 @@ def of_silent_job(scene: Scene, name: str, own: Sequence[SeenDevice], runs: str)
     return f"{has}; whether it still runs is unknown"
 
 
-def last_read(device: SeenDevice, age_s: float) -> str:
+def last_read(device: ObservedDevice, age_s: float) -> str:
     """`n007/nvidia3 (job 4711) was last read 20 s ago`, of one that was well then."""
     jobs = f" (job {', '.join(device.jobs)})" if device.jobs else ""
     return f"{device.node}/{device.name}{jobs} was last read {duration(age_s)} ago"

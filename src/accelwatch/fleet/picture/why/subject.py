@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.picture.why.scene import Scene, SeenDevice
+from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
 from accelwatch.schema.natural_order import natural
 
 _LEAST_UUID = 4
@@ -29,7 +29,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     name: str = ""
     """`n014/nvidia6`, `n014`, `4718`, `ann`."""
-    devices: tuple[SeenDevice, ...]
+    devices: tuple[ObservedDevice, ...]
 
 
 def subject_of(scene: Scene, what: str) -> Subject:
@@ -40,14 +40,16 @@ def subject_of(scene: Scene, what: str) -> Subject:
     """
     text = what.strip()
     if not text:
-        whole = tuple(one for one in scene.devices if one.whole)
-        return Subject(kind=Kind.EVERYTHING, devices=whole)
+        devices = tuple(device for device in scene.devices if device.is_full)
+        return Subject(kind=Kind.EVERYTHING, devices=devices)
     kind, _, name = text.partition(":")
     if kind in (Kind.JOB, Kind.NODE, Kind.USER, Kind.DEVICE) and name:
         subject = _BY_KIND[Kind(kind)](scene, name)
     else:
         order = (Kind.DEVICE, Kind.NODE, Kind.JOB, Kind.USER)
-        subject = next(filter(None, (_BY_KIND[one](scene, text) for one in order)), None)
+        subject = next(
+            filter(None, (_BY_KIND[candidate](scene, text) for candidate in order)), None
+        )
     if subject is None:
         raise UnmetError(f"nothing is called {what!r} here; {_there_is(scene)}")
     return subject
@@ -55,10 +57,12 @@ def subject_of(scene: Scene, what: str) -> Subject:
 
 def _device(scene: Scene, text: str) -> Subject | None:
     node, slash, name = text.rpartition("/")
-    near = [one for one in scene.devices if not slash or one.node == node]
-    meant = [one for one in near if _means(name, one, bare=bool(slash) or len(scene.nodes) == 1)]
+    near = [device for device in scene.devices if not slash or device.node == node]
+    meant = [
+        device for device in near if _means(name, device, bare=bool(slash) or len(scene.nodes) == 1)
+    ]
     if len(meant) > 1:
-        which = ", ".join(f"{one.node}/{one.name}" for one in meant[:_MOST_NAMED])
+        which = ", ".join(f"{device.node}/{device.name}" for device in meant[:_MOST_NAMED])
         more = f" and {len(meant) - _MOST_NAMED} more" if len(meant) > _MOST_NAMED else ""
         raise UnmetError(f"{text!r} means {len(meant)} devices; say which: {which}{more}")
     if not meant:
@@ -67,35 +71,35 @@ def _device(scene: Scene, text: str) -> Subject | None:
     return Subject(kind=Kind.DEVICE, name=f"{device.node}/{device.name}", devices=(device,))
 
 
-def _means(name: str, device: SeenDevice, *, bare: bool) -> bool:
+def _means(name: str, device: ObservedDevice, *, bare: bool) -> bool:
     if name in (device.name, device.id, device.uuid):
         return True
     if name.isdecimal():
-        return bare and device.whole and device.index == int(name)
+        return bare and device.is_full and device.index == int(name)
     uuid = device.uuid.lower().removeprefix("gpu-")
-    wanted = name.lower().removeprefix("gpu-")
-    return len(wanted) >= _LEAST_UUID and uuid.startswith(wanted)
+    prefix = name.lower().removeprefix("gpu-")
+    return len(prefix) >= _LEAST_UUID and uuid.startswith(prefix)
 
 
 def _node(scene: Scene, text: str) -> Subject | None:
     if text not in scene.nodes:
         return None
-    own = tuple(one for one in scene.devices if one.node == text and one.whole)
+    own = tuple(device for device in scene.devices if device.node == text and device.is_full)
     return Subject(kind=Kind.NODE, name=text, devices=own)
 
 
 def _job(scene: Scene, text: str) -> Subject | None:
-    own = tuple(one for one in scene.devices if text in one.jobs)
-    told = any(text == one.job or text in one.jobs for one in scene.incidents)
-    return Subject(kind=Kind.JOB, name=text, devices=own) if own or told else None
+    own = tuple(device for device in scene.devices if text in device.jobs)
+    is_reported = any(text == incident.job or text in incident.jobs for incident in scene.incidents)
+    return Subject(kind=Kind.JOB, name=text, devices=own) if own or is_reported else None
 
 
 def _user(scene: Scene, text: str) -> Subject | None:
-    own = tuple(one for one in scene.devices if text in _users(one))
+    own = tuple(device for device in scene.devices if text in _users(device))
     return Subject(kind=Kind.USER, name=text, devices=own) if own else None
 
 
-def _users(device: SeenDevice) -> list[str]:
+def _users(device: ObservedDevice) -> list[str]:
     return device.user.split("+") if device.user else []
 
 
@@ -104,14 +108,17 @@ _BY_KIND = {Kind.DEVICE: _device, Kind.NODE: _node, Kind.JOB: _job, Kind.USER: _
 
 def _there_is(scene: Scene) -> str:
     kinds = (
-        ("devices", [f"{one.node}/{one.name}" for one in scene.devices if one.whole]),
-        ("jobs", sorted({job for one in scene.devices for job in one.jobs}, key=natural)),
-        ("users", sorted({user for one in scene.devices for user in _users(one)}, key=natural)),
+        ("devices", [f"{device.node}/{device.name}" for device in scene.devices if device.is_full]),
+        ("jobs", sorted({job for device in scene.devices for job in device.jobs}, key=natural)),
+        (
+            "users",
+            sorted({user for device in scene.devices for user in _users(device)}, key=natural),
+        ),
     )
     there = [f"{what} {_some(names)}" for what, names in kinds if names]
     if there:
         return f"there are {'; '.join(there)}"
-    unread = [f"{one.node}: {one.reason}" for one in scene.nodes.values() if one.reason]
+    unread = [f"{node.node}: {node.reason}" for node in scene.nodes.values() if node.reason]
     return f"no device could be read: {_some(unread)}" if unread else "there is no device"
 
 

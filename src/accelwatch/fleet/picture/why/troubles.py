@@ -7,19 +7,19 @@ import msgspec
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.names import GONE, SPEAKING, UNREAD_SEVERITY, NodeState
-from accelwatch.fleet.picture.incidents import above, moment, place_of
-from accelwatch.fleet.picture.why.scene import Scene, SeenDevice, SeenNode
+from accelwatch.fleet.picture.incidents import above, location_of, seconds_of
+from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
 from accelwatch.fleet.picture.why.silence import is_about_silence, silences, texts
-from accelwatch.schema.standing import severity
+from accelwatch.schema.device_status import severity
 from accelwatch.schema.verdict import NOTHING_WRONG, remedy_of
 
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
 """State of a device to what people call it, where that is another word."""
-NEVER_HEARD = "never heard"
+NEVER_REPORTED = "never heard"
 _NODES: dict[str, str] = {
     NodeState.DOWN: "down",
     NodeState.STALE: "silent",
-    NodeState.NEVER: NEVER_HEARD,
+    NodeState.NEVER: NEVER_REPORTED,
     NodeState.SLOW: "late",
 }
 _OF_SILENCE = frozenset(GONE.values())
@@ -40,7 +40,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the device; empty where it is a node's or a job's trouble."""
     weight: int
     """Greater is worse, on the scale of `schema.standing`."""
-    word: str
+    condition: str
     """How it stands: `lost`, `hung`, `down`; empty of what only a rule has seen."""
     since: float = 0.0
     """Unix seconds; 0 where that is not known."""
@@ -64,17 +64,19 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
 def troubles(scene: Scene) -> list[Trouble]:
     """All of them, the worst first, among equals that which began first."""
-    found = [
-        *_found_by_rules(scene),
+    result = [
+        *_from_rules(scene),
         *_of_silence(scene),
         *_of_unread_nodes(scene),
         *_of_devices(scene),
     ]
-    return sorted(found, key=lambda one: (-one.weight, one.since or scene.time, one.where))
+    return sorted(
+        result, key=lambda trouble: (-trouble.weight, trouble.since or scene.time, trouble.where)
+    )
 
 
-def _found_by_rules(scene: Scene) -> Iterator[Trouble]:
-    by_id = {(one.node, one.id): one for one in scene.devices}
+def _from_rules(scene: Scene) -> Iterator[Trouble]:
+    by_id = {(device.node, device.id): device for device in scene.devices}
     silent = {node.node for node in scene.nodes.values() if node.state not in SPEAKING}
     for incident in scene.incidents:
         if is_about_silence(incident) and silent.issuperset(incident.nodes or (incident.node,)):
@@ -85,23 +87,36 @@ def _found_by_rules(scene: Scene) -> Iterator[Trouble]:
 
 
 def _incident(
-    scene: Scene, incident: IncidentDocument, device: SeenDevice | None, node: SeenNode | None
+    scene: Scene,
+    incident: IncidentDocument,
+    device: ObservedDevice | None,
+    node: ObservedNode | None,
 ) -> Trouble:
     nodes = tuple(dict.fromkeys(filter(None, (incident.node, *incident.nodes))))
-    state = device.word if device is not None else ""
+    state = device.state if device is not None else ""
     weight = max(_WEIGHTS.get(Severity(incident.severity), 1), severity(state) if state else 0)
-    known = device.verdict if device is not None else NOTHING_WRONG
+    own_verdict = device.verdict if device is not None else NOTHING_WRONG
     return Trouble(
         where=_where(incident),
         nodes=nodes,
         device=incident.device,
         weight=weight,
-        word=_word(state) if device is not None else _NODES.get(node.state, "") if node else "",
-        since=moment(incident.since),
+        condition=_condition(state)
+        if device is not None
+        else _NODES.get(node.state, "")
+        if node
+        else "",
+        since=seconds_of(incident.since),
         verdict=incident.title,
-        evidence=_apart([*(one.text for one in incident.evidence), known.said, known.evidence]),
+        evidence=_apart(
+            [
+                *(evidence.text for evidence in incident.evidence),
+                own_verdict.summary,
+                own_verdict.evidence,
+            ]
+        ),
         remedy=incident.what_to_do,
-        step=next((scene.steps[one] for one in nodes if one in scene.steps), ""),
+        step=next((scene.steps[name] for name in nodes if name in scene.steps), ""),
         jobs=_jobs_of(incident),
         incident=incident.id,
         leads=not above(incident),
@@ -115,34 +130,36 @@ def _jobs_of(incident: IncidentDocument) -> tuple[str, ...]:
 def _where(incident: IncidentDocument) -> str:
     if incident.device:
         return f"{incident.node}/{incident.device_name or incident.device}"
-    return place_of(incident)
+    return location_of(incident)
 
 
 def _of_silence(scene: Scene) -> Iterator[Trouble]:
-    for one in silences(scene):
-        nodes, incident = one.nodes, one.incident
-        state = "" if one.is_outage else scene.nodes[nodes[0]].state
+    for silence in silences(scene):
+        nodes, incident = silence.nodes, silence.incident
+        state = "" if silence.is_outage else scene.nodes[nodes[0]].state
         yield Trouble(
-            where=f"{len(nodes)} nodes" if one.is_outage else nodes[0],
+            where=f"{len(nodes)} nodes" if silence.is_outage else nodes[0],
             nodes=nodes,
-            weight=one.weight,
-            word=_NODES.get(state, ""),
-            since=one.since,
-            verdict=one.why,
-            evidence=tuple(texts(one, scene.time)),
-            remedy=one.remedy,
-            step="" if one.is_outage else scene.steps.get(nodes[0], ""),
-            jobs=() if one.is_outage or incident is None else _jobs_of(incident),
+            weight=silence.weight,
+            condition=_NODES.get(state, ""),
+            since=silence.since,
+            verdict=silence.why,
+            evidence=tuple(texts(silence, scene.time)),
+            remedy=silence.remedy,
+            step="" if silence.is_outage else scene.steps.get(nodes[0], ""),
+            jobs=() if silence.is_outage or incident is None else _jobs_of(incident),
             incident="" if incident is None else incident.id,
-            leads=one.outage is None or one.is_outage,
+            leads=silence.outage is None or silence.is_outage,
             silent=state not in SPEAKING,
-            many=one.is_outage,
-            among=one.outage.nodes if one.outage is not None and not one.is_outage else 0,
+            many=silence.is_outage,
+            among=silence.outage.nodes
+            if silence.outage is not None and not silence.is_outage
+            else 0,
         )
 
 
 def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
-    reported = {one.node for one in scene.incidents if not one.device}
+    reported = {incident.node for incident in scene.incidents if not incident.device}
     for node in scene.nodes.values():
         if node.state != NodeState.UP or not node.reason or node.node in reported:
             continue
@@ -150,7 +167,7 @@ def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
             where=node.node,
             nodes=(node.node,),
             weight=UNREAD_SEVERITY,
-            word="",
+            condition="",
             verdict=f"no reading through {node.reason}",
             remedy=node.remedy,
             step=scene.steps.get(node.node, ""),
@@ -158,27 +175,27 @@ def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
 
 
 def _of_devices(scene: Scene) -> Iterator[Trouble]:
-    told = {(one.node, one.device) for one in scene.incidents if one.device}
-    for one in scene.devices:
-        weight = severity(one.word)
-        if not weight or one.word in _OF_SILENCE or (one.node, one.id) in told:
+    reported = {(incident.node, incident.device) for incident in scene.incidents if incident.device}
+    for device in scene.devices:
+        weight = severity(device.state)
+        if not weight or device.state in _OF_SILENCE or (device.node, device.id) in reported:
             continue
         yield Trouble(
-            where=f"{one.node}/{one.name}",
-            nodes=(one.node,),
-            device=one.id,
+            where=f"{device.node}/{device.name}",
+            nodes=(device.node,),
+            device=device.id,
             weight=weight,
-            word=_word(one.word),
-            since=one.since,
-            verdict=one.verdict.said,
-            evidence=_apart([one.verdict.evidence]),
-            remedy=one.verdict.remedy or remedy_of(one.word, one.health),
-            step=scene.steps.get(one.node, ""),
-            jobs=one.jobs,
+            condition=_condition(device.state),
+            since=device.since,
+            verdict=device.verdict.summary,
+            evidence=_apart([device.verdict.evidence]),
+            remedy=device.verdict.remedy or remedy_of(device.state, device.health),
+            step=scene.steps.get(device.node, ""),
+            jobs=device.jobs,
         )
 
 
-def _word(state: str) -> str:
+def _condition(state: str) -> str:
     if severity(state) == 0 or state in _OF_SILENCE:
         return ""
     return _STATES.get(state, state)

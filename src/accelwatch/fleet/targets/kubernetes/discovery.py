@@ -14,11 +14,15 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.http import endpoint
+from accelwatch.fleet.targets.kubernetes.addresses import (
+    SERVICE_LABEL,
+    endpoint_addresses,
+    pod_addresses,
+)
 from accelwatch.fleet.targets.kubernetes.mirror import HasMetadata, Mirror
 from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod
-from accelwatch.fleet.targets.kubernetes.places import SERVICE_LABEL, endpoint_places, pod_places
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.settings import KubernetesSd, asked_by
+from accelwatch.fleet.targets.settings import KubernetesSd, scrape_for
 from accelwatch.fleet.targets.watch import Publish
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -63,7 +67,7 @@ class KubernetesTargets:
         self._settings = within_cluster(settings, environ)
         self._rules = rules
         self._server = endpoint(self._settings.api_server, self._settings.tls_config)
-        self._scrape = asked_by(self._settings)
+        self._scrape = scrape_for(self._settings)
         self._access = Access(self._scrape)
         self._changed = asyncio.Event()
         self.kept = TargetCache()
@@ -83,17 +87,17 @@ class KubernetesTargets:
                 while True:
                     await self._changed.wait()
                     self._changed.clear()
-                    if self._is_told(mirrors, len(pods) + len(slices)):
+                    if self._has_synced(mirrors, len(pods) + len(slices)):
                         publish(await self._targets(pods, slices, nodes[0].objects))
                     await asyncio.sleep(_SETTLE_S)
         finally:
             await client.close()
 
     @staticmethod
-    def _is_told(mirrors: Sequence[Mirror[Any]], places: int) -> bool:
+    def _has_synced(mirrors: Sequence[Mirror[Any]], count: int) -> bool:
         """Whether every list has been tried, and one of the first `places` has succeeded."""
         tried = all(mirror.listed or mirror.failed for mirror in mirrors)
-        return tried and any(mirror.listed for mirror in mirrors[:places])
+        return tried and any(mirror.listed for mirror in mirrors[:count])
 
     async def _targets(
         self,
@@ -102,7 +106,9 @@ class KubernetesTargets:
         nodes: Mapping[str, Anything],
     ) -> list[Target]:
         all_pods = [pod for mirror in pods for pod in mirror.objects.values()]
-        all_slices = [part for mirror in slices for part in mirror.objects.values()]
+        all_slices = [
+            endpoint_slice for mirror in slices for endpoint_slice in mirror.objects.values()
+        ]
         # On a thread, of copies: thousands of pods take longer than the streams may have to wait.
         targets, refused = await asyncio.to_thread(self._made, all_pods, all_slices, dict(nodes))
         for address, error in refused.items():
@@ -120,8 +126,8 @@ class KubernetesTargets:
         targets: dict[str, Target] = {}
         refused: dict[str, UsageError] = {}
         for address, labels in (
-            *pod_places(pods, nodes, self._settings),
-            *endpoint_places(slices, nodes, self._settings),
+            *pod_addresses(pods, nodes, self._settings),
+            *endpoint_addresses(slices, nodes, self._settings),
         ):
             try:
                 targets.update(
@@ -160,8 +166,8 @@ class KubernetesTargets:
         ]
 
     def _query(self) -> dict[str, str]:
-        parts = [self._settings.label_selector]
+        terms = [self._settings.label_selector]
         if self._settings.service:
-            parts.append(f"{SERVICE_LABEL}={self._settings.service}")
-        selector = ",".join(part for part in parts if part)
+            terms.append(f"{SERVICE_LABEL}={self._settings.service}")
+        selector = ",".join(term for term in terms if term)
         return {"labelSelector": selector} if selector else {}

@@ -86,7 +86,7 @@ class Mirror(Generic[T]):
         """Keep the copy until cancelled."""
         backoff = SpreadBackoff(_MAX_BACKOFF_S)
         while True:
-            asked = None
+            retry_after_s = None
             try:
                 if not self._version:
                     await self._list()
@@ -94,13 +94,13 @@ class Mirror(Generic[T]):
                     self._changed("")
                 await self._watch(backoff)
             except TargetFault as fault:
-                asked = fault.retry_after_s
+                retry_after_s = fault.retry_after_s
                 if fault.code == _GONE:
                     self._version = ""
                 else:
                     self.failed = True
                     self._changed(str(fault))
-            await asyncio.sleep(backoff.next(asked))
+            await asyncio.sleep(backoff.next(retry_after_s))
 
     async def _list(self) -> None:
         """List everything anew. Raises TargetFault."""
@@ -108,7 +108,7 @@ class Mirror(Generic[T]):
         query = {**self._query, "limit": str(_PAGE)} if self._paged else dict(self._query)
         while True:
             try:
-                page = await self._ask(query)
+                page = await self._request(query)
             except TargetFault as fault:
                 # A page came too late for the server's memory: the next time all of it at once.
                 self._paged = fault.code != _GONE
@@ -122,7 +122,7 @@ class Mirror(Generic[T]):
         self.objects, self.listed, self._paged = objects, True, True
         self._version = page.metadata.resource_version
 
-    async def _ask(self, query: Mapping[str, str]) -> Page[T]:
+    async def _request(self, query: Mapping[str, str]) -> Page[T]:
         headers = {"Accept": self._accept("List"), "Accept-Encoding": "gzip"}
         limits = self._client.scrape
         try:
@@ -162,10 +162,10 @@ class Mirror(Generic[T]):
                     pending = bytearray(rest)
                     if len(pending) > _MAX_LINE_BYTES:
                         raise TargetFault(Reason.TOO_LARGE, "an event without an end")
-                    news = [self._handle(bytes(line)) for line in lines]
+                    changes = [self._handle(bytes(line)) for line in lines]
                     if lines:
                         backoff.succeeded()
-                    if any(news):
+                    if any(changes):
                         self._changed("")
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "the watch does not end") from error

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.base.backoff import Backoff
-from accelwatch.node.store.reports import Called, Part
+from accelwatch.node.store.reports import Called, Component
 
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 """How Python's faulthandler names the thread that got a fatal signal."""
 
-HOLD_FIRST_S = 5.0
-HOLD_LIMIT_S = 300.0
+QUARANTINE_FIRST_S = 5.0
+QUARANTINE_LIMIT_S = 300.0
 FREE_CRASHES = 1
 """Crashes that cost a whole backend nothing but the restart; a device that is known costs its row."""
 CALM_S = 60.0
@@ -49,83 +49,87 @@ def suspects_of(
     return within or made or last
 
 
-def part_of(called: Called) -> Part:
+def component_of(called: Called) -> Component:
     """What a call would be held out as."""
-    return Part(called.backend, called.slot, events=called.action == "events")
+    return Component(called.backend, called.slot, events=called.action == "events")
 
 
-def merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+def merged(components: Iterable[Component]) -> tuple[Component, ...]:
     """One part a backend: the suspect, or the whole backend where there are several."""
-    by_backend: dict[str, set[Part]] = {}
-    for part in parts:
-        by_backend.setdefault(part.backend, set()).add(part)
+    by_backend: dict[str, set[Component]] = {}
+    for component in components:
+        by_backend.setdefault(component.backend, set()).add(component)
     return tuple(
-        next(iter(mine)) if len(mine) == 1 else Part(name)
+        next(iter(mine)) if len(mine) == 1 else Component(name)
         for name, mine in sorted(by_backend.items())
     )
 
 
-def is_backend(part: Part) -> bool:
+def is_backend(component: Component) -> bool:
     """Whether this is a backend as a whole."""
-    return not part.slot and not part.events
+    return not component.slot and not component.events
 
 
-class HoldOut:
+class Quarantine:
     """What may not run now. Times are moments of the monotonic clock."""
 
     def __init__(self) -> None:
-        self._backoffs: dict[Part, Backoff] = {}
-        self._crashed_at: dict[Part, float] = {}
-        self._admitted_at: dict[Part, float] = {}
+        self._backoffs: dict[Component, Backoff] = {}
+        self._crashed_at: dict[Component, float] = {}
+        self._admitted_at: dict[Component, float] = {}
 
-    def admitted(self, parts: Iterable[Part], now: float) -> None:
+    def admitted(self, components: Iterable[Component], now: float) -> None:
         """These have been started."""
-        self._admitted_at.update(dict.fromkeys(parts, now))
+        self._admitted_at.update(dict.fromkeys(components, now))
 
-    def crashed(self, suspects: Iterable[Part], now: float) -> Mapping[Part, float]:
+    def crashed(self, suspects: Iterable[Component], now: float) -> Mapping[Component, float]:
         """Note a crash; returns the pause in seconds for each part that is held out now.
 
         Of several suspects, those that had just been let in are blamed before those that ran well.
         """
-        parts = sorted(set(suspects))
-        fresh = [part for part in parts if now - self._since(part, now) < _FRESH_S]
-        pauses: dict[Part, float] = {}
-        for place, part in enumerate(merged(fresh or parts)):
-            pause = self._failed(part, now)
+        components = sorted(set(suspects))
+        fresh = [
+            component for component in components if now - self._since(component, now) < _FRESH_S
+        ]
+        pauses: dict[Component, float] = {}
+        for index, component in enumerate(merged(fresh or components)):
+            pause = self._failed(component, now)
             if pause:
-                self._backoffs[part].until += place * _FRESH_S
-                pauses[part] = self._backoffs[part].until - now
+                self._backoffs[component].until += index * _FRESH_S
+                pauses[component] = self._backoffs[component].until - now
         return pauses
 
-    def held_out(self, now: float) -> frozenset[Part]:
+    def quarantined(self, now: float) -> frozenset[Component]:
         """What may not run now."""
-        return frozenset(part for part, b in self._backoffs.items() if not b.ready(now))
+        return frozenset(component for component, b in self._backoffs.items() if not b.ready(now))
 
-    def on_trial(self, now: float) -> frozenset[Part]:
+    def on_trial(self, now: float) -> frozenset[Component]:
         """What has crashed before, is not forgiven, and may run now."""
-        return frozenset(part for part, b in self._backoffs.items() if b.ready(now))
+        return frozenset(component for component, b in self._backoffs.items() if b.ready(now))
 
     def forgive(self, now: float) -> None:
         """Forget the crashes of what has run well since for long enough."""
-        for part, at in list(self._crashed_at.items()):
-            backoff = self._backoffs[part]
+        for component, at in list(self._crashed_at.items()):
+            backoff = self._backoffs[component]
             if now - max(at, backoff.until) > CALM_S:
-                del self._crashed_at[part], self._backoffs[part]
-                if not is_backend(part):
-                    self._admitted_at.pop(part, None)
+                del self._crashed_at[component], self._backoffs[component]
+                if not is_backend(component):
+                    self._admitted_at.pop(component, None)
 
-    def _since(self, part: Part, now: float) -> float:
+    def _since(self, component: Component, now: float) -> float:
         """When the part was started: by itself after it was held out, or with its backend."""
-        alone = self._admitted_at.get(part)
-        return self._admitted_at.get(Part(part.backend), now) if alone is None else alone
+        alone = self._admitted_at.get(component)
+        return self._admitted_at.get(Component(component.backend), now) if alone is None else alone
 
-    def _failed(self, part: Part, now: float) -> float:
+    def _failed(self, component: Component, now: float) -> float:
         """Note a crash of one part; several bad devices share the trials that one would have."""
-        free = FREE_CRASHES if is_backend(part) else 0
-        backoff = self._backoffs.setdefault(part, Backoff(HOLD_FIRST_S, HOLD_LIMIT_S, free=free))
-        self._crashed_at[part] = now
-        mine = [other for other in self._backoffs if other.backend == part.backend]
+        free = FREE_CRASHES if is_backend(component) else 0
+        backoff = self._backoffs.setdefault(
+            component, Backoff(QUARANTINE_FIRST_S, QUARANTINE_LIMIT_S, free=free)
+        )
+        self._crashed_at[component] = now
+        mine = [other for other in self._backoffs if other.backend == component.backend]
         bad_devices = sum(not is_backend(other) for other in mine)
-        pause = min(backoff.failed(now) * max(bad_devices, 1), HOLD_LIMIT_S)
+        pause = min(backoff.failed(now) * max(bad_devices, 1), QUARANTINE_LIMIT_S)
         backoff.until = now + pause
         return pause

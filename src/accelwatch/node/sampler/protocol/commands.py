@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 
-def end_commands(pid: int) -> None:
+def kill_commands(pid: int) -> None:
     """Kill every child of a process, with its process group where it leads one.
 
     The kernel lists children by thread (/proc/PID/task/TID/children, proc(5)); where it does not, this

@@ -20,10 +20,10 @@ MAX_FRAME_BYTES = 16 << 20
 CLOSED = 93
 """Exit status of a collector whose pipe for reports a library has closed."""
 _CHUNK = 1 << 18
-_MARK = b"\xf5\xffAR"
+_MAGIC = b"\xf5\xffAR"
 """Begins a report; no text has these bytes, and no number of our messages begins with them."""
 _CHECKSUM_BYTES = 4
-_HEAD = len(_MARK) + _CHECKSUM_BYTES
+_HEAD = len(_MAGIC) + _CHECKSUM_BYTES
 
 _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
@@ -46,9 +46,9 @@ def encode(report: Written | Order) -> bytes:
     return frame(body)
 
 
-def marked(framed: bytes) -> bytes:
+def with_checksum(framed: bytes) -> bytes:
     """A frame as it goes over the pipe for reports."""
-    return _MARK + zlib.crc32(framed).to_bytes(_CHECKSUM_BYTES, "big") + framed
+    return _MAGIC + zlib.crc32(framed).to_bytes(_CHECKSUM_BYTES, "big") + framed
 
 
 def decode(body: bytes | memoryview) -> Report:
@@ -67,46 +67,46 @@ def decode_order(body: bytes) -> Order:
         raise WireError(f"damaged order of {len(body)} bytes: {error}") from error
 
 
-class MarkedSplitter:
+class ChecksumSplitter:
     """Cuts a stream of marked frames into their bodies; what is damaged or between them is left out."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._in_noise = False
         self.damaged = 0
         """How often there was something else than a whole frame."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes."""
-        held = self._held
-        held += chunk
-        begin = 0
-        while (at := held.find(_MARK, begin)) >= 0:
-            self._note_noise(at > begin)
-            begin = at
+        buffer = self._buffer
+        buffer += chunk
+        start = 0
+        while (at := buffer.find(_MAGIC, start)) >= 0:
+            self._note_noise(at > start)
+            start = at
             framed = at + _HEAD
             body = framed + PREFIX_BYTES
-            size = int.from_bytes(held[framed:body], "big")
-            if len(held) < body or (size <= MAX_FRAME_BYTES and len(held) < body + size):
+            size = int.from_bytes(buffer[framed:body], "big")
+            if len(buffer) < body or (size <= MAX_FRAME_BYTES and len(buffer) < body + size):
                 break
             end = body + size
-            told = int.from_bytes(held[at + len(_MARK) : framed], "big")
-            if size > MAX_FRAME_BYTES or zlib.crc32(held[framed:end]) != told:
+            checksum = int.from_bytes(buffer[at + len(_MAGIC) : framed], "big")
+            if size > MAX_FRAME_BYTES or zlib.crc32(buffer[framed:end]) != checksum:
                 self._note_noise(True)
-                begin = at + len(_MARK)
+                start = at + len(_MAGIC)
                 continue
             self._in_noise = False
-            begin = end
-            yield bytes(held[body:end])
+            start = end
+            yield bytes(buffer[body:end])
         else:
-            kept = max(begin, len(held) - len(_MARK) + 1)  # which may begin a mark
-            self._note_noise(kept > begin)
-            begin = kept
-        self._held = held[begin:] if begin else held
+            kept = max(start, len(buffer) - len(_MAGIC) + 1)  # which may begin a mark
+            self._note_noise(kept > start)
+            start = kept
+        self._buffer = buffer[start:] if start else buffer
 
-    def _note_noise(self, found: bool) -> None:
+    def _note_noise(self, is_noise: bool) -> None:
         """Count a stretch of noise once."""
-        if found and not self._in_noise:
+        if is_noise and not self._in_noise:
             self.damaged += 1
             self._in_noise = True
 
@@ -116,7 +116,7 @@ class Stream:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._splitter = MarkedSplitter()
+        self._splitter = ChecksumSplitter()
         self._undecoded = 0
 
     @property

@@ -29,8 +29,8 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
         return {name: _by_address(name) for name in settings.backends}
     installed = plugins.addresses(plugins.BACKENDS)
     left_out = _NOT_BY_DEFAULT | settings.without
-    wanted = settings.backends or tuple(name for name in installed if name not in left_out)
-    return {name: _factory(name, installed) for name in wanted}
+    selected = settings.backends or tuple(name for name in installed if name not in left_out)
+    return {name: _factory(name, installed) for name in selected}
 
 
 def absent(settings: CollectSettings) -> dict[str, str]:
@@ -38,22 +38,22 @@ def absent(settings: CollectSettings) -> dict[str, str]:
 
     A backend that is asked for by name, or has options, is always loaded.
     """
-    if settings.backends or not (marks := plugins.addresses(plugins.PRESENCE)):
+    if settings.backends or not (signatures := plugins.addresses(plugins.PRESENCE)):
         return {}
     root = Path(settings.root)
     bus = on_bus(root)
     reasons: dict[str, str] = {}
     for name, address in plugins.addresses(plugins.BACKENDS).items():
-        mine = [mark for mark, owner in marks.items() if owner == address]
+        mine = [signature for signature, owner in signatures.items() if owner == address]
         if mine and name not in settings.options and (reason := _missed(root, bus, mine)):
             reasons[name] = reason
     return reasons
 
 
-def _missed(root: Path, bus: frozenset[str] | None, marks: list[str]) -> str:
+def _missed(root: Path, bus: frozenset[str] | None, signatures: list[str]) -> str:
     """What is not here; empty where one of the marks is, or where that cannot be told."""
-    paths = [mark for mark in marks if mark.startswith("/")]
-    codes = [mark for mark in marks if mark not in paths]
+    paths = [signature for signature in signatures if signature.startswith("/")]
+    codes = [signature for signature in signatures if signature not in paths]
     if codes and (bus is None or not bus.isdisjoint(codes)):
         return ""
     if any(sysfs.is_populated(root / path.lstrip("/")) for path in paths):
@@ -71,7 +71,7 @@ class Absent:
         self._clock = clock
         self._reasons: dict[str, str] = {}
         self._fresh_until = -math.inf
-        self._looking = threading.Lock()
+        self._refresh_lock = threading.Lock()
 
     def __call__(self, name: str) -> str:
         """Why a backend need not be loaded now; empty when it may be of use. Any thread may ask."""
@@ -79,7 +79,7 @@ class Absent:
 
     def reasons(self) -> dict[str, str]:
         """Those of all that need not be loaded now."""
-        with self._looking:  # who comes together waits for one look
+        with self._refresh_lock:  # who comes together waits for one look
             now = self._clock.monotonic()
             if now >= self._fresh_until:
                 self._reasons = absent(self._settings)

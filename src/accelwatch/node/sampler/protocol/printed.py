@@ -9,9 +9,9 @@ import os
 from accelwatch.base.untrusted_text import printable
 
 PRINTED_BYTES = 16384
-_NEWS = 1000
-_LAST_WORDS = 200
-_MOST_LOOKS = 4
+_MAX_NEW_OUTPUT = 1000
+_MAX_LAST_OUTPUT = 200
+_MAX_POLLS = 4
 """A library that goes on printing is not waited for any longer."""
 _F_ADD_SEALS, _SEAL_SHRINK, _SEAL_GROW = 1033, 2, 4
 """linux/fcntl.h"""
@@ -37,40 +37,40 @@ class Printed:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._seen = 0
+        self._offset = 0
         self._coming = b""
-        self._looks = 0
+        self._polls = 0
 
-    def news(self) -> str:
+    def new_output(self) -> str:
         """What was printed since it was last told, on one line of bounded length; call it now and then.
 
         Nothing while more is coming: two halves of one message are not two messages.
         """
-        data = os.pread(self._descriptor, PRINTED_BYTES - self._seen, self._seen)
+        data = os.pread(self._descriptor, PRINTED_BYTES - self._offset, self._offset)
         data = data.partition(b"\0")[0]
-        at_rest = data == self._coming or self._seen + len(data) >= PRINTED_BYTES
-        self._looks += 1
-        if data and not at_rest and self._looks < _MOST_LOOKS:
+        at_rest = data == self._coming or self._offset + len(data) >= PRINTED_BYTES
+        self._polls += 1
+        if data and not at_rest and self._polls < _MAX_POLLS:
             self._coming = data
             return ""
-        self._seen += len(data)
-        self._coming, self._looks = b"", 0
-        return _one_line(data)[:_NEWS]
+        self._offset += len(data)
+        self._coming, self._polls = b"", 0
+        return _single_line(data)[:_MAX_NEW_OUTPUT]
 
     @property
     def full(self) -> bool:
         """Whether more may have been printed than was kept."""
-        return self._seen >= PRINTED_BYTES
+        return self._offset >= PRINTED_BYTES
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """The end of all that was kept."""
         data = os.pread(self._descriptor, PRINTED_BYTES, 0).partition(b"\0")[0]
-        return _one_line(data)[-_LAST_WORDS:]
+        return _single_line(data)[-_MAX_LAST_OUTPUT:]
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
 
 
-def _one_line(data: bytes) -> str:
+def _single_line(data: bytes) -> str:
     return printable(" ".join(data.decode("utf-8", "replace").split()))

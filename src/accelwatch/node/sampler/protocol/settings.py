@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.node.store.reports import Part
+from accelwatch.node.store.reports import Component
 
 
 class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,19 +38,19 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Each backend's own section, by the backend's name."""
 
 
-class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
+class QuarantinedComponent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that must not be called yet."""
 
-    part: Part
+    part: Component
     reason: str = ""
     """What the row of a held-out device says."""
 
 
-class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
+class StartOrder(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """The first order to a collector."""
 
     settings: CollectSettings
-    held_out: tuple[HeldOut, ...] = ()
+    held_out: tuple[QuarantinedComponent, ...] = ()
     careful: bool = False
     """Let devices be called one by one even if they are slow, so that a crash names one of them."""
     began: float | None = None
@@ -60,7 +60,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
 class LetIn(msgspec.Struct, frozen=True, kw_only=True, tag="let_in"):
     """Call again what was held out."""
 
-    part: Part
+    part: Component
 
 
-Order = Begin | LetIn
+Order = StartOrder | LetIn

@@ -13,7 +13,7 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
 from accelwatch.node.sampler.turns.succession import Succession, Turn
 from accelwatch.node.sampler.turns.worker import Answer, Inbox, Job, Worker
-from accelwatch.node.store.reports import Called, Noted, Part, Returned, Written
+from accelwatch.node.store.reports import Called, Component, Noted, Returned, Written
 
 Emit = Callable[[Written], None]
 Note = Callable[[Noted], None]
@@ -39,9 +39,9 @@ class Calls:
         self._own: dict[int, Worker] = {}
         """Who makes a turn that must not wait any longer."""
         self._turns = Succession(note, clock, inbox)
-        self._held: set[Succession] = set()
+        self._slow: set[Succession] = set()
         """Those whose present call takes long: others do not wait for it."""
-        self._seen: int | None = None
+        self._observed_turn: int | None = None
         """The turn that was being made when the loop looked last."""
 
     @property
@@ -50,11 +50,11 @@ class Calls:
         return self._turns.waiting
 
     @property
-    def held_up(self) -> bool:
+    def is_stalled(self) -> bool:
         """Whether they have waited for as long as workers wait for each other."""
         return self.waiting and self._clock.monotonic() - self._turns.since >= PATIENCE_S
 
-    def begin(
+    def start(
         self,
         worker: Worker,
         job: Job,
@@ -95,32 +95,32 @@ class Calls:
         self._note(Returned(call=answer.call))
         self._hand_over(answer)
 
-    def take_in(self) -> None:
+    def collect_answers(self) -> None:
         """Hand over what turns have brought so far, and noted themselves."""
-        for turns in (self._turns, *self._held):
-            self._take_in(turns)
+        for turns in (self._turns, *self._slow):
+            self._collect_answers_of(turns)
 
-    def come(self, turns: Succession) -> None:
+    def on_turns_done(self, turns: Succession) -> None:
         """All turns of one have been made: it may have others."""
-        self._take_in(turns)
-        if turns in self._held:
-            self._held.discard(turns)
+        self._collect_answers_of(turns)
+        if turns in self._slow:
+            self._slow.discard(turns)
             turns.stop()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Take in what has come; begin the turns that wait when the one before them takes long."""
-        self.take_in()
-        seen, self._seen = self._seen, self._turns.present
-        if self.held_up or (seen is not None and seen == self._seen):
+        self.collect_answers()
+        observed, self._observed_turn = self._observed_turn, self._turns.present
+        if self.is_stalled or (observed is not None and observed == self._observed_turn):
             self.hurry()
 
     def hurry(self) -> None:
         """Begin every turn that waits: the one before them takes long, or they will be ended."""
-        waiting = self._turns.take_back()
+        waiting = self._turns.withdraw()
         if not waiting:
             return
         if self._turns.present is not None:
-            self._held.add(self._turns)
+            self._slow.add(self._turns)
             self._turns = Succession(self._note, self._clock, self._inbox)
         self._flush()
         for turn in waiting:
@@ -128,10 +128,10 @@ class Calls:
 
     def close(self) -> None:
         """Let the threads of turns end when they are free."""
-        for turns in (self._turns, *self._held):
+        for turns in (self._turns, *self._slow):
             turns.stop()
 
-    def _take_in(self, turns: Succession) -> None:
+    def _collect_answers_of(self, turns: Succession) -> None:
         for answer in turns.answers():
             del self._own[answer.call]
             self._hand_over(answer)
@@ -155,11 +155,11 @@ class CollectorContext(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
-    held_out: dict[Part, str] = {}
+    quarantined: dict[Component, str] = {}
     """What is not called for now, and why; what is let in is taken out."""
     absent: Callable[[str], str] = lambda _: ""
     """Why a backend need not be loaded now; empty when it may be of use."""
-    began: float = 0.0
+    started_at: float = 0.0
     """Moment from which the ticks of all backends are counted."""
     end: float = math.inf
     """Moment by which a single reading must have told everything."""

@@ -17,7 +17,14 @@ from accelwatch.node.store.reports import Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import SENTINELS, Limits, believed_process, fits, limits, told_of
+from accelwatch.schema.plausible import (
+    SENTINELS,
+    Limits,
+    believed_process,
+    fits,
+    limits,
+    refusal_text,
+)
 from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Number,
@@ -61,10 +68,10 @@ def sound_devices(result: object) -> tuple[Device, ...]:
     Raises ContractError.
     """
     devices = _sound_list(result)
-    held = Counter(device.id for device in devices)
+    occurrences = Counter(device.id for device in devices)
     apart = tuple(
         msgspec.structs.replace(device, id=f"{device.vendor}:{device.pci_bus_id or device.name}")
-        if held[device.id] > 1
+        if occurrences[device.id] > 1
         else device
         for device in devices
     )
@@ -128,14 +135,14 @@ def _sound_list_of_readings(
 ) -> tuple[Reading, ...]:
     if not isinstance(result, Sequence) or not all(isinstance(r, Reading) for r in result):
         raise ContractError(f"a sequence of readings was expected, not {_brief(result)}")
-    known = {device.id for device in devices}
-    strangers = {reading.device_id for reading in result} - known
+    expected = {device.id for device in devices}
+    strangers = {reading.device_id for reading in result} - expected
     if strangers:
         raise ContractError(f"readings of unknown devices: {sorted(strangers)[:3]}")
     if devices[0].id not in {reading.device_id for reading in result}:
         raise ContractError(f"no reading of {devices[0].id}")
     off = unasked(groups)
-    return tuple(_sound_reading(_asked(reading, off)) for reading in result)
+    return tuple(_sound_reading(_requested_only(reading, off)) for reading in result)
 
 
 def sound_events(result: object) -> tuple[ErrorEvent, ...]:
@@ -163,7 +170,7 @@ def _checked(data: _T, kind: type[_T]) -> tuple[_T, bytes]:
         raise ContractError(f"the data cannot be sent: {error}") from error
 
 
-def _asked(reading: Reading, off: frozenset[str]) -> Reading:
+def _requested_only(reading: Reading, off: frozenset[str]) -> Reading:
     """The reading without quantities that nobody asked for; they become `not_collected`."""
     spare = [series for series in reading.values if series[:1] and series[0] in off]
     untrue = [
@@ -200,26 +207,26 @@ def _sound_reading(reading: Reading) -> Reading:
         absent={**reading.absent, **dict.fromkeys(named, Absence.ERROR)},
         processes=processes,
         notes=notes,
-        implausible={series: told_of(series, values[series]) for series in named},
+        implausible={series: refusal_text(series, values[series]) for series in named},
     )
 
 
-_known: dict[object, Limits] = {}
+_cached_limits: dict[object, Limits] = {}
 """Limits of series found to be sound; the same ones come at every turn."""
 _MANY_SERIES = 20_000
 
 
 def _limits_of(series: object) -> Limits | None:
     """What a series may be; None for what is no series."""
-    found = _known.get(series)
-    if found is not None:
-        return found
+    limit = _cached_limits.get(series)
+    if limit is not None:
+        return limit
     if not isinstance(series, tuple) or series == () or not all(type(p) is str for p in series):
         return None
-    found = limits(series)
-    if len(_known) < _MANY_SERIES:
-        _known[series] = found
-    return found
+    limit = limits(series)
+    if len(_cached_limits) < _MANY_SERIES:
+        _cached_limits[series] = limit
+    return limit
 
 
 def _possible(series: Series, value: Number, values: Mapping[Series, Number]) -> bool:
@@ -228,9 +235,9 @@ def _possible(series: Series, value: Number, values: Mapping[Series, Number]) ->
     limit = _limits_of(series)
     if limit is None or value in SENTINELS:
         return False
-    low, high, whole = limit
-    return low <= value <= high and (whole is None or fits(value, whole, values))
+    low, high, integer = limit
+    return low <= value <= high and (integer is None or fits(value, integer, values))
 
 
-def _brief(thing: object) -> str:
-    return f"{type(thing).__name__} {thing!r:.60}"
+def _brief(value: object) -> str:
+    return f"{type(value).__name__} {value!r:.60}"

@@ -20,20 +20,20 @@ class CycleTracker:
         self._waiting: set[Hashable] = set()
         self._result = "ok"
         self._message = ""
-        self._began = 0.0
+        self._started_at = 0.0
         self.open = False
 
-    def begin(self, now: float) -> None:
+    def start(self, now: float) -> None:
         """Open a cycle."""
         self.open = True
-        self._began = now
+        self._started_at = now
         self._result, self._message = "ok", ""
 
     def wait_for(self, turn: Hashable) -> None:
         """The cycle is not over before this turn is."""
         self._waiting.add(turn)
 
-    def ended(self, turn: Hashable, failure: Failure | None) -> None:
+    def finish_turn(self, turn: Hashable, failure: Failure | None) -> None:
         """A turn has ended; the last one closes the cycle when everything has been begun."""
         self.note(failure)
         self._waiting.discard(turn)
@@ -50,14 +50,16 @@ class CycleTracker:
         """Report the cycle when no turn is out; whether it is over."""
         if self.open and not self._waiting:
             self.open = False
-            self._tell(self._result, self._collector.clock.monotonic() - self._began, self._message)
+            self._emit_cycle(
+                self._result, self._collector.clock.monotonic() - self._started_at, self._message
+            )
         return not self.open
 
     def skipped(self) -> None:
         """Report that a tick came while the cycle was open; it goes on, with a turn for who is free."""
-        self._tell("skipped", 0.0, "a device is still being read")
+        self._emit_cycle("skipped", 0.0, "a device is still being read")
 
-    def _tell(self, result: str, duration_s: float, message: str) -> None:
+    def _emit_cycle(self, result: str, duration_s: float, message: str) -> None:
         self._collector.emit(
             Cycle(
                 backend=self._backend,

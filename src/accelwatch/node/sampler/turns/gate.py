@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 
-from accelwatch.node.sampler.protocol.marks import Inside
+from accelwatch.node.sampler.protocol.call_registry import Inside
 
 PATIENCE_S = 0.004
 """How long a worker waits while nobody gets on. A hung device delays each other one by no more."""

@@ -33,7 +33,7 @@ class Listener:
         self._source = source
         self._inbox = inbox
         self._stop = threading.Event()
-        self._taken = threading.Event()
+        self._accepted = threading.Event()
         self._noted = noted
         self._thread = threading.Thread(target=self._serve, name=f"{name}:events", daemon=True)
 
@@ -44,7 +44,7 @@ class Listener:
     def stop(self) -> None:
         """Let the thread end when its present wait is over."""
         self._stop.set()
-        self._taken.set()
+        self._accepted.set()
 
     def _serve(self) -> None:
         with self._noted:
@@ -53,7 +53,7 @@ class Listener:
     def _listen(self) -> None:
         pause = Backoff()
         while not self._stop.is_set():
-            began = self._clock.monotonic()
+            started = self._clock.monotonic()
             try:
                 events = sound_events(self._source.wait_events(_WAIT_S))
             except BaseException as error:  # noqa: BLE001 - recorded; the thread would end unheard
@@ -67,14 +67,14 @@ class Listener:
             pause.succeeded()
             if events:
                 self._hand_over(events)
-            elif self._clock.monotonic() - began < _PACE_S:
+            elif self._clock.monotonic() - started < _PACE_S:
                 self._stop.wait(_PACE_S)
 
     def _hand_over(self, events: tuple[ErrorEvent, ...]) -> None:
         for start in range(0, len(events), _BATCH):
             if self._stop.is_set():
                 return
-            self._taken.clear()
+            self._accepted.clear()
             batch = events[start : start + _BATCH]
-            self._inbox.put(Batch(backend=self._name, events=batch, taken=self._taken.set))
-            self._taken.wait()
+            self._inbox.put(Batch(backend=self._name, events=batch, accepted=self._accepted.set))
+            self._accepted.wait()

@@ -26,13 +26,13 @@ def open_backend(name: str, backend: Backend, context: Context) -> Opening:
         return Opening(status=_absent(name, backend.vendor, probe))
     opened = backend.open()
     try:
-        return _first_look(name, backend, opened, context)
+        return _first_discovery(name, backend, opened, context)
     except Exception:
         backend.close()
         raise
 
 
-def _first_look(name: str, backend: Backend, opened: Opened, context: Context) -> Opening:
+def _first_discovery(name: str, backend: Backend, opened: Opened, context: Context) -> Opening:
     devices = sound_devices(backend.discover())
     status = BackendStatus(
         name=name,

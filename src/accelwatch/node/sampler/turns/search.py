@@ -24,16 +24,16 @@ class Search:
         self.call: int | None = None
         """The call that was left to go on by itself."""
         self._numbers: tuple[Reading, ...] = ()
-        self._under_way = False
+        self._is_searching = False
         self._pause = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
     def due(self, now: float) -> bool:
         """Whether processes are to be looked for at this turn."""
         self._numbers = ()
-        self._under_way = self.call is None and self._pause.ready(now)
-        return self._under_way
+        self._is_searching = self.call is None and self._pause.ready(now)
+        return self._is_searching
 
-    def keep(self, readings: Sequence[Reading]) -> None:
+    def store_numbers(self, readings: Sequence[Reading]) -> None:
         """The backend has read the numbers; they are copied, as it goes on to fill what they hold."""
         self._numbers = tuple(
             msgspec.structs.replace(
@@ -52,10 +52,10 @@ class Search:
         except ContractError:
             return None
 
-    def came_back(self, now: float, *, late: bool) -> None:
+    def finish(self, now: float, *, late: bool) -> None:
         """The search is over: a late one is not repeated at once."""
         self.call = None
         if late:
             self._pause.failed(now)
-        elif self._under_way:
+        elif self._is_searching:
             self._pause.succeeded()

@@ -26,11 +26,11 @@ from accelwatch.node.sampler.turns.opening import (
     status_of,
     timed_out,
 )
-from accelwatch.node.sampler.turns.roster import Roster
 from accelwatch.node.sampler.turns.schedule import Ticks
+from accelwatch.node.sampler.turns.slot_table import SlotTable
 from accelwatch.node.sampler.turns.turn import Slot
 from accelwatch.node.sampler.turns.worker import Answer
-from accelwatch.node.store.reports import BackendFound, Events, Failure, Outcome, Part, Slots
+from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure, Outcome, Slots
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 
@@ -58,7 +58,7 @@ class Stack:
         self._vendor = ""
         self._status: BackendStatus | None = None
         self._backend: Backend | None = None
-        self._roster: Roster | None = None
+        self._slot_table: SlotTable | None = None
         self._listener: Listener | None = None
         self._tracker = CycleTracker(name, collector)
         self._queue: deque[Slot] = deque()
@@ -77,25 +77,25 @@ class Stack:
     @property
     def next_wake(self) -> float:
         """Moment at which `wake` has something to do if no answer comes before."""
-        moments = [self._control_deadline()]
-        if self._roster is None:
+        wake_times = [self._control_deadline()]
+        if self._slot_table is None:
             if self._control_since is None:
-                moments.append(self._reopen.until)
+                wake_times.append(self._reopen.until)
         else:
-            moments += [slot.deadline for slot in self._roster.slots.values()]
-            moments.append(self._ticks.next)
-        return min(moments)
+            wake_times += [slot.deadline for slot in self._slot_table.slots.values()]
+            wake_times.append(self._ticks.next)
+        return min(wake_times)
 
     def wake(self, now: float) -> None:
         """Do what is due: bring the backend up, end late turns, begin a cycle."""
         if now >= self._control_deadline():
             self._late = True
             self._overdue(now)
-        if self._roster is None:
+        if self._slot_table is None:
             if self._control_since is None and self._reopen.ready(now):
                 self._open(now)
             return
-        for slot in self._roster.slots.values():
+        for slot in self._slot_table.slots.values():
             if slot.deadline <= now:
                 slot.expire(now)
         if not self._settings.one_shot and self._ticks.due(now):
@@ -110,8 +110,8 @@ class Stack:
         if closing and backend is not None:
             self._close(backend, then)
         self._control.stop()
-        if self._roster is not None:
-            self._roster.stop()
+        if self._slot_table is not None:
+            self._slot_table.stop()
         return closing
 
     def _on_control(
@@ -123,7 +123,7 @@ class Stack:
             then(answer)
 
         self._control_since = self._collector.clock.monotonic()
-        self._collector.calls.begin(self._control, job, answered, backend=self.name, action=action)
+        self._collector.calls.start(self._control, job, answered, backend=self.name, action=action)
 
     def _control_deadline(self) -> float:
         if self._control_since is None or self._late:
@@ -131,9 +131,9 @@ class Stack:
         return min(self._control_since + self._settings.open_timeout_s, self._collector.end)
 
     def _overdue(self, now: float) -> None:
-        if self._roster is None:
-            began = self._control_since if self._control_since is not None else now
-            self._tell(timed_out(self.name, self._vendor, now - began))
+        if self._slot_table is None:
+            since = self._control_since if self._control_since is not None else now
+            self._report_status(timed_out(self.name, self._vendor, now - since))
             return
         self._trouble = Failure(
             absence=Absence.TIMEOUT,
@@ -143,21 +143,21 @@ class Stack:
         self._give_up_queue()
         self._tracker.close_if_over()
 
-    def _tell(self, status: BackendStatus) -> None:
+    def _report_status(self, status: BackendStatus) -> None:
         if status != self._status:
             self._status = status
-            self._collector.emit(BackendFound(status=status))
+            self._collector.emit(BackendChanged(status=status))
 
     def _open(self, now: float) -> None:
         # Counted as failed in advance: of an open that never comes back nobody would count it later.
         self._reopen.failed(now)
         self._on_control(
             "open",
-            self._bring_up,
+            self._open_backend,
             self._on_opened,
         )
 
-    def _bring_up(self) -> Opening:
+    def _open_backend(self) -> Opening:
         """On the control worker: all that may hang or fail before there are devices.
 
         A backend whose hardware is not on the bus is not even loaded; it may be plugged in later.
@@ -175,7 +175,7 @@ class Stack:
             return
         opening = answer.result
         assert isinstance(opening, Opening)
-        self._tell(opening.status)
+        self._report_status(opening.status)
         if opening.backend is not None:
             self._up(opening.backend, opening, self._collector.clock.monotonic())
         else:
@@ -190,11 +190,11 @@ class Stack:
             return
         # One that names no device says nothing of them: the rows of before stay, with its reason.
         if named:
-            ended = tuple(sorted(self._unopened - named))
-            slots = Slots(backend=self.name, devices=tuple(devices), superseded=ended)
+            gone = tuple(sorted(self._unopened - named))
+            slots = Slots(backend=self.name, devices=tuple(devices), superseded=gone)
             self._collector.emit(slots)
             self._unopened = named
-        self._tell(status)
+        self._report_status(status)
         failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
         now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
         for slot in sorted(self._unopened):
@@ -206,16 +206,16 @@ class Stack:
         self._reopen.succeeded()
         self._backend = backend
         shared = self._control if backend.serial else None
-        self._roster = Roster(self.name, backend, shared, self._collector)
+        self._slot_table = SlotTable(self.name, backend, shared, self._collector)
         devices, superseded = opening.devices, self._superseded(opening.devices)
         if superseded:
             self._collector.emit(Slots(backend=self.name, devices=devices, superseded=superseded))
         self._unopened = frozenset()
-        self._roster.accept(devices)
+        self._slot_table.accept(devices)
         if opening.events:
             self._collector.emit(Events(backend=self.name, events=opening.events))
         self._discover_at = now + self._settings.rediscover_s
-        self._ticks = Ticks.joining(self._collector.began, self._settings.interval_s, now)
+        self._ticks = Ticks.joining(self._collector.started_at, self._settings.interval_s, now)
         self._cycle(now)
         self.listen()
 
@@ -227,11 +227,11 @@ class Stack:
     def listen(self) -> None:
         """Wait for the backend's own events, if it has any and they are not held out."""
         source = self._backend
-        wanted = (
+        is_allowed = (
             not self._settings.one_shot
-            and Part(self.name, events=True) not in self._collector.held_out
+            and Component(self.name, events=True) not in self._collector.quarantined
         )
-        if self._listener is not None or not wanted or not isinstance(source, EventSource):
+        if self._listener is not None or not is_allowed or not isinstance(source, EventSource):
             return
         self._listener = Listener(
             self.name,
@@ -245,15 +245,15 @@ class Stack:
     def _down(self, status: BackendStatus) -> None:
         if self._listener is not None:
             self._listener.stop()
-        if self._roster is not None:
+        if self._slot_table is not None:
             # Their turns will not report any more; a cycle that waited for them would never close.
-            for slot in self._roster.slots.values():
-                self._tracker.ended(slot, None)
-            self._roster.clear()
+            for slot in self._slot_table.slots.values():
+                self._tracker.finish_turn(slot, None)
+            self._slot_table.clear()
         self._queue.clear()
         self._tracker.close_if_over()
-        self._roster = self._listener = None
-        self._tell(status)
+        self._slot_table = self._listener = None
+        self._report_status(status)
         self._reopen.failed(self._collector.clock.monotonic())
         backend, self._backend = self._backend, None
         if backend is not None:
@@ -267,19 +267,19 @@ class Stack:
         self._on_control("close", close, lambda _: then())
 
     def _cycle(self, now: float) -> None:
-        assert self._roster is not None
+        assert self._slot_table is not None
         # A cycle that waits for one slow device goes on: the others must not wait for it, so who is
         # free gets another turn in it.
         if self._tracker.open:
             self._tracker.skipped()
         else:
-            self._tracker.begin(now)
+            self._tracker.start(now)
         # Looking for devices happens beside the turns, so its failure would be in no cycle's result.
         self._tracker.note(self._trouble)
         stuck = self._stuck()
         if now >= self._discover_at and self._control_since is None and not stuck:
             self._discover(now)
-        for slot in self._roster.slots.values():
+        for slot in self._slot_table.slots.values():
             if slot.in_turn or slot in self._queue:
                 continue
             failure = slot.settled(now) or (_BEHIND if stuck else None)
@@ -289,46 +289,46 @@ class Stack:
             else:
                 self._tracker.wait_for(slot)
                 self._queue.append(slot)
-        self._begin_turns(now)
+        self._start_turns(now)
         self._tracker.close_if_over()
 
     def _stuck(self) -> bool:
         """Whether a driver that takes one call at a time has one out."""
-        if self._roster is None or self._backend is None or not self._backend.serial:
+        if self._slot_table is None or self._backend is None or not self._backend.serial:
             return False
-        busy = any(slot.busy for slot in self._roster.slots.values())
+        busy = any(slot.busy for slot in self._slot_table.slots.values())
         return busy or self._control_since is not None
 
-    def _begin_turns(self, now: float) -> None:
+    def _start_turns(self, now: float) -> None:
         while self._queue and not self._stuck():
             slot = self._queue.popleft()
-            slot.begin(now, partial(self._turn_over, slot))
+            slot.start(now, partial(self._turn_over, slot))
 
     def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
-        self._tracker.ended(slot, failure)
+        self._tracker.finish_turn(slot, failure)
         # Its call is still out in a driver that takes one at a time: whoever waits behind it would be
         # late without having been asked.
         if slot.busy and self._stuck():
             self._give_up_queue()
-        self._begin_turns(self._collector.clock.monotonic())
+        self._start_turns(self._collector.clock.monotonic())
         self._tracker.close_if_over()
 
     def _give_up_queue(self) -> None:
         while self._queue:
             slot = self._queue.popleft()
             slot.report(_BEHIND)
-            self._tracker.ended(slot, _BEHIND)
+            self._tracker.finish_turn(slot, _BEHIND)
 
     def _discover(self, now: float) -> None:
         assert self._backend is not None
         backend = self._backend
         self._discover_at = now + self._settings.rediscover_s
 
-        def look() -> tuple[Device, ...]:
+        def rediscover() -> tuple[Device, ...]:
             with self._collector.gate.beside():
                 return sound_devices(backend.discover())
 
-        self._on_control("discover", look, self._on_discovered)
+        self._on_control("discover", rediscover, self._on_discovered)
 
     def _on_discovered(self, answer: Answer) -> None:
         if isinstance(answer.error, BackendUnavailable):
@@ -340,19 +340,19 @@ class Stack:
             assert isinstance(answer.result, tuple)
             self._trouble = None
             self._accept(answer.result)
-        self._begin_turns(self._collector.clock.monotonic())
+        self._start_turns(self._collector.clock.monotonic())
         self._tracker.close_if_over()
 
     def _accept(self, devices: tuple[Device, ...]) -> None:
-        assert self._roster is not None
+        assert self._slot_table is not None
         assert self._status is not None
-        for slot in self._roster.accept(devices):
+        for slot in self._slot_table.accept(devices):
             if slot in self._queue:
                 self._queue.remove(slot)
-            self._tracker.ended(slot, None)
-        self._tell_count(len(devices))
+            self._tracker.finish_turn(slot, None)
+        self._report_count(len(devices))
 
-    def _tell_count(self, count: int) -> None:
+    def _report_count(self, count: int) -> None:
         assert self._status is not None
         if self._status.state is BackendState.OK and self._status.devices != count:
-            self._tell(msgspec.structs.replace(self._status, devices=count))
+            self._report_status(msgspec.structs.replace(self._status, devices=count))

@@ -35,7 +35,7 @@ class Succession:
         self._done: deque[Answer] = deque()
         self._state = threading.Lock()
         self._going = False
-        self._begin: SimpleQueue[bool] = SimpleQueue()
+        self._wakeups: SimpleQueue[bool] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self.present: int | None = None
         """The call that is being made."""
@@ -58,9 +58,9 @@ class Succession:
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="turns", daemon=True)
             self._thread.start()
-        self._begin.put(True)
+        self._wakeups.put(True)
 
-    def take_back(self) -> list[Turn]:
+    def withdraw(self) -> list[Turn]:
         """The turns that wait; somebody else makes them."""
         with self._state:
             turns = list(self._waiting)
@@ -69,17 +69,17 @@ class Succession:
 
     def answers(self) -> list[Answer]:
         """What has come so far and was not taken yet."""
-        given = []
+        collected = []
         while self._done:
-            given.append(self._done.popleft())
-        return given
+            collected.append(self._done.popleft())
+        return collected
 
     def stop(self) -> None:
         """Let the thread end after its present call, should that ever return."""
-        self._begin.put(False)
+        self._wakeups.put(False)
 
     def _serve(self) -> None:
-        while self._begin.get():
+        while self._wakeups.get():
             while (turn := self._next()) is not None:
                 self._make(turn)
             self._inbox.put(Answers(of=self))

@@ -21,11 +21,11 @@ from accelwatch.node.sampler.turns.search import Search
 from accelwatch.node.sampler.turns.worker import Answer, Worker
 from accelwatch.node.store.reports import (
     CRASHED,
+    Component,
     EncodedOutcome,
     Failure,
     Identified,
     Outcome,
-    Part,
 )
 from accelwatch.schema.device import Device
 
@@ -68,10 +68,10 @@ class Slot:
         backend = around.backend
         self._elsewhere = backend if isinstance(backend, Elsewhere) else None
         self._asleep = backend if isinstance(backend, ReadableAsleep) else None
-        self._part = Part(around.name, device.id)
+        self._component = Component(around.name, device.id)
         self._identity: tuple[Device, ...] = ()
         self._call: int | None = None
-        self._began = 0.0
+        self._started_at = 0.0
         self._waiting: Callable[[Failure | None], None] | None = None
         self._backoff = Backoff(free=1)
         self._slow_at = -math.inf
@@ -94,13 +94,13 @@ class Slot:
         if self._waiting is None or not self.busy:
             return math.inf
         collector = self._around.collector
-        return min(self._began + collector.settings.timeout_s, collector.end)
+        return min(self._started_at + collector.settings.timeout_s, collector.end)
 
     def settled(self, now: float) -> Failure | None:
         """The failure that stands without asking: excluded, held out, still out, or backing off."""
         if matches(self.device, self._around.collector.settings.excluded):
             return _EXCLUDED
-        why = self._around.collector.held_out.get(self._part)
+        why = self._around.collector.quarantined.get(self._component)
         if why is not None:
             return Failure(absence=Absence.ERROR, code=CRASHED, message=why)
         # A second call into a driver that hangs would hang another thread and tell nothing new.
@@ -110,14 +110,14 @@ class Slot:
             return self._failure
         return None
 
-    def begin(self, now: float, then: Callable[[Failure | None], None]) -> None:
+    def start(self, now: float, then: Callable[[Failure | None], None]) -> None:
         """Start a turn; `then` is called once, on the loop, with its failure or None."""
-        self._began = now
+        self._started_at = now
         self._waiting = then
         if self.identify_due or not self._identity:
-            self._ask("identify", self._identify, self._on_identified)
+            self._submit("identify", self._identify, self._on_identified)
         else:
-            self._ask("read", self._reader(now), self._on_read)
+            self._submit("read", self._reader(now), self._on_read)
 
     def expire(self, now: float) -> None:
         """End the present turn as too late; the numbers count if only processes are late."""
@@ -135,7 +135,7 @@ class Slot:
         """
         collector = self._around.collector
         if self._around.backend.serial or collector.settings.one_shot:
-            self._search.came_back(now, late=True)
+            self._search.finish(now, late=True)
             return
         self._search.call, self._call = self._call, None
         self.worker.stop()
@@ -159,8 +159,10 @@ class Slot:
             )
         )
 
-    def _ask(self, action: str, job: Callable[[], object], then: Callable[[Answer], None]) -> None:
-        self._call = self._around.collector.calls.begin(
+    def _submit(
+        self, action: str, job: Callable[[], object], then: Callable[[Answer], None]
+    ) -> None:
+        self._call = self._around.collector.calls.start(
             self.worker,
             job,
             then,
@@ -195,7 +197,7 @@ class Slot:
             processes=searches,
             argv=settings.argv,
             slow=slow,
-            numbers=self._search.keep,
+            numbers=self._search.store_numbers,
         )
         if slow:
             self._slow_at = now + settings.slow_every_s
@@ -204,8 +206,8 @@ class Slot:
             with self._around.collector.gate.turn():
                 self._guard(identity[0])
                 answer = self._around.backend.read(identity[0], request)
-                given_up = settings.processes and not searches
-                return encoded_readings(answer, identity, settings.groups, searched=not given_up)
+                was_skipped = settings.processes and not searches
+                return encoded_readings(answer, identity, settings.groups, searched=not was_skipped)
 
         return read
 
@@ -226,15 +228,15 @@ class Slot:
         if self._waiting is None:
             self._settle(answer)
         elif matches(self._identity[0], self._around.collector.settings.excluded):
-            self._finish(_EXCLUDED, answer.moment)
+            self._finish(_EXCLUDED, answer.timestamp)
         else:
-            self._ask("read", self._reader(answer.moment), self._on_read)
+            self._submit("read", self._reader(answer.timestamp), self._on_read)
 
     def _on_read(self, answer: Answer) -> None:
         # The numbers of that turn have been told; its worker's answer ends the search for processes
         # only.
         if answer.call == self._search.call:
-            self._search.came_back(answer.moment, late=True)
+            self._search.finish(answer.timestamp, late=True)
             return
         self._call = None
         self._settle(answer)
@@ -243,20 +245,20 @@ class Slot:
         # The turn was ended as late and told so: this answer is of a moment that has gone. That it came
         # only now is what counts against the device.
         if self._waiting is None:
-            self._backoff.failed(answer.moment)
+            self._backoff.failed(answer.timestamp)
             self._failure = _WAS_LATE
         elif answer.error is not None:
-            self._finish(failure_of(answer.error), answer.moment)
+            self._finish(failure_of(answer.error), answer.timestamp)
         else:
             self._succeed(answer)
 
     def _succeed(self, answer: Answer) -> None:
         assert isinstance(answer.result, msgspec.Raw)
         if self._search.call is None:
-            self._search.came_back(answer.moment, late=False)
-        self._deliver(answer.result, answer.moment, answer.wall)
+            self._search.finish(answer.timestamp, late=False)
+        self._deliver(answer.result, answer.timestamp, answer.wall)
 
-    def _deliver(self, readings: msgspec.Raw, moment: float, wall: float) -> None:
+    def _deliver(self, readings: msgspec.Raw, timestamp: float, wall: float) -> None:
         then, self._waiting = self._waiting, None
         self._backoff.succeeded()
         self._failure = None
@@ -264,9 +266,9 @@ class Slot:
             EncodedOutcome(
                 backend=self._around.name,
                 slot=self.device.id,
-                moment=moment,
+                moment=timestamp,
                 wall=wall,
-                duration_s=moment - self._began,
+                duration_s=timestamp - self._started_at,
                 readings=readings,
             )
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.node.store.reports import Part
+from accelwatch.node.store.reports import Component
 from accelwatch.schema.event import ErrorEvent
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     call: int
     result: object = None
     error: Exception | None = None
-    moment: float
+    timestamp: float
     wall: float
     duration_s: float
 
@@ -41,13 +41,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: str
     events: tuple[ErrorEvent, ...]
-    taken: Callable[[], None]
+    accepted: Callable[[], None]
 
 
 class Admit(msgspec.Struct, frozen=True, kw_only=True):
     """Call again what was held out so far."""
 
-    part: Part
+    component: Component
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class Worker:
 
 def answer_of(call: int, job: Job, clock: Clock) -> Answer:
     """Make a call on the present thread."""
-    began = clock.monotonic()
+    started = clock.monotonic()
     result: object = None
     failure: Exception | None = None
     try:
@@ -112,12 +112,12 @@ def answer_of(call: int, job: Job, clock: Clock) -> Answer:
         failure = RuntimeError(f"the backend tried to end the process: {error!r}")
     except BaseException as error:  # noqa: BLE001 - a thread that ended would leave the call out
         failure = RuntimeError(f"the backend raised {error!r}")
-    ended = clock.monotonic()
+    finished = clock.monotonic()
     return Answer(
         call=call,
         result=result,
         error=failure,
-        moment=ended,
+        timestamp=finished,
         wall=clock.wall(),
-        duration_s=ended - began,
+        duration_s=finished - started,
     )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.remediation.policy.guards.census import Place
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.guards.pace import HOUR_S, MINUTE_S, WEEK_S, free_at, within
 from accelwatch.remediation.settings import Budget
 
@@ -36,16 +36,16 @@ class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which jobs were cancelled in the last hour."""
 
 
-def may_begin(
-    state: AttemptState, place: Place, incident: str, now: float, budget: Budget
+def may_start(
+    state: AttemptState, location: FailureDomain, incident: str, now: float, budget: Budget
 ) -> Answer:
     """Whether a remedy may be begun on a node now."""
-    running = state.running.get(place.node)
+    running = state.running.get(location.node)
     if running is not None:
-        text = f"a remedy for {running.incident} runs on {place.node}"
+        text = f"a remedy for {running.incident} runs on {location.node}"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
-    for domain in _beside(place):
-        others = [node for node, one in state.running.items() if domain in one.beside]
+    for domain in _beside(location):
+        others = [node for node, remedy in state.running.items() if domain in remedy.beside]
         if len(others) >= budget.remedies_at_once:
             text = f"a remedy runs on {', '.join(others)}, which is in {domain} too"
             return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
@@ -53,41 +53,39 @@ def may_begin(
     if tried >= budget.attempts:
         text = f"{tried} remedies were tried for {incident}, and {budget.attempts} may be"
         return Denial(why=DenialKind.ATTEMPTS, text=f"{text}; a person has to look at it")
-    times = state.of_node.get(place.node, ())
+    times = state.of_node.get(location.node, ())
     free = free_at(times, now, budget.remedies_per_week, WEEK_S)
     if free > now:
-        text = (
-            f"{len(within(times, now, WEEK_S))} remedies were tried on {place.node} in seven days"
-        )
+        text = f"{len(within(times, now, WEEK_S))} remedies were tried on {location.node} in seven days"
         return Denial(why=DenialKind.TOO_MANY_REMEDIES, text=text, until=free)
     return PERMIT
 
 
-def begin(
-    state: AttemptState, place: Place, incident: str, now: float, budget: Budget
+def start(
+    state: AttemptState, location: FailureDomain, incident: str, now: float, budget: Budget
 ) -> tuple[AttemptState, Answer]:
     """Begin a remedy, if it may be; else the same state, and why not."""
-    answer = may_begin(state, place, incident, now, budget)
+    answer = may_start(state, location, incident, now, budget)
     if isinstance(answer, Denial):
         return state, answer
-    times = (*within(state.of_node.get(place.node, ()), now, WEEK_S), now)
-    begun = msgspec.structs.replace(
+    times = (*within(state.of_node.get(location.node, ()), now, WEEK_S), now)
+    started = msgspec.structs.replace(
         state,
         running={
             **state.running,
-            place.node: Running(incident=incident, beside=_beside(place)),
+            location.node: Running(incident=incident, beside=_beside(location)),
         },
         tried={**state.tried, incident: state.tried.get(incident, 0) + 1},
-        of_node={**state.of_node, place.node: times},
+        of_node={**state.of_node, location.node: times},
     )
-    return begun, PERMIT
+    return started, PERMIT
 
 
-def ended(state: AttemptState, node: str) -> AttemptState:
+def finish(state: AttemptState, node: str) -> AttemptState:
     """The remedy of a node has ended, however it did."""
     if node not in state.running:
         return state
-    running = {name: one for name, one in state.running.items() if name != node}
+    running = {name: remedy for name, remedy in state.running.items() if name != node}
     return msgspec.structs.replace(state, running=running)
 
 
@@ -126,5 +124,5 @@ def cancel(state: AttemptState, now: float, budget: Budget) -> tuple[AttemptStat
     return msgspec.structs.replace(state, cancelled=times), PERMIT
 
 
-def _beside(place: Place) -> tuple[str, ...]:
-    return place.domains or tuple(f"pool={pool}" for pool in place.all_pools)
+def _beside(location: FailureDomain) -> tuple[str, ...]:
+    return location.domains or tuple(f"pool={pool}" for pool in location.all_pools)

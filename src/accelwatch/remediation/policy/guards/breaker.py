@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.guards.pace import HOUR_S, within
 from accelwatch.remediation.settings import Breaker
 
 
-class BreakerStanding(StrEnum):
+class BreakerStatus(StrEnum):
     """Whether anything new may be begun."""
 
     CLOSED = "closed"
@@ -26,7 +26,7 @@ class BreakerStanding(StrEnum):
 class BreakerState(msgspec.Struct, frozen=True, kw_only=True):
     """The breaker, and what it counts."""
 
-    standing: BreakerStanding = BreakerStanding.CLOSED
+    standing: BreakerStatus = BreakerStatus.CLOSED
     since: float | None = None
     """Unix seconds at which it opened, closed or half opened."""
     why: str = ""
@@ -49,7 +49,7 @@ def breached(
     Only the first time is news, and one that waited already when the breaker closed or half opened
     is none.
     """
-    is_open = state.standing is BreakerStanding.OPEN
+    is_open = state.standing is BreakerStatus.OPEN
     waited = not is_open and state.since is not None and opened <= state.since
     if incident in state.breaches or waited:
         return state
@@ -89,35 +89,35 @@ def stormed(state: BreakerState, storms: tuple[str, ...], now: float) -> Breaker
 
 def advanced(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
     """Half open it when its time has come and no storm goes on."""
-    if state.standing is not BreakerStanding.OPEN or state.storms:
+    if state.standing is not BreakerStatus.OPEN or state.storms:
         return state
     if now < _half_open_at(state, limits):
         return state
-    return msgspec.structs.replace(state, standing=BreakerStanding.HALF_OPEN, since=now, trial="")
+    return msgspec.structs.replace(state, standing=BreakerStatus.HALF_OPEN, since=now, trial="")
 
 
-def may_begin(state: BreakerState, incident: str, limits: Breaker) -> Answer:
+def may_start(state: BreakerState, incident: str, limits: Breaker) -> Answer:
     """Whether a new quarantine or remedy may be begun for an incident."""
-    if state.standing is BreakerStanding.OPEN:
+    if state.standing is BreakerStatus.OPEN:
         text = f"the breaker is open: {state.why}. `accelwatch remedy breaker reset` closes it"
         until = None if state.storms else _half_open_at(state, limits)
         return Denial(why=DenialKind.BREAKER, text=text, until=until)
-    if state.standing is BreakerStanding.HALF_OPEN and state.trial not in ("", incident):
+    if state.standing is BreakerStatus.HALF_OPEN and state.trial not in ("", incident):
         text = f"the breaker is half open and {state.trial} is tried first ({state.why})"
         return Denial(why=DenialKind.BREAKER, text=text)
     return PERMIT
 
 
-def begun(state: BreakerState, incident: str) -> BreakerState:
+def start_trial(state: BreakerState, incident: str) -> BreakerState:
     """Something new was begun for an incident; of a half open breaker it is the trial."""
-    if state.standing is not BreakerStanding.HALF_OPEN or state.trial:
+    if state.standing is not BreakerStatus.HALF_OPEN or state.trial:
         return state
     return msgspec.structs.replace(state, trial=incident)
 
 
 def trial_over(state: BreakerState, incident: str, *, well: bool, now: float) -> BreakerState:
     """What was tried is over: the breaker closes, or opens again. Another incident changes nothing."""
-    if state.standing is not BreakerStanding.HALF_OPEN or state.trial != incident:
+    if state.standing is not BreakerStatus.HALF_OPEN or state.trial != incident:
         return state
     if well:
         return _closed(state, now, "what was tried went well")
@@ -140,14 +140,12 @@ def _half_open_at(state: BreakerState, limits: Breaker) -> float:
 
 
 def _opened(state: BreakerState, now: float, why: str) -> BreakerState:
-    return msgspec.structs.replace(
-        state, standing=BreakerStanding.OPEN, since=now, why=why, trial=""
-    )
+    return msgspec.structs.replace(state, standing=BreakerStatus.OPEN, since=now, why=why, trial="")
 
 
 def _again_open(state: BreakerState, now: float, why: str) -> BreakerState:
     """Half open, one thing that goes wrong is enough."""
-    return _opened(state, now, why) if state.standing is BreakerStanding.HALF_OPEN else state
+    return _opened(state, now, why) if state.standing is BreakerStatus.HALF_OPEN else state
 
 
 def _closed(state: BreakerState, now: float, why: str) -> BreakerState:

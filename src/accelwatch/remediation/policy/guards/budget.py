@@ -11,8 +11,8 @@ from functools import cached_property
 
 import msgspec
 
-from accelwatch.remediation.policy.guards.census import Census, Place
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
 from accelwatch.remediation.policy.guards.pace import HOUR_S, free_at, within
 from accelwatch.remediation.settings import Budget
 
@@ -20,7 +20,7 @@ from accelwatch.remediation.settings import Budget
 class Own(msgspec.Struct, frozen=True, kw_only=True):
     """A node that we hold, or are about to."""
 
-    place: Place
+    place: FailureDomain
     incidents: tuple[str, ...]
     """Those that want it out."""
     at: float
@@ -46,7 +46,7 @@ class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 groups.setdefault(group, set()).add(node)
         return {group: frozenset(nodes) for group, nodes in groups.items()}
 
-    def held(self, group: str) -> frozenset[str]:
+    def quarantined(self, group: str) -> frozenset[str]:
         """Our own nodes of a group, the reserved ones included."""
         return self.by_group.get(group, frozenset())
 
@@ -63,46 +63,56 @@ def may_be_out(size: int, budget: Budget) -> int:
 
 
 def reserve(
-    state: BudgetState, place: Place, incident: str, census: Census, *, now: float, budget: Budget
+    state: BudgetState,
+    location: FailureDomain,
+    incident: str,
+    counts: GroupCounts,
+    *,
+    now: float,
+    budget: Budget,
 ) -> tuple[BudgetState, Answer]:
     """Take the node's share for an incident, if there is one left; else the same state, and why not.
 
     A node that is taken already is permitted, and counts no second time.
     """
-    own = state.own.get(place.node)
+    own = state.own.get(location.node)
     if own is not None:
         if incident in own.incidents:
             return state, PERMIT
         joined = msgspec.structs.replace(own, incidents=(*own.incidents, incident))
-        return _with(state, place.node, joined), PERMIT
-    answer = may_reserve(state, place, census, now=now, budget=budget)
+        return _with(state, location.node, joined), PERMIT
+    answer = may_reserve(state, location, counts, now=now, budget=budget)
     if isinstance(answer, Denial):
         return state, answer
-    begun = dict(state.begun)
+    started = dict(state.begun)
     counted_s = max(HOUR_S, budget.spacing_s)
-    for pool in place.all_pools:
-        begun[pool] = (*within(begun.get(pool, ()), now, counted_s), now)
-    taken = _counted_as(state.by_group, msgspec.structs.replace(state, begun=begun))
-    return _with(taken, place.node, Own(place=place, incidents=(incident,), at=now)), PERMIT
+    for pool in location.all_pools:
+        started[pool] = (*within(started.get(pool, ()), now, counted_s), now)
+    reserved = _counted_as(state.by_group, msgspec.structs.replace(state, begun=started))
+    return _with(
+        reserved, location.node, Own(place=location, incidents=(incident,), at=now)
+    ), PERMIT
 
 
 def may_reserve(
-    state: BudgetState, place: Place, census: Census, *, now: float, budget: Budget
+    state: BudgetState, location: FailureDomain, counts: GroupCounts, *, now: float, budget: Budget
 ) -> Answer:
     """Whether a node that we do not hold may be reserved; how many comes before how fast."""
-    room = has_room(state, place, census, budget)
-    return room if isinstance(room, Denial) else _paced(state, place, now, budget)
+    room = has_room(state, location, counts, budget)
+    return room if isinstance(room, Denial) else _paced(state, location, now, budget)
 
 
-def has_room(state: BudgetState, place: Place, census: Census, budget: Budget) -> Answer:
+def has_room(
+    state: BudgetState, location: FailureDomain, counts: GroupCounts, budget: Budget
+) -> Answer:
     """Whether a node may be ours beside the others that are, whether or not it is counted already."""
-    for group in place.groups:
-        limit = bound(census.sizes.get(group, 1), budget)
-        held = len(state.held(group) - {place.node})
-        if held >= limit:
-            return _full(group, held, limit)
-    for pool in place.all_pools:
-        answer = _available(state, place.node, f"pool={pool}", census, budget)
+    for group in location.groups:
+        limit = bound(counts.sizes.get(group, 1), budget)
+        quarantined = len(state.quarantined(group) - {location.node})
+        if quarantined >= limit:
+            return _full(group, quarantined, limit)
+    for pool in location.all_pools:
+        answer = _available(state, location.node, f"pool={pool}", counts, budget)
         if isinstance(answer, Denial):
             return answer
     return PERMIT
@@ -122,67 +132,69 @@ def give_back(state: BudgetState, node: str, incident: str) -> BudgetState:
     own = state.own.get(node)
     if own is None or incident not in own.incidents:
         return state
-    others = tuple(one for one in own.incidents if one != incident)
+    others = tuple(other for other in own.incidents if other != incident)
     if others:
         return _with(state, node, msgspec.structs.replace(own, incidents=others))
-    begun = dict(state.begun)
+    started = dict(state.begun)
     if not own.spent:
         for pool in own.place.all_pools:
-            times = list(begun.get(pool, ()))
+            times = list(started.get(pool, ()))
             if own.at in times:
                 times.remove(own.at)
-            begun[pool] = tuple(times)
-    kept = {name: one for name, one in state.own.items() if name != node}
-    return BudgetState(own=kept, begun={pool: times for pool, times in begun.items() if times})
+            started[pool] = tuple(times)
+    kept = {name: share for name, share in state.own.items() if name != node}
+    return BudgetState(own=kept, begun={pool: times for pool, times in started.items() if times})
 
 
-def adopt(state: BudgetState, place: Place, incident: str, now: float) -> BudgetState:
+def adopt(state: BudgetState, location: FailureDomain, incident: str, now: float) -> BudgetState:
     """Count a node that is found to bear our mark, also beyond the bound: it is out already."""
-    own = state.own.get(place.node)
-    before = () if own is None else tuple(one for one in own.incidents if one != incident)
+    own = state.own.get(location.node)
+    before = () if own is None else tuple(other for other in own.incidents if other != incident)
     at = now if own is None else own.at
     return _with(
-        state, place.node, Own(place=place, incidents=(*before, incident), at=at, spent=True)
+        state, location.node, Own(place=location, incidents=(*before, incident), at=at, spent=True)
     )
 
 
-def exceeded(state: BudgetState, census: Census, budget: Budget) -> tuple[Denial, ...]:
+def exceeded(state: BudgetState, counts: GroupCounts, budget: Budget) -> tuple[Denial, ...]:
     """The groups of which we hold more than we may, as after a pool has shrunk. It lets nothing go."""
     groups = dict.fromkeys(group for own in state.own.values() for group in own.place.groups)
-    counted = ((group, len(state.held(group))) for group in groups)
+    counted = ((group, len(state.quarantined(group))) for group in groups)
     return tuple(
-        _full(group, held, limit)
-        for group, held in counted
-        if held > (limit := bound(census.sizes.get(group, held), budget))
+        _full(group, quarantined, limit)
+        for group, quarantined in counted
+        if quarantined > (limit := bound(counts.sizes.get(group, quarantined), budget))
     )
 
 
-def _full(group: str, held: int, limit: int) -> Denial:
+def _full(group: str, quarantined: int, limit: int) -> Denial:
     kind, name = group.partition("=")[::2]
     if kind == "pool":
-        text = f"{held} nodes of {_pool(name)} are quarantined by us; {limit} may be"
+        text = f"{quarantined} nodes of {_pool(name)} are quarantined by us; {limit} may be"
         return Denial(why=DenialKind.BUDGET, text=f"{text}. Release one, or raise budget.most")
-    text = f"{held} nodes of {group} are quarantined by us; {limit} may be"
+    text = f"{quarantined} nodes of {group} are quarantined by us; {limit} may be"
     return Denial(why=DenialKind.DOMAIN_BUDGET, text=f"{text}. What they share may be the cause")
 
 
-def _available(state: BudgetState, node: str, group: str, census: Census, budget: Budget) -> Answer:
-    out = census.out.get(group, frozenset()) | state.held(group)
-    allowed = may_be_out(census.sizes.get(group, 1), budget)
+def _available(
+    state: BudgetState, node: str, group: str, counts: GroupCounts, budget: Budget
+) -> Answer:
+    out = counts.out.get(group, frozenset()) | state.quarantined(group)
+    allowed = may_be_out(counts.sizes.get(group, 1), budget)
     # Who is out already is not missed more when we hold him too.
     if node in out or len(out) < allowed:
         return PERMIT
     text = (
-        f"{len(out)} of {census.sizes.get(group, 1)} nodes of {_pool(group.partition('=')[2])} are "
+        f"{len(out)} of {counts.sizes.get(group, 1)} nodes of {_pool(group.partition('=')[2])} are "
         f"out of use already, for any reason; the limit is {allowed}"
     )
     return Denial(why=DenialKind.AVAILABLE, text=text)
 
 
-def _paced(state: BudgetState, place: Place, now: float, budget: Budget) -> Answer:
+def _paced(state: BudgetState, location: FailureDomain, now: float, budget: Budget) -> Answer:
     latest = now
     text = ""
-    for pool in place.all_pools:
+    for pool in location.all_pools:
         times = state.begun.get(pool, ())
         hourly = free_at(times, now, budget.per_hour, HOUR_S)
         spaced = free_at(times, now, 1, budget.spacing_s)
@@ -205,13 +217,13 @@ def _with(state: BudgetState, node: str, own: Own) -> BudgetState:
     changed = msgspec.structs.replace(state, own={**state.own, node: own})
     before = state.own.get(node)
     if before is None:
-        held = dict(state.by_group)
-        held.update((group, state.held(group) | {node}) for group in own.place.groups)
-        return _counted_as(held, changed)
+        by_group = dict(state.by_group)
+        by_group.update((group, state.quarantined(group) | {node}) for group in own.place.groups)
+        return _counted_as(by_group, changed)
     return _counted_as(state.by_group, changed) if before.place == own.place else changed
 
 
-def _counted_as(held: Mapping[str, frozenset[str]], changed: BudgetState) -> BudgetState:
+def _counted_as(by_group: Mapping[str, frozenset[str]], changed: BudgetState) -> BudgetState:
     """The state with its nodes counted by group already: of a thousand, each decision counts them."""
-    changed.__dict__["by_group"] = held
+    changed.__dict__["by_group"] = by_group
     return changed

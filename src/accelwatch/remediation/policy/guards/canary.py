@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.rule import Canary
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 
 
-class FirstSeen(msgspec.Struct, frozen=True):
+class RuleVersion(msgspec.Struct, frozen=True):
     """Since when a rule says what it says."""
 
     digest: str
@@ -20,15 +20,17 @@ class FirstSeen(msgspec.Struct, frozen=True):
 class CanaryState(msgspec.Struct, frozen=True, kw_only=True):
     """Since when every rule in force has been as it is, by its id."""
 
-    rules: Mapping[str, FirstSeen] = {}
+    rules: Mapping[str, RuleVersion] = {}
 
 
 def noted(state: CanaryState, digests: Mapping[str, str], now: float) -> CanaryState:
     """The rules that are in force now, by id, with what they say. A changed one is a new one."""
     rules = {}
     for id_, digest in digests.items():
-        known = state.rules.get(id_)
-        rules[id_] = known if known and known.digest == digest else FirstSeen(digest, now)
+        existing = state.rules.get(id_)
+        rules[id_] = (
+            existing if existing and existing.digest == digest else RuleVersion(digest, now)
+        )
     return state if rules == state.rules else CanaryState(rules=rules)
 
 
@@ -36,8 +38,8 @@ def may_act(state: CanaryState, rule: str, node: str, canary: Canary | None, now
     """Whether a rule may act on a node by now. A rule that was never noted is as new as can be."""
     if canary is None:
         return PERMIT
-    known = state.rules.get(rule)
-    until = (now if known is None else known.at) + canary.for_s
+    existing = state.rules.get(rule)
+    until = (now if existing is None else existing.at) + canary.for_s
     if now >= until or position(rule, node) < canary.share:
         return PERMIT
     text = (

@@ -83,7 +83,7 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     """What the rule asks of it."""
     silence: str = ""
     """Id of the silence or maintenance that bids not to act."""
-    held_by: str = ""
+    vetoed_by: str = ""
     """Who asked that nothing be done to the node; or the label that says so."""
     denied_by: str = ""
 
@@ -150,7 +150,7 @@ def _of_trust(bearing: Bearing) -> Answer:
 def _of_people(bearing: Bearing) -> Iterator[Answer]:
     for who, kind, text in (
         (bearing.silence, DenialKind.SILENCE, "it is silenced or in maintenance: {}"),
-        (bearing.held_by, DenialKind.HELD, "nothing may be done to it: {}"),
+        (bearing.vetoed_by, DenialKind.VETOED, "nothing may be done to it: {}"),
         (bearing.denied_by, DenialKind.DENIED, "{} has said no to it"),
     ):
         yield Denial(why=kind, text=text.format(who)) if who else PERMIT

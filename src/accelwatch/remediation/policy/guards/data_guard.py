@@ -11,11 +11,11 @@ import msgspec
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.settings import DataGuard
 
-LEAST_HEARD = 0.8
+LEAST_REPORTING = 0.8
 """Share of the agents that must have been heard before the time of looking around is over."""
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class FleetCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """What is known at a tick."""
 
     time: float
@@ -33,9 +33,9 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 class DataGuardState(msgspec.Struct, frozen=True, kw_only=True):
     """What has been seen since the engine began; a restart begins anew, for it looks around again."""
 
-    begun: float | None = None
+    started: float | None = None
     """Monotonic seconds of the first tick."""
-    looked_around: bool = False
+    is_warmed_up: bool = False
     """Whether the time of looking around is over."""
     time: float = 0.0
     monotonic: float = 0.0
@@ -48,28 +48,30 @@ class DataGuardState(msgspec.Struct, frozen=True, kw_only=True):
     """Monotonic seconds at which that was last so."""
 
 
-def seen(state: DataGuardState, sight: Sight, limits: DataGuard) -> DataGuardState:
+def record_tick(
+    state: DataGuardState, coverage: FleetCoverage, limits: DataGuard
+) -> DataGuardState:
     """The state after one more tick."""
-    late_ticks = state.late_ticks + 1 if sight.late_s > limits.late_s else 0
-    why = _trouble(state, sight, late_ticks, limits)
-    troubled = sight.monotonic if why else state.troubled
-    if not why and state.why and sight.monotonic - state.troubled < limits.calm_s:
+    late_ticks = state.late_ticks + 1 if coverage.late_s > limits.late_s else 0
+    why = _trouble(state, coverage, late_ticks, limits)
+    troubled = coverage.monotonic if why else state.troubled
+    if not why and state.why and coverage.monotonic - state.troubled < limits.calm_s:
         why = state.why
-    begun = sight.monotonic if state.begun is None else state.begun
+    started = coverage.monotonic if state.started is None else state.started
     return DataGuardState(
-        begun=begun,
-        looked_around=state.looked_around or _looked_around(begun, sight, limits),
-        time=sight.time,
-        monotonic=sight.monotonic,
+        started=started,
+        is_warmed_up=state.is_warmed_up or _is_warmed_up(started, coverage, limits),
+        time=coverage.time,
+        monotonic=coverage.monotonic,
         late_ticks=late_ticks,
         why=why,
         troubled=troubled,
     )
 
 
-def may_begin(state: DataGuardState) -> Answer:
+def may_start(state: DataGuardState) -> Answer:
     """Whether anything new may be begun."""
-    if not state.looked_around:
+    if not state.is_warmed_up:
         text = "the engine has just begun and looks around until most agents were heard"
         return Denial(why=DenialKind.STARTING, text=text)
     if state.why:
@@ -82,11 +84,13 @@ def most_silent(agents: int, limits: DataGuard) -> int:
     return _few(limits.silent, agents)
 
 
-def _trouble(state: DataGuardState, sight: Sight, late_ticks: int, limits: DataGuard) -> str:
-    if sight.silent > most_silent(sight.agents, limits):
-        return f"{sight.silent} of {sight.agents} agents are silent"
-    if state.begun is not None:
-        apart = (sight.time - state.time) - (sight.monotonic - state.monotonic)
+def _trouble(
+    state: DataGuardState, coverage: FleetCoverage, late_ticks: int, limits: DataGuard
+) -> str:
+    if coverage.silent > most_silent(coverage.agents, limits):
+        return f"{coverage.silent} of {coverage.agents} agents are silent"
+    if state.started is not None:
+        apart = (coverage.time - state.time) - (coverage.monotonic - state.monotonic)
         if abs(apart) > limits.clock_jump_s:
             return f"the hub's clock has jumped by {apart:+.1f} s"
     if late_ticks >= limits.late_ticks:
@@ -94,9 +98,9 @@ def _trouble(state: DataGuardState, sight: Sight, late_ticks: int, limits: DataG
     return ""
 
 
-def _looked_around(begun: float, sight: Sight, limits: DataGuard) -> bool:
-    enough = sight.silent <= _few(1 - LEAST_HEARD, sight.agents)
-    return enough and sight.monotonic - begun >= limits.startup_grace_s
+def _is_warmed_up(started: float, coverage: FleetCoverage, limits: DataGuard) -> bool:
+    enough = coverage.silent <= _few(1 - LEAST_REPORTING, coverage.agents)
+    return enough and coverage.monotonic - started >= limits.startup_grace_s
 
 
 def _few(share: float, agents: int) -> int:

@@ -33,7 +33,7 @@ class DenialKind(StrEnum):
     """The last reading of the node or the device is older than two of its intervals."""
     SILENCE = "silence"
     """A silence or a maintenance bids not to act."""
-    HELD = "held"
+    VETOED = "held"
     """A person asked that nothing be done to the node."""
     GROUP = "group"
     """It is part of what befalls many at once, which has one cause that is not this node."""
@@ -103,7 +103,7 @@ _PASSING = frozenset(
         DenialKind.DOMAIN_BUDGET,
         DenialKind.FOREIGN,
         DenialKind.GROUP,
-        DenialKind.HELD,
+        DenialKind.VETOED,
         DenialKind.IDENTITY,
         DenialKind.NO_SPARE,
         DenialKind.OVERRIDDEN,

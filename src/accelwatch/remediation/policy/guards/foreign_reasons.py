@@ -13,12 +13,12 @@ class Holder(StrEnum):
     PERSON = "person"
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For people."""
-        return _WORDS[self]
+        return _TEXTS[self]
 
 
-_WORDS = {
+_TEXTS = {
     Holder.SCHEDULER: "the scheduler itself",
     Holder.HEALTH_TOOL: "a health check",
     Holder.PERSON: "a person or another program",
@@ -49,7 +49,7 @@ SCHEDULER_USERS = frozenset({"slurm"})
 
 def holder_of(reason: str, set_by: str) -> Holder:
     """What kind of somebody wrote a reason. Who is not known is taken for a person."""
-    for begin, holder in BEGINNINGS.items():
-        if reason.startswith(begin):
+    for prefix, holder in BEGINNINGS.items():
+        if reason.startswith(prefix):
             return holder
     return Holder.SCHEDULER if set_by in SCHEDULER_USERS and reason else Holder.PERSON

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 
 BOOT_TIME_APART_S = 3.0
@@ -52,7 +52,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, tag="proof"):
 def prove(
     machine: Machine,
     machines: Iterable[Machine],
-    seen: Sequence[NodeSeen],
+    scheduler_nodes: Sequence[NodeObservation],
     mapped: Mapping[str, str],
 ) -> Proof | Denial:
     """The scheduler's node that a node of the hub is, or what is missing to be sure.
@@ -60,32 +60,40 @@ def prove(
     `machines` are all nodes of the hub, `seen` all of the scheduler; `mapped` is `remedy.nodes`.
     """
     if machine.node in mapped:
-        return _by_map(machine, mapped[machine.node], seen)
+        return _by_map(machine, mapped[machine.node], scheduler_nodes)
     if not machine.host:
         return _denial(machine, "no accelwatch agent reports its host name")
-    named = [one for one in seen if _same_host(machine.host, one.address or one.name)]
+    named = [
+        node for node in scheduler_nodes if _same_host(machine.host, node.address or node.name)
+    ]
     if not named:
         return _denial(machine, f"the scheduler reaches no node by its host name {machine.host}")
     if len(named) > 1:
-        names = ", ".join(sorted(one.name for one in named))
+        names = ", ".join(sorted(node.name for node in named))
         return _denial(machine, f"the scheduler has several nodes on {machine.host}: {names}")
     (candidate,) = named
     if candidate.name in mapped.values():
         return _denial(machine, f"{candidate.name} stands for another node in remedy.nodes")
-    others = [one.node for one in machines if one.node != machine.node and _alike(one, machine)]
+    others = [
+        other.node for other in machines if other.node != machine.node and _alike(other, machine)
+    ]
     if others:
         return _denial(
             machine, f"{', '.join(sorted(others))} reports the identity of the same machine"
         )
-    if machine.node != candidate.name and any(one.name == machine.node for one in seen):
+    if machine.node != candidate.name and any(
+        node.name == machine.node for node in scheduler_nodes
+    ):
         text = f"its host name is {machine.host}, and the scheduler has another {machine.node}"
         return _denial(machine, text)
     return _by_boot(machine, candidate)
 
 
-def _by_map(machine: Machine, name: str, seen: Sequence[NodeSeen]) -> Proof | Denial:
-    candidate = next((one for one in seen if one.name == name), None)
-    if candidate is None or candidate.standing is Standing.MISSING:
+def _by_map(
+    machine: Machine, name: str, scheduler_nodes: Sequence[NodeObservation]
+) -> Proof | Denial:
+    candidate = next((node for node in scheduler_nodes if node.name == name), None)
+    if candidate is None or candidate.hold_state is HoldState.MISSING:
         return _denial(
             machine, f"remedy.nodes says it is {name}, which the scheduler does not know"
         )
@@ -94,15 +102,15 @@ def _by_map(machine: Machine, name: str, seen: Sequence[NodeSeen]) -> Proof | De
     return Proof(node=machine.node, name=name, kind=ProofKind.MAP)
 
 
-def _by_boot(machine: Machine, candidate: NodeSeen) -> Proof | Denial:
-    for kind, ours, theirs, word in (
+def _by_boot(machine: Machine, candidate: NodeObservation) -> Proof | Denial:
+    for kind, ours, theirs, label in (
         (ProofKind.BOOT_ID, machine.boot_id, candidate.boot_id, "boot ids"),
         (ProofKind.SYSTEM_UUID, machine.system_uuid, candidate.system_uuid, "system uuids"),
     ):
         if ours and theirs:
             if _same(ours, theirs):
                 return Proof(node=machine.node, name=candidate.name, kind=kind)
-            return _denial(machine, f"the {word} of it and of {candidate.name} differ")
+            return _denial(machine, f"the {label} of it and of {candidate.name} differ")
     if machine.boot_time is None or candidate.boot_time is None:
         whose = "the agent" if machine.boot_time is None else "the scheduler"
         text = f"{whose} reports no boot id, system UUID or boot time that both have"
@@ -114,27 +122,27 @@ def _by_boot(machine: Machine, candidate: NodeSeen) -> Proof | Denial:
 
 
 def _denial(machine: Machine, text: str) -> Denial:
-    mend = f"If you know which it is, write `{machine.node}: NAME` under remedy.nodes"
+    hint = f"If you know which it is, write `{machine.node}: NAME` under remedy.nodes"
     return Denial(
         why=DenialKind.IDENTITY,
-        text=f"it is not proven which machine {machine.node} is: {text}. {mend}",
+        text=f"it is not proven which machine {machine.node} is: {text}. {hint}",
     )
 
 
-def _alike(one: Machine, other: Machine) -> bool:
-    hosts = _same_host(one.host, other.host)
-    boots = bool(one.boot_id and other.boot_id) and _same(one.boot_id, other.boot_id)
+def _alike(machine: Machine, other: Machine) -> bool:
+    hosts = _same_host(machine.host, other.host)
+    boots = bool(machine.boot_id and other.boot_id) and _same(machine.boot_id, other.boot_id)
     return hosts or boots
 
 
-def _same(one: str, other: str) -> bool:
-    return one.casefold().strip() == other.casefold().strip()
+def _same(first: str, other: str) -> bool:
+    return first.casefold().strip() == other.casefold().strip()
 
 
-def _same_host(one: str, other: str) -> bool:
+def _same_host(host: str, other: str) -> bool:
     """Whether two host names can be of one host: in full, or by the first label of a short one."""
     long, short = sorted(
-        (one.casefold().rstrip("."), other.casefold().rstrip(".")), key=len, reverse=True
+        (host.casefold().rstrip("."), other.casefold().rstrip(".")), key=len, reverse=True
     )
     if not short:
         return False

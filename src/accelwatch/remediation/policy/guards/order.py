@@ -21,7 +21,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
 
 
-def standing(waiting: Waiting, now: float) -> float:
+def urgency(waiting: Waiting, now: float) -> float:
     """How urgent it is; greater comes first."""
     age = max(now - waiting.since, 0.0) / AGING_S
     return waiting.rank + age - BACK_OFF * waiting.attempts
@@ -29,4 +29,4 @@ def standing(waiting: Waiting, now: float) -> float:
 
 def in_order(waiting: Iterable[Waiting], now: float) -> list[Waiting]:
     """The most urgent first; of equal ones the one that waits longest, then by id."""
-    return sorted(waiting, key=lambda one: (-standing(one, now), one.since, one.incident))
+    return sorted(waiting, key=lambda entry: (-urgency(entry, now), entry.since, entry.incident))

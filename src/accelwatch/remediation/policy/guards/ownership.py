@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.action.intent import Mark
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.foreign_reasons import SCHEDULER_USERS, holder_of
 
 OWN_ADDITIONS = (
@@ -48,7 +48,7 @@ class Ownership(StrEnum):
 class Imprint(msgspec.Struct, frozen=True, kw_only=True):
     """Our own hold as it was seen right after it was set."""
 
-    mark: Mark
+    annotation: OwnerAnnotation
     reason: str
     set_by: str
     set_at: float | None
@@ -56,49 +56,53 @@ class Imprint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ownership(
-    seen: NodeSeen,
+    observation: NodeObservation,
     imprint: Imprint | None,
     scheduler_users: frozenset[str] = SCHEDULER_USERS,
 ) -> Ownership:
     """Whose the node is; `imprint` is what is written down of our own hold, if we have one."""
-    if seen.standing is Standing.MISSING:
+    if observation.hold_state is HoldState.MISSING:
         return Ownership.MISSING
     if imprint is None:
-        return _without_hold(seen)
-    if seen.standing is Standing.OPEN:
+        return _without_imprint(observation)
+    if observation.hold_state is HoldState.OPEN:
         return Ownership.OVERRIDDEN
-    if seen.standing is not Standing.FOREIGN and _unchanged(seen, imprint, scheduler_users):
+    if observation.hold_state is not HoldState.FOREIGN and _unchanged(
+        observation, imprint, scheduler_users
+    ):
         return Ownership.OURS
     return Ownership.TAKEN_OVER
 
 
-def _without_hold(seen: NodeSeen) -> Ownership:
-    if seen.standing is Standing.OURS:
+def _without_imprint(observation: NodeObservation) -> Ownership:
+    if observation.hold_state is HoldState.OURS:
         return Ownership.ADOPTED
-    if seen.standing is Standing.DOWN:
+    if observation.hold_state is HoldState.DOWN:
         return Ownership.DOWN
-    if seen.standing is Standing.FOREIGN:
+    if observation.hold_state is HoldState.FOREIGN:
         return Ownership.FOREIGN
-    return Ownership.MAINTENANCE if seen.maintenance else Ownership.OPEN
+    return Ownership.MAINTENANCE if observation.maintenance else Ownership.OPEN
 
 
-def _unchanged(seen: NodeSeen, imprint: Imprint, scheduler_users: frozenset[str]) -> bool:
-    if seen.mark is not None and seen.mark != imprint.mark:
+def _unchanged(
+    observation: NodeObservation, imprint: Imprint, scheduler_users: frozenset[str]
+) -> bool:
+    if observation.annotation is not None and observation.annotation != imprint.annotation:
         return False
-    addition = _addition(seen.reason, imprint.reason)
+    addition = _addition(observation.reason, imprint.reason)
     if addition is None:
         return False
     if addition:
-        return seen.set_by in scheduler_users or seen.set_by == imprint.set_by
-    return _same_writer(seen, imprint)
+        return observation.set_by in scheduler_users or observation.set_by == imprint.set_by
+    return _same_writer(observation, imprint)
 
 
-def _same_writer(seen: NodeSeen, imprint: Imprint) -> bool:
-    if seen.set_by != imprint.set_by:
+def _same_writer(observation: NodeObservation, imprint: Imprint) -> bool:
+    if observation.set_by != imprint.set_by:
         return False
-    if seen.set_at is None or imprint.set_at is None:
-        return seen.set_at is imprint.set_at
-    return abs(seen.set_at - imprint.set_at) < SAME_SECOND_S
+    if observation.set_at is None or imprint.set_at is None:
+        return observation.set_at is imprint.set_at
+    return abs(observation.set_at - imprint.set_at) < SAME_SECOND_S
 
 
 def _addition(reason: str, ours: str) -> str | None:
@@ -107,28 +111,32 @@ def _addition(reason: str, ours: str) -> str | None:
         return None
     rest = added = reason[len(ours) :]
     while rest:
-        known = next((one for one in OWN_ADDITIONS if rest.startswith(one)), None)
-        if known is None:
+        recognised = next(
+            (addition for addition in OWN_ADDITIONS if rest.startswith(addition)), None
+        )
+        if recognised is None:
             return None
-        rest = rest[len(known) :]
+        rest = rest[len(recognised) :]
     return added
 
 
-def told(seen: NodeSeen, whose: Ownership) -> str:
+def ownership_text(observation: NodeObservation, whose: Ownership) -> str:
     """For people: who has a node that is not ours to touch."""
-    by = f" by {seen.set_by}" if seen.set_by else ""
-    reason = f": {seen.reason}" if seen.reason else ""
+    by = f" by {observation.set_by}" if observation.set_by else ""
+    reason = f": {observation.reason}" if observation.reason else ""
     match whose:
         case Ownership.MISSING:
-            return f"the scheduler knows no node {seen.name}"
+            return f"the scheduler knows no node {observation.name}"
         case Ownership.DOWN:
-            return f"the scheduler has given {seen.name} up{by}{reason}"
+            return f"the scheduler has given {observation.name} up{by}{reason}"
         case Ownership.MAINTENANCE:
-            return f"{seen.name} is reserved for maintenance"
+            return f"{observation.name} is reserved for maintenance"
         case Ownership.ADOPTED:
-            return f"{seen.name} bears our mark, but nothing is written down of it{by}{reason}"
+            return (
+                f"{observation.name} bears our mark, but nothing is written down of it{by}{reason}"
+            )
         case Ownership.TAKEN_OVER:
-            return f"{seen.name} was taken over from accelwatch{by}{reason}"
+            return f"{observation.name} was taken over from accelwatch{by}{reason}"
         case _:
-            holder = holder_of(seen.reason, seen.set_by)
-            return f"{seen.name} is held by {holder.words}{by}{reason}"
+            holder = holder_of(observation.reason, observation.set_by)
+            return f"{observation.name} is held by {holder.text}{by}{reason}"

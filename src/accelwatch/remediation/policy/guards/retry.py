@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobSeen
+from accelwatch.action.observed import JobObservation
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.pace import free_at, within
 from accelwatch.remediation.settings import Resume
@@ -73,7 +73,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """By which it was begun again."""
     since: float
     """Unix seconds at which it was seen to run again, or at which it died."""
-    seen: JobSeen
+    seen: JobObservation
     """As it was seen last."""
     dead: bool = False
     """Whether it has died and waits to be begun again."""
@@ -112,8 +112,8 @@ def is_of(history: JobHistory, submitted: float) -> bool:
 
     While a job is watched, its id is not given again: its scheduler has begun it anew.
     """
-    known = history.submitted
-    return not (known and submitted) or submitted in known or history.run is not None
+    recorded = history.submitted
+    return not (recorded and submitted) or submitted in recorded or history.run is not None
 
 
 def only_of(state: RetryState, job: str, submitted: float) -> RetryState:
@@ -210,7 +210,7 @@ def watched(state: RetryState, job: str, run: Run | None) -> RetryState:
     return _with(state, job, msgspec.structs.replace(history, run=run))
 
 
-def begun_with(state: RetryState, job: str, tried: Try) -> RetryState:
+def started_with(state: RetryState, job: str, tried: Try) -> RetryState:
     """With what a job runs since it was begun again, as it is seen."""
     history = state.jobs.get(job, JobHistory())
     return _with(state, job, msgspec.structs.replace(history, latest=tried))
@@ -236,20 +236,20 @@ def tidied(state: RetryState, now: float, limits: Resume) -> RetryState:
 
 def forgotten(state: RetryState, job: str) -> RetryState:
     """A job that is over for good."""
-    return RetryState(jobs={key: one for key, one in state.jobs.items() if key != job})
+    return RetryState(jobs={key: history for key, history in state.jobs.items() if key != job})
 
 
 def _own_fault(history: JobHistory, limits: Resume) -> str:
     latest = history.deaths[-limits.same_step :]
-    places = {_place(death) for death in latest}
-    if len(latest) < limits.same_step or len(places) > 1 or "" in places:
+    positions = {_position(death) for death in latest}
+    if len(latest) < limits.same_step or len(positions) > 1 or "" in positions:
         return ""
     if any(death.device_fault for death in latest):
         return ""
-    return f"it ended {len(latest)} times at {places.pop()} without a fault of a device"
+    return f"it ended {len(latest)} times at {positions.pop()} without a fault of a device"
 
 
-def _place(death: Death) -> str:
+def _position(death: Death) -> str:
     """How far it had come: by its step, else by its newest checkpoint; empty where nobody knows."""
     if death.step is not None:
         return f"step {death.step}"
@@ -264,22 +264,24 @@ def _same_again(history: JobHistory, tried: Try) -> str:
             return "a fault of a device ended it, and it would run on the same nodes again"
     if history.latest is not None and not differs(tried, history.latest):
         return "it would be begun with the same nodes and the same checkpoint as the last time"
-    for one in history.deaths:
-        if one.tried.checkpoint and not (one.device_fault or differs(tried, one.tried)):
+    for earlier_death in history.deaths:
+        if earlier_death.tried.checkpoint and not (
+            earlier_death.device_fault or differs(tried, earlier_death.tried)
+        ):
             return "it has died before with the same nodes and the same checkpoint"
     return ""
 
 
-def differs(one: Try, other: Try) -> bool:
+def differs(tried: Try, other: Try) -> bool:
     """Whether one is begun with something else than the other."""
-    if set(one.nodes) != set(other.nodes):
+    if set(tried.nodes) != set(other.nodes):
         return True
-    known = bool(one.checkpoint and other.checkpoint)
-    return _cleared(one, other) or (known and one.checkpoint != other.checkpoint)
+    comparable = bool(tried.checkpoint and other.checkpoint)
+    return _cleared(tried, other) or (comparable and tried.checkpoint != other.checkpoint)
 
 
-def _cleared(one: Try, other: Try) -> bool:
-    return bool(one.cleared) and one.cleared != other.cleared
+def _cleared(tried: Try, other: Try) -> bool:
+    return bool(tried.cleared) and tried.cleared != other.cleared
 
 
 def _ready_at(job: str, history: JobHistory, limits: Resume) -> float:

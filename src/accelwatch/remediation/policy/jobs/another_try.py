@@ -36,7 +36,7 @@ def another(ctx: StepContext, history: JobHistory, run: Run) -> Another:
     bad, last = bad_now(ctx, run.seen.nodes), history.deaths[-1]
     passed: tuple[Blame, ...] = ()
     if bad.isdisjoint(run.seen.nodes):
-        again = {one.target for one in last.blamed if _is_among(one, history.passed)}
+        again = {cause.target for cause in last.blamed if _is_among(cause, history.passed)}
         bad |= again
         passed = () if again else last.blamed
     tried = Try(
@@ -58,8 +58,8 @@ def bad_now(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
 
 def silent_of(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
     """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
-    seen = {name: ctx.world.seen.get(name) for name in nodes}
-    return {name for name, one in seen.items() if one is not None and one.answering is False}
+    by_name = {name: ctx.world.scheduler_nodes.get(name) for name in nodes}
+    return {name for name, node in by_name.items() if node is not None and node.answering is False}
 
 
 def blame(ctx: StepContext, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
@@ -79,11 +79,13 @@ def _suspects(ctx: StepContext, nodes: tuple[str, ...]) -> Iterator[tuple[str, s
     Where a job has died already, a warning that takes nothing out is reason enough to begin it
     elsewhere. What is only for information is none.
     """
-    for one in ctx.state.remedies.values():
-        target = one.target or one.node
+    for remedy in ctx.state.remedies.values():
+        target = remedy.target or remedy.node
         if target in nodes:
-            told = (case for case in counting(ctx, one) if case.severity is not Severity.INFO)
-            yield target, one.node, [*dict.fromkeys((*told, *leading(ctx, one)))]
+            reported = (
+                case for case in counting(ctx, remedy) if case.severity is not Severity.INFO
+            )
+            yield target, remedy.node, [*dict.fromkeys((*reported, *leading(ctx, remedy)))]
 
 
 def group_of(ctx: StepContext, nodes: tuple[str, ...]) -> str:
@@ -91,17 +93,17 @@ def group_of(ctx: StepContext, nodes: tuple[str, ...]) -> str:
     return next(
         (
             case.group
-            for one in ctx.state.remedies.values()
-            if (one.target or one.node) in nodes
-            for case in counting(ctx, one)
+            for remedy in ctx.state.remedies.values()
+            if (remedy.target or remedy.node) in nodes
+            for case in counting(ctx, remedy)
             if case.group
         ),
         "",
     )
 
 
-def _is_among(one: Blame, known: tuple[Blame, ...]) -> bool:
-    return any((one.rule, one.target) == (other.rule, other.target) for other in known)
+def _is_among(cause: Blame, causes: tuple[Blame, ...]) -> bool:
+    return any((cause.rule, cause.target) == (other.rule, other.target) for other in causes)
 
 
 def _cleared(ctx: StepContext, run: Run, passed: tuple[Blame, ...], last: Death) -> str:

@@ -19,18 +19,18 @@ MOST_DEPARTED = 4096
 def departed(
     ctx: StepContext,
     left: Mapping[JobKey, Iterable[str]],
-    begin_again: Collection[JobKey],
+    to_restart: Collection[JobKey],
     time: float,
 ) -> None:
     """Jobs are not shown any more on nodes (the scheduler's names) that had them; `time` in Unix s."""
     if not left or Ceiling(ctx.settings.ceiling) is not Ceiling.RESUME:
         return
     for job, nodes in left.items():
-        known = ctx.state.departed.get(key_of(job))
-        before = () if known is None else known.nodes
+        existing = ctx.state.departed.get(key_of(job))
+        before = () if existing is None else existing.nodes
         every = tuple(dict.fromkeys((*before, *nodes)))
-        row = Departed(job=job, at=time, nodes=every, begin_again=job in begin_again)
-        ctx.put("departed", key_of(job), row)
+        row = Departed(job=job, at=time, nodes=every, begin_again=job in to_restart)
+        ctx.set_row("departed", key_of(job), row)
 
 
 def tidy(ctx: StepContext) -> None:
@@ -38,15 +38,15 @@ def tidy(ctx: StepContext) -> None:
     rows = ctx.state.departed
     if not rows:
         return
-    kept = {ctx.target(one) for one in ctx.state.remedies.values()}
+    kept = {ctx.target(remedy) for remedy in ctx.state.remedies.values()}
     over = [
         key
-        for key, one in rows.items()
-        if ctx.now - one.at > REVIVAL_S
+        for key, departure in rows.items()
+        if ctx.now - departure.at > REVIVAL_S
         or (
-            ctx.now - one.at > DEATH_SETTLES_S
-            and not one.begin_again
-            and kept.isdisjoint(one.nodes)
+            ctx.now - departure.at > DEATH_SETTLES_S
+            and not departure.begin_again
+            and kept.isdisjoint(departure.nodes)
         )
     ]
     left = len(rows) - len(over)
@@ -55,7 +55,7 @@ def tidy(ctx: StepContext) -> None:
         oldest = sorted((key for key in rows if key not in gone), key=lambda key: rows[key].at)
         over += oldest[: left - MOST_DEPARTED]
     for key in over:
-        ctx.put("departed", key, None)
+        ctx.set_row("departed", key, None)
 
 
 def key_of(job: JobKey) -> str:

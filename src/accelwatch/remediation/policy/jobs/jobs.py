@@ -1,7 +1,7 @@
 """What is wrong with a node, whether it answers, and which of its jobs is next. Pure."""
 
 from accelwatch.action.intent import JobKey
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Fence, JobPolicy, When
 from accelwatch.remediation.policy.state.cases import counting, leading
 from accelwatch.remediation.policy.state.clocks import (
@@ -19,7 +19,7 @@ def suspicious(ctx: StepContext, remedy: Remedy) -> bool:
     return bool(counting(ctx, remedy))
 
 
-def quiet(ctx: StepContext, remedy: Remedy) -> bool:
+def has_nothing_open(ctx: StepContext, remedy: Remedy) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
     return well(ctx, remedy) and not suspicious(ctx, remedy)
 
@@ -34,37 +34,37 @@ def well(ctx: StepContext, remedy: Remedy) -> bool:
     return not (remedy.manual or remedy.unfit or wrong(ctx, remedy))
 
 
-def to_be_mended(ctx: StepContext, remedy: Remedy) -> bool:
+def needs_repair(ctx: StepContext, remedy: Remedy) -> bool:
     """Something is to be done about a node that is out: it is not, while a person has it in hand."""
     return not remedy.manual and (bool(remedy.unfit) or wrong(ctx, remedy))
 
 
 def silent(ctx: StepContext, remedy: Remedy) -> bool:
     """Neither the agent nor the scheduler's daemon answers."""
-    heard, seen = ctx.heard(remedy.node), ctx.seen(remedy)
-    if seen is None or seen.answering is not False:
+    status, observation = ctx.node_status(remedy.node), ctx.scheduler_node(remedy)
+    if observation is None or observation.answering is not False:
         return False
-    return heard is None or heard.down or ctx.now - heard.time > FRESH_S
+    return status is None or status.down or ctx.now - status.time > FRESH_S
 
 
 def _long_silent(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether it has not just fallen silent, whatever a hub's settings take for given up."""
-    heard = ctx.heard(remedy.node)
-    long = heard is None or ctx.now - heard.time >= UNREACHABLE_S
+    status = ctx.node_status(remedy.node)
+    long = status is None or ctx.now - status.time >= UNREACHABLE_S
     return long and silent(ctx, remedy)
 
 
 def jobs_of(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...] | None:
     """The jobs on a node; None when nobody can tell."""
-    seen = ctx.seen(remedy)
-    if seen is None:
+    observation = ctx.scheduler_node(remedy)
+    if observation is None:
         return None
-    return seen.jobs if _is_news(ctx, remedy, seen) else None
+    return observation.jobs if _is_fresh(ctx, remedy, observation) else None
 
 
-def _is_news(ctx: StepContext, remedy: Remedy, seen: NodeSeen) -> bool:
+def _is_fresh(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> bool:
     """Whether a node was shown not long ago, and after the last look of an action at it."""
-    action = ctx.world.seen_by.get(seen.name)
+    action = ctx.world.shown_by.get(observation.name)
     scheduler = None if action is None else ctx.world.schedulers.get(action)
     if scheduler is None or ctx.now - scheduler.time > FRESH_S:
         return False
@@ -77,12 +77,16 @@ def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
     if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
         return ()
     shown = jobs_of(ctx, remedy)
-    if shown is None or not to_be_mended(ctx, remedy):
+    if shown is None or not needs_repair(ctx, remedy):
         return ()
     gone, since = ctx.departed_from(ctx.target(remedy)), remedy.begun - DEATH_SETTLES_S
     here = {(job.cluster, job.id, job.part) for job in shown}
-    known = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
-    jobs = (one.job for one in gone if one.at >= since and one.job not in known)
+    settled = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
+    jobs = (
+        departure.job
+        for departure in gone
+        if departure.at >= since and departure.job not in settled
+    )
     return tuple(job for job in jobs if (job.cluster, job.id, job.part) not in here)
 
 
@@ -95,7 +99,7 @@ def lost_jobs(ctx: StepContext, remedy: Remedy) -> list[JobKey]:
 
 def jobs_waiting(ctx: StepContext, remedy: Remedy) -> bool:
     """Jobs are on the node about which something is to be done or waited for."""
-    if remedy.policy is None or not to_be_mended(ctx, remedy):
+    if remedy.policy is None or not needs_repair(ctx, remedy):
         return False
     return bool(jobs_of(ctx, remedy) or _stranded(remedy) or lost_jobs(ctx, remedy))
 
@@ -133,10 +137,12 @@ def hung(ctx: StepContext, remedy: Remedy) -> bool:
 
     After a move that has found it silent, one that was shown before that says nothing of it.
     """
-    seen = ctx.seen(remedy)
-    if seen is None or not needs_fence(remedy):
+    observation = ctx.scheduler_node(remedy)
+    if observation is None or not needs_fence(remedy):
         return False
-    return seen.answering is False or (remedy.fence_first and not _is_news(ctx, remedy, seen))
+    return observation.answering is False or (
+        remedy.fence_first and not _is_fresh(ctx, remedy, observation)
+    )
 
 
 def cancels(remedy: Remedy) -> bool:
@@ -153,7 +159,7 @@ def next_job(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     policy = remedy.policy
     if policy is None or policy.job not in LEAVING or policy.when is When.AFTER_JOB:
         return None
-    if not to_be_mended(ctx, remedy):
+    if not needs_repair(ctx, remedy):
         return None
     lost = lost_jobs(ctx, remedy)
     jobs = (*(jobs_of(ctx, remedy) or ()), *_stranded(remedy), *lost)
@@ -168,7 +174,7 @@ def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     policy = remedy.policy
     if policy is None or policy.job is not JobPolicy.IN_JOB or policy.when is When.AFTER_JOB:
         return None
-    if not to_be_mended(ctx, remedy):
+    if not needs_repair(ctx, remedy):
         return None
     done = {*remedy.handled, *remedy.unswapped}
     return next((job for job in jobs_of(ctx, remedy) or () if job not in done), None)

@@ -4,9 +4,9 @@ A scheduler believes that a daemon answers until a message to it has timed out. 
 begins only when something is done about the node, so it comes after the hub's own. Pure.
 """
 
-from accelwatch.action.intent import Intent, Mark
+from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
@@ -24,31 +24,33 @@ MOST_PROBES = 8
 def probe_silent(ctx: StepContext) -> None:
     """Begin a probe of each node that has fallen silent under a job, once for each time."""
     late = ctx.world.late
-    if not late or not any(one.probes for one in ctx.world.schedulers.values()):
+    if not late or not any(scheduler.probes for scheduler in ctx.world.schedulers.values()):
         return
-    if isinstance(data_guard.may_begin(ctx.world.guard), Denial):
+    if isinstance(data_guard.may_start(ctx.world.guard), Denial):
         return
-    probes = sum(one.kind is Kind.PROBE for one in ctx.state.chores.values())
+    probes = sum(intent.kind is Kind.PROBE for intent in ctx.state.chores.values())
     for node, since in late.items():
         if probes >= MOST_PROBES:
             return
-        seen = _worth_it(ctx, node, since)
-        if seen is not None and not any(isinstance(one, Denial) for one in _asked(ctx, node)):
-            _begin(ctx, node, seen)
+        observation = _worth_it(ctx, node, since)
+        if observation is not None and not any(
+            isinstance(answer, Denial) for answer in _evaluate_guards(ctx, node)
+        ):
+            _start_probe(ctx, node, observation)
             probes += 1
 
 
-def _begin(ctx: StepContext, node: str, seen: NodeSeen) -> None:
+def _start_probe(ctx: StepContext, node: str, observation: NodeObservation) -> None:
     intent = Intent(
         kind=Kind.PROBE,
-        mark=Mark(INCIDENT, ctx.state.token),
-        node=seen.name,
+        mark=OwnerAnnotation(INCIDENT, ctx.state.token),
+        node=observation.name,
         reason="its agent has fallen silent",
         asked=ctx.now,
         deadline=ctx.now + PROBE_S,
     )
-    ctx.look("probed", node, ctx.now)
-    ctx.put("chores", _key(node), intent)
+    ctx.set_world_row("probed", node, ctx.now)
+    ctx.set_row("chores", _key(node), intent)
     ctx.pursue(intent)
 
 
@@ -63,7 +65,7 @@ def _key(node: str) -> str:
     return f"probe {node}"
 
 
-def _worth_it(ctx: StepContext, node: str, since: float) -> NodeSeen | None:
+def _worth_it(ctx: StepContext, node: str, since: float) -> NodeObservation | None:
     """How a node is shown that was not probed yet, and of which its scheduler believes that it answers.
 
     Whether a job runs there is looked at by the action: what was surveyed may be older than the job.
@@ -72,28 +74,32 @@ def _worth_it(ctx: StepContext, node: str, since: float) -> NodeSeen | None:
     if last is not None and (last >= since or 0 <= ctx.now - last < PROBE_AGAIN_S):
         return None
     proof = ctx.proof(node)
-    seen = ctx.world.seen.get(proof.name) if isinstance(proof, Proof) else None
-    if seen is None or seen.answering is not True or seen.maintenance:
+    observation = ctx.world.scheduler_nodes.get(proof.name) if isinstance(proof, Proof) else None
+    if observation is None or observation.answering is not True or observation.maintenance:
         return None
-    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(seen.name, ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(observation.name, ""))
     if scheduler is None or not scheduler.probes or scheduler.unavailable:
         return None
     fresh = ctx.now - scheduler.time <= FRESH_S
-    return seen if fresh and seen.standing in (Standing.OPEN, Standing.OURS) else None
+    return (
+        observation
+        if fresh and observation.hold_state in (HoldState.OPEN, HoldState.OURS)
+        else None
+    )
 
 
-def _asked(ctx: StepContext, node: str) -> tuple[Answer, ...]:
+def _evaluate_guards(ctx: StepContext, node: str) -> tuple[Answer, ...]:
     """What everybody says who may keep jobs from being moved, for only that makes a probe worth it."""
-    stop, veto, heard = ctx.state.stop, ctx.state.vetoes.get(node), ctx.heard(node)
+    stop, veto, status = ctx.state.stop, ctx.state.vetoes.get(node), ctx.node_status(node)
     label = ctx.settings.no_auto_label
-    labelled = heard is not None and bool(label) and label in heard.labels
-    held_by = f"it has the label {label}" if labelled else ""
+    labelled = status is not None and bool(label) and label in status.labels
+    vetoed_by = f"it has the label {label}" if labelled else ""
     bearing = Bearing(
         node=node,
         mode=Mode.AUTO,
         site=Ceiling(ctx.settings.ceiling),
-        profile=None if heard is None else Ceiling(heard.ceiling),
+        profile=None if status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        held_by=held_by if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by=vetoed_by if veto is None else f"{veto.by}: {veto.reason}",
     )
     return answers(bearing, Kind.PROBE)

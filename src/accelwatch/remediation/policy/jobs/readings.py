@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.world import NEVER_HEARD
+from accelwatch.remediation.policy.state.world import NEVER_RECEIVED
 
 ON_EVIDENCE = frozenset(
     {
@@ -35,16 +35,16 @@ def is_current(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) 
     """Whether the last reading of a node, and of the device of a case, is recent enough."""
     if kind not in ON_EVIDENCE or _needs_none(ctx, remedy, kind, case):
         return PERMIT
-    heard = ctx.heard(remedy.node)
-    if heard is None or heard.time <= NEVER_HEARD:
+    status = ctx.node_status(remedy.node)
+    if status is None or status.time <= NEVER_RECEIVED:
         return _stale(f"the hub has received no reading of {remedy.node} yet")
-    limit_s = silence_s(heard.interval_s)
+    limit_s = silence_s(status.interval_s)
     limit = f"nothing is done on a reading older than {limit_s:g} s (two of its intervals)"
-    if case is not None and case.device in heard.late_devices:
+    if case is not None and case.device in status.late_devices:
         return _stale(f"the source of {case.device} on {remedy.node} is silent, and {limit}")
-    age_s = ctx.now - heard.time
+    age_s = ctx.now - status.time
     # How old it is in seconds is not told every second of a node that is not late.
-    if heard.late or age_s > max(limit_s, FRESH_S):
+    if status.late or age_s > max(limit_s, FRESH_S):
         return _stale(f"the last reading of {remedy.node} is {age_s:.0f} s old, and {limit}")
     return PERMIT
 

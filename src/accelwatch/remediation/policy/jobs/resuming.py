@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.guards import data_guard, retry
@@ -35,7 +35,7 @@ from accelwatch.remediation.policy.state.clocks import (
 )
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
@@ -54,7 +54,7 @@ def name_of(job: JobKey) -> str:
     return f"{job.cluster}/{job}"
 
 
-def _known(ctx: StepContext, job: JobKey) -> retry.RetryState:
+def _histories(ctx: StepContext, job: JobKey) -> retry.RetryState:
     """All histories, that of this very job under its name: an id may have been given again."""
     return retry.only_of(ctx.state.retries, name_of(job), job.submitted)
 
@@ -62,13 +62,13 @@ def _known(ctx: StepContext, job: JobKey) -> retry.RetryState:
 def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
     """A look at a job that has a history may show that it was requeued, and so submitted anew."""
     job, observed = pursued.intent.job, pursued.observed
-    seen = None if observed is None else observed.job
-    if job is None or seen is None or seen.state is JobState.MISSING:
+    observed_job = None if observed is None else observed.job
+    if job is None or observed_job is None or observed_job.state is JobState.MISSING:
         return
     name = name_of(job)
-    if name in _known(ctx, job).jobs:
-        known = retry.submitted_at(ctx.state.retries, name, job.submitted)
-        ctx.set("retries", retry.submitted_at(known, name, seen.submitted))
+    if name in _histories(ctx, job).jobs:
+        retries = retry.submitted_at(ctx.state.retries, name, job.submitted)
+        ctx.set("retries", retry.submitted_at(retries, name, observed_job.submitted))
 
 
 def may_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> Answer:
@@ -78,50 +78,53 @@ def may_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> Answer:
         text = f"job {job} is being begun again already"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
     tried, limits = _without(ctx, remedy, job), ctx.settings.resume
-    return retry.may_resume(_known(ctx, job), name_of(job), tried, ctx.now, limits)
+    return retry.may_resume(_histories(ctx, job), name_of(job), tried, ctx.now, limits)
 
 
 def count_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> None:
     """A job is begun again elsewhere, and counts from now on; the run before it ends by its node."""
     name, limits = name_of(job), ctx.settings.resume
-    known = retry.tidied(_known(ctx, job), ctx.now, limits)
-    run = known.jobs.get(name, JobHistory()).run
+    retries = retry.tidied(_histories(ctx, job), ctx.now, limits)
+    run = retries.jobs.get(name, JobHistory()).run
     tried = _without(ctx, remedy, job)
     if run is not None:
         if not run.dead:
-            known = _died(ctx, known, name, run, device_fault=True)
-        known = retry.watched(known, name, None)
+            retries = _died(ctx, retries, name, run, device_fault=True)
+        retries = retry.watched(retries, name, None)
         _drop(ctx, name)
         _restore(ctx, name, run)
-    known = retry.resumed(known, name, tried, ctx.now, limits)
-    ctx.set("retries", retry.submitted_at(known, name, job.submitted))
+    retries = retry.resumed(retries, name, tried, ctx.now, limits)
+    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
 
 
-def dead_of(ctx: StepContext, job: JobKey, seen: JobSeen) -> None:
+def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None:
     """A job has died of a node before it was moved; one that was watched is dead by now, too."""
     name = name_of(job)
     run = ctx.state.retries.jobs.get(name, JobHistory()).run
     if run is not None:
         return
     death = Death(
-        at=ctx.now, step=seen.step, device_fault=True, tried=Try(nodes=tuple(sorted(seen.nodes)))
+        at=ctx.now,
+        step=observed_job.step,
+        device_fault=True,
+        tried=Try(nodes=tuple(sorted(observed_job.nodes))),
     )
-    known = retry.died(_known(ctx, job), name, death, 0.0, ctx.settings.resume)
-    ctx.set("retries", retry.submitted_at(known, name, job.submitted))
+    retries = retry.died(_histories(ctx, job), name, death, 0.0, ctx.settings.resume)
+    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
 
 
 def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool) -> None:
     """A job that nobody has begun again so far has died, and is to be begun again."""
     job, limits = run.seen.key, ctx.settings.resume
     name = name_of(job)
-    known = retry.tidied(_known(ctx, job), ctx.now, limits)
-    known = _died(ctx, known, name, run, device_fault=device_fault)
+    retries = retry.tidied(_histories(ctx, job), ctx.now, limits)
+    retries = _died(ctx, retries, name, run, device_fault=device_fault)
     dead = replace(run, since=ctx.now, dead=True, group=group)
-    known = retry.watched(known, name, dead)
-    ctx.set("retries", retry.submitted_at(known, name, job.submitted))
+    retries = retry.watched(retries, name, dead)
+    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
 
 
-def take_back_resume(ctx: StepContext, job: JobKey) -> None:
+def revert_resume(ctx: StepContext, job: JobKey) -> None:
     """A job was not begun again after all."""
     ctx.set("retries", retry.not_resumed(ctx.state.retries, name_of(job)))
 
@@ -137,33 +140,33 @@ def _without(ctx: StepContext, remedy: Remedy, job: JobKey) -> Try:
 def _nodes_of(ctx: StepContext, job: JobKey) -> set[str]:
     return {
         name
-        for name, seen in ctx.world.seen.items()
-        if any((one.cluster, one.id) == (job.cluster, job.id) for one in seen.jobs)
+        for name, node in ctx.world.scheduler_nodes.items()
+        if any((node_job.cluster, node_job.id) == (job.cluster, job.id) for node_job in node.jobs)
     }
 
 
 def follow(ctx: StepContext, node: str, pursued: Pursued) -> None:
     """A job runs again: it is watched until it has run for a while. `node` is the hub's name."""
     moved, job = pursued.intent, pursued.intent.job
-    seen = None if pursued.observed is None else pursued.observed.job
-    if job is None or seen is None or seen.state is not JobState.RUNNING:
+    observed_job = None if pursued.observed is None else pursued.observed.job
+    if job is None or observed_job is None or observed_job.state is not JobState.RUNNING:
         return
-    seen = replace(seen, nodes=pursued.moved_to or seen.nodes)
-    known = replace(moved, original=dict(pursued.original))
-    _watch(ctx, name_of(job), Run(node=node, moved=known, since=ctx.now, seen=seen))
+    observed_job = replace(observed_job, nodes=pursued.moved_to or observed_job.nodes)
+    move = replace(moved, original=dict(pursued.original))
+    _watch(ctx, name_of(job), Run(node=node, moved=move, since=ctx.now, seen=observed_job))
 
 
 def _watch(ctx: StepContext, name: str, run: Run) -> None:
     history = ctx.state.retries.jobs.get(name)
     if history is None:
         return
-    known = retry.watched(ctx.state.retries, name, run)
-    began = Try(
+    retries = retry.watched(ctx.state.retries, name, run)
+    tried = Try(
         nodes=tuple(sorted(run.seen.nodes)),
         checkpoint=run.moved.checkpoint or run.seen.checkpoint,
         cleared="" if history.latest is None else history.latest.cleared,
     )
-    ctx.set("retries", retry.begun_with(known, name, began))
+    ctx.set("retries", retry.started_with(retries, name, tried))
     watching = replace(
         run.moved,
         kind=Kind.FOLLOW_JOB,
@@ -173,11 +176,11 @@ def _watch(ctx: StepContext, name: str, run: Run) -> None:
         asked=ctx.now,
         deadline=ctx.now + RESTORE_S,
     )
-    _begin(ctx, f"follow {name}", watching)
+    _start_chore(ctx, f"follow {name}", watching)
 
 
-def _begin(ctx: StepContext, key: str, intent: Intent) -> None:
-    ctx.put("chores", key, intent)
+def _start_chore(ctx: StepContext, key: str, intent: Intent) -> None:
+    ctx.set_row("chores", key, intent)
     ctx.pursue(intent)
 
 
@@ -185,7 +188,7 @@ def _drop(ctx: StepContext, name: str) -> None:
     """Look after a job no more."""
     watching = ctx.state.chores.get(f"follow {name}")
     if watching is not None:
-        ctx.put("chores", f"follow {name}", None)
+        ctx.set_row("chores", f"follow {name}", None)
         ctx.cancel(watching)
 
 
@@ -196,34 +199,36 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     run = ctx.state.retries.jobs.get(name, JobHistory()).run
     if run is None or run.dead:
         return
-    seen = None if pursued.observed is None else pursued.observed.job
-    if pursued.refusal is not RefusalKind.DIED or seen is None:
-        if pursued.ending is Ending.ACHIEVED:
+    observed_job = None if pursued.observed is None else pursued.observed.job
+    if pursued.refusal is not RefusalKind.DIED or observed_job is None:
+        if pursued.result is PursuitResult.ACHIEVED:
             ctx.set("retries", retry.ran_well(ctx.state.retries, name))
         else:
             ctx.set("retries", retry.watched(ctx.state.retries, name, None))
         _restore(ctx, name, run)
         return
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
-    last = replace(seen, nodes=run.seen.nodes)
-    known = _died(ctx, ctx.state.retries, name, replace(run, seen=last), device_fault=fault)
-    ctx.set("retries", known)
-    if seen.state is JobState.RUNNING:
-        _tell(ctx, run, f"job {job} has died, and its scheduler has begun it again", Loudness.TELL)
+    last = replace(observed_job, nodes=run.seen.nodes)
+    retries = _died(ctx, ctx.state.retries, name, replace(run, seen=last), device_fault=fault)
+    ctx.set("retries", retries)
+    if observed_job.state is JobState.RUNNING:
+        _add_note(
+            ctx, run, f"job {job} has died, and its scheduler has begun it again", Loudness.NOTIFY
+        )
         own = replace(run.moved, checkpoint="")  # its scheduler tells it no checkpoint
-        _watch(ctx, name, replace(run, since=ctx.now, seen=seen, moved=own))
+        _watch(ctx, name, replace(run, since=ctx.now, seen=observed_job, moved=own))
         return
     ran_s = ctx.now - run.since
     text = f"job {job} has died {ran_s:.0f} s after it was begun again: {pursued.text}"
-    _tell(ctx, run, text, Loudness.TELL)
+    _add_note(ctx, run, text, Loudness.NOTIFY)
     dead = replace(run, since=ctx.now, seen=last, dead=True, group=group_of(ctx, last.nodes))
     ctx.set("retries", retry.watched(ctx.state.retries, name, dead))
 
 
 def _died(
-    ctx: StepContext, known: retry.RetryState, name: str, run: Run, *, device_fault: bool
+    ctx: StepContext, retries: retry.RetryState, name: str, run: Run, *, device_fault: bool
 ) -> retry.RetryState:
-    latest = known.jobs.get(name, JobHistory()).latest or Try(nodes=run.seen.nodes)
+    latest = retries.jobs.get(name, JobHistory()).latest or Try(nodes=run.seen.nodes)
     death = Death(
         at=ctx.now,
         step=run.seen.step,
@@ -232,7 +237,7 @@ def _died(
         blamed=blame(ctx, run.seen.nodes),
         tried=latest,
     )
-    return retry.died(known, name, death, ctx.now - run.since, ctx.settings.resume)
+    return retry.died(retries, name, death, ctx.now - run.since, ctx.settings.resume)
 
 
 def revive(ctx: StepContext) -> None:
@@ -252,14 +257,14 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         what = blame(ctx, run.seen.nodes)
         ctx.set("retries", retry.blamed(ctx.state.retries, name, what))
     other = another(ctx, ctx.state.retries.jobs[name], run)
-    asked = _asked(ctx, name, run, other.tried)
-    denial = next((one for one in asked if isinstance(one, Denial)), None)
+    guard_answers = _evaluate_guards(ctx, name, run, other.tried)
+    denial = next((answer for answer in guard_answers if isinstance(answer, Denial)), None)
     if denial is not None:
         _wait(ctx, name, run, denial)
         return
     limits = ctx.settings.resume
     ctx.set("retries", retry.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
-    _tell(ctx, run, f"job {run.moved.job} is begun again{_with_what(other)}", Loudness.TELL)
+    _add_note(ctx, run, f"job {run.moved.job} is begun again{_with_what(other)}", Loudness.NOTIFY)
     _count_passed(ctx, name, other)
     where = sorted(other.bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
     intent = replace(
@@ -275,7 +280,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         asked=ctx.now,
         deadline=ctx.now + JOB_S,
     )
-    _begin(ctx, key, intent)
+    _start_chore(ctx, key, intent)
 
 
 def _with_what(other: Another) -> str:
@@ -284,7 +289,8 @@ def _with_what(other: Another) -> str:
         return f" from {other.checkpoint}, the checkpoint before its newest"
     if other.passed:
         what = " and ".join(
-            f"{one.rule or 'the silence'} on {one.node or one.target}" for one in other.passed
+            f"{cause.rule or 'the silence'} on {cause.node or cause.target}"
+            for cause in other.passed
         )
         return f" on the same nodes, once: {what} has passed"
     return ""
@@ -296,9 +302,9 @@ def _count_passed(ctx: StepContext, name: str, other: Another) -> None:
         return
     ctx.set("retries", retry.passed(ctx.state.retries, name, other.passed))
     scores = ctx.state.scores
-    for one in other.passed:
-        if one.node:
-            keys = keys_of(one.node, serial=one.serial)
+    for cause in other.passed:
+        if cause.node:
+            keys = keys_of(cause.node, serial=cause.serial)
             scores = added(scores, keys, Failing.APP, ctx.now)
     ctx.set("scores", scores)
 
@@ -307,26 +313,27 @@ def _is_moved(ctx: StepContext, name: str) -> bool:
     """Whether a node that went bad under a job has it in hand, with a spare for it."""
     return any(
         name_of(job) == name
-        for one in ctx.state.remedies.values()
-        if one.hold is not None and one.stage in (Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING)
-        for job in (*gone_jobs(ctx, one), *lost_jobs(ctx, one))
+        for remedy in ctx.state.remedies.values()
+        if remedy.hold is not None
+        and remedy.stage in (Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING)
+        for job in (*gone_jobs(ctx, remedy), *lost_jobs(ctx, remedy))
     )
 
 
-def _asked(ctx: StepContext, name: str, run: Run, tried: Try) -> Iterator[Answer]:
-    heard = ctx.heard(run.node)
+def _evaluate_guards(ctx: StepContext, name: str, run: Run, tried: Try) -> Iterator[Answer]:
+    status = ctx.node_status(run.node)
     stop, veto = ctx.state.stop, ctx.state.vetoes.get(run.node)
     bearing = Bearing(
         node=run.node,
         mode=Mode.AUTO,  # the plan that it was moved by was allowed, and this goes on with it
         site=Ceiling(ctx.settings.ceiling),
-        profile=None if heard is None else Ceiling(heard.ceiling),
+        profile=None if status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
     )
     yield from answers(bearing, Kind.MOVE_JOB)
-    yield data_guard.may_begin(ctx.world.guard)
-    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(run.moved.node, ""))
+    yield data_guard.may_start(ctx.world.guard)
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(run.moved.node, ""))
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
     group = group_of(ctx, run.seen.nodes)
@@ -344,7 +351,7 @@ def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
     if lasts < (DEATH_SETTLES_S if for_good else REVIVAL_S):
         return
     text = f"job {run.moved.job} is not begun again: {denial.text}"
-    _tell(ctx, run, text, Loudness.ALERT)
+    _add_note(ctx, run, text, Loudness.ALERT)
     ctx.set("retries", retry.watched(ctx.state.retries, name, None))
     _restore(ctx, name, run)
 
@@ -356,14 +363,14 @@ def revived(ctx: StepContext, pursued: Pursued) -> None:
     run = ctx.state.retries.jobs.get(name, JobHistory()).run
     if run is None or not run.dead:
         return
-    if pursued.ending is Ending.ACHIEVED:
+    if pursued.result is PursuitResult.ACHIEVED:
         where = ",".join(pursued.moved_to)
-        _tell(ctx, run, f"job {job} runs again on {where}", Loudness.TELL)
+        _add_note(ctx, run, f"job {job} runs again on {where}", Loudness.NOTIFY)
         ctx.set("retries", retry.watched(ctx.state.retries, name, None))
         follow(ctx, run.node, _with_earlier(run.moved, pursued))
         return
     text = f"job {job} could not be begun again: {pursued.text}; a person has to look at it"
-    _tell(ctx, run, text, Loudness.ALERT)
+    _add_note(ctx, run, text, Loudness.ALERT)
     ctx.set("retries", retry.watched(ctx.state.retries, name, None))
     tried = _with_earlier(run.moved, pursued)
     last = replace(tried.intent, original=dict(tried.original))
@@ -386,10 +393,10 @@ def _restore(ctx: StepContext, name: str, run: Run) -> None:
         back = replace(
             run.moved, kind=Kind.RESTORE_JOB, asked=ctx.now, deadline=ctx.now + RESTORE_S
         )
-        _begin(ctx, f"restore {name} {run.moved.asked:.0f}", back)
+        _start_chore(ctx, f"restore {name} {run.moved.asked:.0f}", back)
 
 
-def _tell(ctx: StepContext, run: Run, text: str, loudness: Loudness) -> None:
+def _add_note(ctx: StepContext, run: Run, text: str, loudness: Loudness) -> None:
     incident = run.moved.mark.incident
-    known = replace(ctx.remedy(run.node), incident="" if incident == OWN_END else incident)
-    ctx.note(known, text, loudness)
+    remedy = replace(ctx.remedy(run.node), incident="" if incident == OWN_END else incident)
+    ctx.note(remedy, text, loudness)

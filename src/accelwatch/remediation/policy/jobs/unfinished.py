@@ -9,37 +9,39 @@ import msgspec
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
 replace = msgspec.structs.replace
-_GOES_ON = frozenset({Ending.ACHIEVED, Ending.UNKNOWN})
+_GOES_ON = frozenset({PursuitResult.ACHIEVED, PursuitResult.UNKNOWN})
 
 
 def changed_by(pursued: Pursued) -> Intent | None:
     """A move that will not go on and has changed something, with what it was before; else None."""
-    if pursued.intent.kind is not Kind.MOVE_JOB or pursued.ending in _GOES_ON:
+    if pursued.intent.kind is not Kind.MOVE_JOB or pursued.result in _GOES_ON:
         return None
     return replace(pursued.intent, original=dict(pursued.original)) if pursued.original else None
 
 
 def with_unfinished(remedy: Remedy, move: Intent) -> Remedy:
     """One move a job: what stood there before the first of them counts."""
-    whole = taken_on(remedy, move)
-    return replace(remedy, unfinished=(*_of_others(remedy, move.job), whole))
+    merged = with_earlier_changes(remedy, move)
+    return replace(remedy, unfinished=(*_of_others(remedy, move.job), merged))
 
 
 def finished(remedy: Remedy, move: Intent) -> Remedy:
     """The job runs elsewhere: what all its moves have changed is the last one's."""
-    whole = taken_on(remedy, move)
+    merged = with_earlier_changes(remedy, move)
     left = _of_others(remedy, move.job)
-    return replace(remedy, unfinished=left, moved=(*remedy.moved, whole))
+    return replace(remedy, unfinished=left, moved=(*remedy.moved, merged))
 
 
-def taken_on(remedy: Remedy, move: Intent) -> Intent:
+def with_earlier_changes(remedy: Remedy, move: Intent) -> Intent:
     """A move with what earlier ones of its job have changed; the oldest word counts."""
-    earlier = next((one.original for one in remedy.unfinished if one.job == move.job), {})
+    earlier = next(
+        (other_move.original for other_move in remedy.unfinished if other_move.job == move.job), {}
+    )
     return replace(move, original={**move.original, **earlier})
 
 
 def _of_others(remedy: Remedy, job: JobKey | None) -> tuple[Intent, ...]:
-    return tuple(one for one in remedy.unfinished if one.job != job)
+    return tuple(other_move for other_move in remedy.unfinished if other_move.job != job)

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.planned_steps import steps_of, with_owner
-from accelwatch.remediation.policy.plan.standing_in import drawn
+from accelwatch.remediation.policy.plan.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares import Drawn
@@ -24,10 +24,10 @@ def digest_of(ctx: StepContext, remedy: Remedy, policy: Policy, incident: str) -
         return ""
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
     # Why there is no spare may be told otherwise each second.
-    steps = sorted(one for one in steps_of(ctx, led, policy) if one[0] is not Kind.DRAW_SPARE)
+    steps = sorted(step for step in steps_of(ctx, led, policy) if step[0] is not Kind.DRAW_SPARE)
     owned = sorted(with_owner(ctx, led, job) for job in jobs)
     keys = sorted(jobs)
     answer = drawn(ctx, led)[1] if policy.draw_spare else None
     spare = answer.name if isinstance(answer, Drawn) else ""
-    whole = (remedy.node, ctx.target(remedy), incident, policy, steps, keys, owned, spare)
-    return hashlib.sha256(msgspec.json.encode(whole)).hexdigest()[:16]
+    content = (remedy.node, ctx.target(remedy), incident, policy, steps, keys, owned, spare)
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]

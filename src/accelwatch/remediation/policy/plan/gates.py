@@ -11,14 +11,14 @@ from accelwatch.alerting.rules.document import Mode, Trust
 from accelwatch.remediation.policy.guards import attempts, breaker, budget, canary, data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
-from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, told
+from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
 from accelwatch.remediation.policy.jobs import readings
 from accelwatch.remediation.policy.jobs.jobs import hung, next_job, silent
 from accelwatch.remediation.policy.jobs.resuming import may_resume
 from accelwatch.remediation.policy.plan.digest import digest_of
-from accelwatch.remediation.policy.plan.verify import looks_well
+from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.cases import as_wanted, fresh, leading
+from accelwatch.remediation.policy.state.cases import fresh, leading, with_desired_policy
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
@@ -26,32 +26,32 @@ from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
-_WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.HELD, DenialKind.CEILING})
+_WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.VETOED, DenialKind.CEILING})
 _OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
 _NEW = REMEDIES | {Kind.QUARANTINE}
 """What the breaker keeps from beginning."""
 
 
-def in_the_way(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+def first_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
     key = (remedy.node, kind)
-    known = ctx.memo.get(key)
-    if known is None:
-        known = ctx.memo[key] = _first(ctx, remedy, kind)
-    return known if isinstance(known, Denial) else None
+    cached = ctx.memo.get(key)
+    if cached is None:
+        cached = ctx.memo[key] = _first(ctx, remedy, kind)
+    return cached if isinstance(cached, Denial) else None
 
 
-def told_in_the_way(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+def reported_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
     """What people are told that stands in the way: a yes only where that is all that is missing.
 
     While the breaker is open, say, nobody is asked, whatever the rule's mode.
     """
-    denial = in_the_way(ctx, remedy, kind)
+    denial = first_denial(ctx, remedy, kind)
     if denial is None or denial.why is not DenialKind.APPROVAL or kind is not Kind.QUARANTINE:
         return denial
     case = leader(ctx, remedy)
-    every = denials(asked(ctx, remedy, kind, case))
-    return next((one for one in every if one.why is not DenialKind.APPROVAL), denial)
+    every = denials(evaluate_guards(ctx, remedy, kind, case))
+    return next((other for other in every if other.why is not DenialKind.APPROVAL), denial)
 
 
 def withdrawn(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
@@ -79,13 +79,13 @@ def _nearest(ctx: StepContext, remedy: Remedy) -> tuple[Case | None, Denial | No
     for case, denial in cases:
         if denial is None:
             return case, None
-    asking = (one for one in cases if lacks_only_a_yes(ctx, remedy, one[0]))
-    return next(asking, cases[0] if cases else (None, None))
+    approvable = (candidate for candidate in cases if lacks_only_a_yes(ctx, remedy, candidate[0]))
+    return next(approvable, cases[0] if cases else (None, None))
 
 
 def lacks_only_a_yes(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
     """Whether a person's approval of a case is all that is missing."""
-    every = [denial.why for denial in denials(asked(ctx, remedy, Kind.QUARANTINE, case))]
+    every = [denial.why for denial in denials(evaluate_guards(ctx, remedy, Kind.QUARANTINE, case))]
     if remedy.stage is Stage.AWAITING_APPROVAL:
         # A node that is silent for a moment does not take the question back.
         every = [why for why in every if why is not DenialKind.STALE_READING]
@@ -96,14 +96,14 @@ def only_waits(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
     """Whether a yes is missing, and besides that only what takes no question back: the budget, for which
     an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
     """
-    starting = not ctx.world.guard.looked_around
+    starting = not ctx.world.guard.is_warmed_up
     unseen = starting or isinstance(_answering(ctx, remedy), Denial)
     passing = _PACE | {DenialKind.APPROVAL, DenialKind.STALE_READING}
     if unseen or ctx.world.guard.why:
         passing |= {DenialKind.DATA, DenialKind.STARTING}
     if unseen:
         passing |= {DenialKind.IDENTITY}
-    every = {denial.why for denial in denials(asked(ctx, remedy, Kind.QUARANTINE, case))}
+    every = {denial.why for denial in denials(evaluate_guards(ctx, remedy, Kind.QUARANTINE, case))}
     return DenialKind.APPROVAL in every and every <= passing
 
 
@@ -123,7 +123,7 @@ def _first(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
 
 def _blocked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
     approved = is_approved(ctx, remedy, case)
-    for answer in asked(ctx, remedy, kind, case):
+    for answer in evaluate_guards(ctx, remedy, kind, case):
         if isinstance(answer, Denial) and not (approved and answer.why.lifted_by_approval):
             return answer
     return None
@@ -150,7 +150,9 @@ def is_approved(ctx: StepContext, remedy: Remedy, case: Case | None) -> bool:
     return remedy.approved_plan == digest_of(ctx, remedy, case.policy, case.incident)
 
 
-def asked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:
+def evaluate_guards(
+    ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None
+) -> Iterator[Answer]:
     """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
     yield _answering(ctx, remedy)
     if kind is Kind.RELEASE:
@@ -160,7 +162,7 @@ def asked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> It
     of_case = case if kind is Kind.QUARANTINE else remedy_case(ctx, remedy)
     current = readings.is_current(ctx, remedy, kind, of_case)
     yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
-    yield data_guard.may_begin(ctx.world.guard)
+    yield data_guard.may_start(ctx.world.guard)
     yield _foreign(ctx, remedy, kind)
     if kind is Kind.QUARANTINE:
         yield from _of_quarantine(ctx, remedy, case)
@@ -168,7 +170,7 @@ def asked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> It
         yield from _of_stage(ctx, remedy, kind)
     incident = case.incident if case is not None else remedy.incident
     if kind in _NEW and not remedy.manual:
-        yield breaker.may_begin(ctx.state.breaker, incident, ctx.settings.breaker)
+        yield breaker.may_start(ctx.state.breaker, incident, ctx.settings.breaker)
     job = next_job(ctx, remedy) if kind is Kind.MOVE_JOB else None
     if job is not None:
         yield _reachable(ctx, remedy)
@@ -176,8 +178,10 @@ def asked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> It
     if kind is Kind.CANCEL_JOB:
         yield attempts.cancel(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
     if kind in REMEDIES:
-        place = ctx.place(remedy)
-        yield attempts.may_begin(ctx.state.attempts, place, incident, ctx.now, ctx.settings.budget)
+        location = ctx.failure_domain(remedy)
+        yield attempts.may_start(
+            ctx.state.attempts, location, incident, ctx.now, ctx.settings.budget
+        )
     if kind is Kind.QUARANTINE:
         yield _room(ctx, remedy)
 
@@ -239,7 +243,7 @@ def remedy_case(ctx: StepContext, remedy: Remedy) -> Case | None:
     cases = leading(ctx, remedy)
     for case in cases:
         if case.incident == (remedy.led_by or remedy.incident):
-            return as_wanted(case) if remedy.led_by else case
+            return with_desired_policy(case) if remedy.led_by else case
     return max(cases, key=lambda case: case.severity.weight, default=None)
 
 
@@ -247,20 +251,20 @@ def _of_release(ctx: StepContext, remedy: Remedy) -> Iterator[Answer]:
     if remedy.forced:
         return
     if remedy.manual:
-        yield _denial(DenialKind.HELD, "a person took it out, and only a person lets it go")
+        yield _denial(DenialKind.VETOED, "a person took it out, and only a person lets it go")
     if remedy.relapses >= MOST:
         text = f"it has failed again {remedy.relapses} times in a row after it was given back"
-        yield _denial(DenialKind.HELD, f"{text}, and only a person lets it go")
-    yield looks_well(ctx, remedy)
-    yield data_guard.may_begin(ctx.world.guard)
+        yield _denial(DenialKind.VETOED, f"{text}, and only a person lets it go")
+    yield verify_health(ctx, remedy)
+    yield data_guard.may_start(ctx.world.guard)
     veto = ctx.state.vetoes.get(remedy.node)
     if veto is not None and not remedy.vouched:
-        yield _denial(DenialKind.HELD, f"{veto.by} put a hold on it")
+        yield _denial(DenialKind.VETOED, f"{veto.by} put a hold on it")
     yield attempts.release(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
 
 
 def _answering(ctx: StepContext, remedy: Remedy) -> Answer:
-    action = ctx.world.seen_by.get(ctx.target(remedy))
+    action = ctx.world.shown_by.get(ctx.target(remedy))
     scheduler = ctx.world.schedulers.get(action) if action is not None else None
     if scheduler is None:
         return _denial(DenialKind.IDENTITY, "no scheduler shows such a node")
@@ -277,10 +281,10 @@ def _reachable(ctx: StepContext, remedy: Remedy) -> Answer:
     if not hung(ctx, remedy):
         return PERMIT
     text = f"{ctx.target(remedy)} does not answer the scheduler, and has to be fenced first"
-    heard = ctx.heard(remedy.node)
-    if heard is None or silent(ctx, remedy):
+    status = ctx.node_status(remedy.node)
+    if status is None or silent(ctx, remedy):
         return _denial(DenialKind.DATA, text)
-    until = heard.time + FRESH_S
+    until = status.time + FRESH_S
     return Denial(
         why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
     )
@@ -290,10 +294,12 @@ def _room(ctx: StepContext, remedy: Remedy) -> Answer:
     """Whether the budgets have room for a quarantine."""
     state, limits = ctx.state.budget, ctx.settings.budget
     if remedy.node not in state.own:
-        return budget.may_reserve(state, ctx.place(remedy), ctx.census, now=ctx.now, budget=limits)
+        return budget.may_reserve(
+            state, ctx.failure_domain(remedy), ctx.group_counts, now=ctx.now, budget=limits
+        )
     if remedy.mark_lost:
         # It was begun before, so its pace is spent; but more may be out by now than may be.
-        return budget.has_room(state, ctx.place(remedy), ctx.census, limits)
+        return budget.has_room(state, ctx.failure_domain(remedy), ctx.group_counts, limits)
     return PERMIT
 
 
@@ -304,19 +310,19 @@ def _identity(ctx: StepContext, remedy: Remedy) -> Answer:
 
 
 def _foreign(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
-    seen = ctx.seen(remedy)
-    if seen is None:
+    observation = ctx.scheduler_node(remedy)
+    if observation is None:
         return PERMIT
-    whose = ownership(seen, None)
+    whose = ownership(observation, None)
     if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
-        return _denial(DenialKind.FOREIGN, told(seen, whose))
+        return _denial(DenialKind.FOREIGN, ownership_text(observation, whose))
     return PERMIT
 
 
 def _bearing(
     ctx: StepContext, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
 ) -> Bearing:
-    heard = ctx.heard(remedy.node)
+    status = ctx.node_status(remedy.node)
     policy = remedy.policy if case is None else case.policy
     stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
     no = ctx.state.denied.get(remedy.node)
@@ -326,7 +332,7 @@ def _bearing(
         mode=Mode.AUTO if remedy.manual else mode,
         sure=sure or remedy.manual,
         site=Ceiling.RESUME if remedy.manual else Ceiling(ctx.settings.ceiling),
-        profile=None if remedy.manual or heard is None else Ceiling(heard.ceiling),
+        profile=None if remedy.manual or status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
         canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
         if policy is not None
@@ -334,15 +340,15 @@ def _bearing(
         trusted=True if case is None else case.trusted,
         trust=Trust.AUTHENTICATED if policy is None else policy.trust,
         silence="" if case is None or remedy.manual else case.muted,
-        held_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
         denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
     )
 
 
 def _labelled(ctx: StepContext, remedy: Remedy) -> str:
     """The label by which a node is left alone by rules; a person may still act on it."""
-    heard, label = ctx.heard(remedy.node), ctx.settings.no_auto_label
-    labelled = heard is not None and bool(label) and label in heard.labels
+    status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
+    labelled = status is not None and bool(label) and label in status.labels
     return f"it has the label {label}" if labelled and not remedy.manual else ""
 
 

@@ -5,25 +5,25 @@ Only what is about one node becomes a case: a job or a rack is nobody that could
 
 from collections.abc import Mapping
 
-from accelwatch.alerting.incidents.incident import Incident, MomentKind
+from accelwatch.alerting.incidents.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.rule import Action, Rule
 from accelwatch.remediation.policy.guards.denial import Denial
-from accelwatch.remediation.policy.guards.group_hold import may_act
+from accelwatch.remediation.policy.guards.group_guard import may_act
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.schema.provenance import Provenance
 
 _FIRES = frozenset(
     {
-        MomentKind.OPENED,
-        MomentKind.REOPENED,
-        MomentKind.RULE,
-        MomentKind.ROSE,
-        MomentKind.AGAIN,
+        TimelineKind.OPENED,
+        TimelineKind.REOPENED,
+        TimelineKind.RULE,
+        TimelineKind.ROSE,
+        TimelineKind.AGAIN,
     }
 )
 _NODE_STATE, _SILENT = "node_state", frozenset({"stale", "down", "never"})
-_SIGHT = frozenset({MomentKind.BLIND, MomentKind.SEEING, *_FIRES})
+_VISIBILITY = frozenset({TimelineKind.BLIND, TimelineKind.SEEING, *_FIRES})
 
 
 def policy_of(rule: Rule) -> Policy:
@@ -44,7 +44,7 @@ def policy_of(rule: Rule) -> Policy:
         grace_s=action.grace_s,
         draw_spare=action.draw_spare,
         fence=action.fence,
-        ladder=tuple(Limit(rung.name, rung.most) for rung in action.remedy),
+        ladder=tuple(Limit(step.name, step.most) for step in action.remedy),
         passive_s=action.verify_passive_s,
         tests=action.verify_active,
         probation_s=action.probation_s,
@@ -63,12 +63,12 @@ def acting_rule(incident: Incident, rules: Mapping[str, Rule]) -> Rule | None:
 
 
 def _reach(rule: Rule) -> tuple[bool, int, int]:
-    wants = rule.action is not None and rule.action.quarantine is not None
-    return wants, policy_of(rule).reach, rule.severity.weight
+    quarantines = rule.action is not None and rule.action.quarantine is not None
+    return quarantines, policy_of(rule).reach, rule.severity.weight
 
 
 def case_changed(
-    incident: Incident, rule: Rule | None, known: Mapping[str, Incident], muted: str = ""
+    incident: Incident, rule: Rule | None, incidents: Mapping[str, Incident], muted: str = ""
 ) -> CaseChanged | None:
     """An incident as the state machine is told of it; None for one that is not about one node.
 
@@ -79,7 +79,7 @@ def case_changed(
     if not node or incident.entity.group or incident.members:
         return None
     policy = Policy(rule=incident.rule) if rule is None else policy_of(rule)
-    hold = may_act(incident, known)
+    answer = may_act(incident, incidents)
     case = Case(
         incident=incident.id,
         policy=policy,
@@ -88,14 +88,15 @@ def case_changed(
         evidence_at=evidence_at(incident),
         severity=incident.severity,
         confidence=incident.confidence,
-        standing=not incident.evidence or any(one.event is None for one in incident.evidence),
+        standing=not incident.evidence
+        or any(evidence.event is None for evidence in incident.evidence),
         trusted=incident.trusted and incident.provenance is Provenance.AUTHENTICATED,
         silence=rule is not None and rests_on_silence(rule, incident),
-        blind=_latest(incident, _SIGHT) is MomentKind.BLIND,
+        blind=_latest(incident, _VISIBILITY) is TimelineKind.BLIND,
         muted=muted,
-        group=(incident.group or incident.id) if isinstance(hold, Denial) else "",
+        group=(incident.group or incident.id) if isinstance(answer, Denial) else "",
         orphaned=rule is None
-        or _latest(incident, frozenset({MomentKind.ORPHANED, *_FIRES})) is MomentKind.ORPHANED,
+        or _latest(incident, frozenset({TimelineKind.ORPHANED, *_FIRES})) is TimelineKind.ORPHANED,
         device=incident.entity.device,
         serial=incident.facts.serial,
         title=incident.title if rule is None or rule.id == incident.rule else rule.title,
@@ -107,15 +108,18 @@ def rests_on_silence(rule: Rule, incident: Incident) -> bool:
     """Whether a rule asks for a silent node (`node_state`), and that is what was seen."""
     if _NODE_STATE not in rule.when.needs.fields:
         return False
-    return any(one.signal == _NODE_STATE and one.value in _SILENT for one in incident.evidence)
+    return any(
+        evidence.signal == _NODE_STATE and evidence.value in _SILENT
+        for evidence in incident.evidence
+    )
 
 
 def evidence_at(incident: Incident) -> float:
     """Unix seconds at which a rule began to fire on it or an event happened, the newest of all."""
-    fired = [moment.time for moment in incident.timeline if moment.kind in _FIRES]
-    events = [one.event.time for one in incident.evidence if one.event is not None]
+    fired = [entry.time for entry in incident.timeline if entry.kind in _FIRES]
+    events = [evidence.event.time for evidence in incident.evidence if evidence.event is not None]
     return max((incident.since, *fired, *events))
 
 
-def _latest(incident: Incident, kinds: frozenset[MomentKind]) -> MomentKind | None:
-    return next((one.kind for one in reversed(incident.timeline) if one.kind in kinds), None)
+def _latest(incident: Incident, kinds: frozenset[TimelineKind]) -> TimelineKind | None:
+    return next((entry.kind for entry in reversed(incident.timeline) if entry.kind in kinds), None)

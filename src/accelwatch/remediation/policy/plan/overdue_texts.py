@@ -5,7 +5,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import JobPolicy, When
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
-from accelwatch.remediation.policy.plan.verify import looks_well
+from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
@@ -19,15 +19,15 @@ def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
     match remedy.stage:
         case Stage.SUSPECT:
             return (
-                f"{node} is bad and still takes work {after}{_in_the_way(remedy)}. Take it out by hand: "
-                f"accelwatch remedy quarantine {node} --reason TEXT"
+                f"{node} is bad and still takes work {after}{_denial_text(remedy)}. Take it out by "
+                f"hand: accelwatch remedy quarantine {node} --reason TEXT"
             )
         case Stage.QUARANTINING:
             return f"{node} is not out of the pool {after}: drain it at its scheduler by hand"
         case Stage.QUARANTINED:
             return (
-                f"{node} takes no work, and nothing else is done about it {after}{_in_the_way(remedy)}. "
-                f"Repair it, then: accelwatch remedy recovered {node} --reason WHY; or give it "
+                f"{node} takes no work, and nothing else is done about it {after}{_denial_text(remedy)}"
+                f". Repair it, then: accelwatch remedy recovered {node} --reason WHY; or give it "
                 f"back: accelwatch remedy release {node} --reason WHY"
             )
         case Stage.FENCING:
@@ -46,7 +46,7 @@ def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
             return _verifying(ctx, remedy, after)
         case Stage.RELEASING:
             return (
-                f"{node} is well and not given back {after}{_in_the_way(remedy)}. Give it back: "
+                f"{node} is well and not given back {after}{_denial_text(remedy)}. Give it back: "
                 f"accelwatch remedy release {node} --force --reason WHY"
             )
         case _:
@@ -56,7 +56,7 @@ def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
             )
 
 
-def _in_the_way(remedy: Remedy) -> str:
+def _denial_text(remedy: Remedy) -> str:
     return "" if remedy.denial is None else f": {remedy.denial.text}"
 
 
@@ -73,15 +73,19 @@ def _draining(ctx: StepContext, remedy: Remedy, after: str) -> str:
     jobs = jobs_of(ctx, remedy) or ()
     names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
     return (
-        f"jobs are still on {node} {after} ({names}){_in_the_way(remedy)}{_rule_says(remedy)}. "
+        f"jobs are still on {node} {after} ({names}){_denial_text(remedy)}{_rule_text(remedy)}. "
         f"Cancel or requeue them at the scheduler, or wait: {node} takes no new work"
     )
 
 
 def _remedy(remedy: Remedy) -> str:
-    if remedy.wants is None:
+    if remedy.pursued_kind is None:
         return "remedy"
-    return "reset" if remedy.wants is Kind.RESET_DEVICE else remedy.wants.value.replace("_", " ")
+    return (
+        "reset"
+        if remedy.pursued_kind is Kind.RESET_DEVICE
+        else remedy.pursued_kind.value.replace("_", " ")
+    )
 
 
 def _not_done(intent: Intent) -> str:
@@ -98,7 +102,7 @@ def _not_done(intent: Intent) -> str:
             return f"it is not known what has become of job {intent.job}"
 
 
-def _rule_says(remedy: Remedy) -> str:
+def _rule_text(remedy: Remedy) -> str:
     policy = remedy.policy
     if policy is None or remedy.denial is not None:
         return ""
@@ -113,8 +117,8 @@ def _verifying(ctx: StepContext, remedy: Remedy, after: str) -> str:
             f"the test {intent.test} of {node} has not ended {after}. Look at its job at the "
             "scheduler, and cancel that if it hangs"
         )
-    answer = looks_well(ctx, remedy)
-    why = f": {answer.text}" if isinstance(answer, Denial) else _in_the_way(remedy)
+    answer = verify_health(ctx, remedy)
+    why = f": {answer.text}" if isinstance(answer, Denial) else _denial_text(remedy)
     return (
         f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
         f"back all the same: accelwatch remedy release {node} --force --reason WHY"

@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.guards.denial import Denial, denials
 from accelwatch.remediation.policy.plan.digest import digest_of
-from accelwatch.remediation.policy.plan.gates import asked, leader
+from accelwatch.remediation.policy.plan.gates import evaluate_guards, leader
 from accelwatch.remediation.policy.plan.planned_steps import not_done, steps_of
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.cases import counting
@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import RemedySettings
 
-HELD_UP_H = 1.5
+MANUAL_TRIAGE_H = 1.5
 """Hours until a person has found a bad node and put another in its place: the mean of manual triage,
 85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells."""
 REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
@@ -99,11 +99,11 @@ def planned(
         text = remedy.trouble or _nothing(ctx, remedy)
         return Plan(node=node, stage=remedy.stage, text=text)
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.seen_at(remedy)
+    digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.observed_at(remedy)
     left = tuple(steps_of(ctx, led, policy))
     if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
         # Nobody can see now what is there: what was asked about still waits.
-        digest, left = remedy.asked, tuple((one.kind, one.text) for one in remedy.asked_steps)
+        digest, left = remedy.asked, tuple((step.kind, step.text) for step in remedy.asked_steps)
         as_of = remedy.asked_as_of if as_of is None else as_of
     steps = tuple(_step(ctx, led, kind, text, case) for kind, text in left)
     return Plan(
@@ -144,7 +144,7 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
     """What acting now saves and costs, expected; a step that is tried only after another has failed
     counts half of the one before it."""
     kinds = [step.kind for step in steps]
-    saved = HELD_UP_H * worth.job_devices if Kind.QUARANTINE in kinds else 0.0
+    saved = MANUAL_TRIAGE_H * worth.job_devices if Kind.QUARANTINE in kinds else 0.0
     lost, share = 0.0, 1.0
     for kind in kinds:
         if kind in REMEDY_H:
@@ -159,8 +159,8 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
 
 def _step(ctx: StepContext, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
     of_case = case if kind is Kind.QUARANTINE and not remedy.manual else None
-    in_the_way = denials(asked(ctx, remedy, kind, of_case))
-    return PlanStep(kind=kind, text=text, in_the_way=in_the_way)
+    blockers = denials(evaluate_guards(ctx, remedy, kind, of_case))
+    return PlanStep(kind=kind, text=text, in_the_way=blockers)
 
 
 def _nothing(ctx: StepContext, remedy: Remedy) -> str:

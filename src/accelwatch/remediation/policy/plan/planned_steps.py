@@ -13,8 +13,8 @@ from accelwatch.remediation.policy.jobs.jobs import (
     needs_fence,
     silent,
 )
-from accelwatch.remediation.policy.plan.ladder import INTENTS, impossible
-from accelwatch.remediation.policy.plan.standing_in import drawn
+from accelwatch.remediation.policy.plan.escalation import INTENTS, impossible
+from accelwatch.remediation.policy.plan.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
@@ -30,13 +30,13 @@ def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
     node = remedy.node
     if remedy.hold is None and remedy.stage is not Stage.PROBATION:
         yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(ctx, remedy, policy)}"
-    if remedy.stage not in _MENDED:
+    if remedy.stage not in _REPAIRED:
         yield from _of_jobs(ctx, remedy, policy)
-        for rung in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
-            kind = INTENTS.get(rung.name)
-            tried = sum(one.rung == rung.name for one in remedy.attempts)
-            if kind is not None and tried < rung.most and not impossible(ctx, kind):
-                yield kind, f"{rung.name.replace('_', ' ')} {node}"
+        for step in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
+            kind = INTENTS.get(step.name)
+            tried = sum(attempt.rung == step.name for attempt in remedy.attempts)
+            if kind is not None and tried < step.most and not impossible(ctx, kind):
+                yield kind, f"{step.name.replace('_', ' ')} {node}"
     passed = () if remedy.verification is None else remedy.verification.passed
     for test in () if impossible(ctx, Kind.TEST) else policy.tests:
         if test not in passed:
@@ -45,13 +45,13 @@ def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
         yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
 
 
-_MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
+_REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 
 def with_owner(ctx: StepContext, remedy: Remedy, job: JobKey) -> str:
     """`17 of ada`; only the number where the scheduler names no owner."""
-    seen = ctx.seen(remedy)
-    owner = "" if seen is None else seen.owners.get(str(job), "")
+    observation = ctx.scheduler_node(remedy)
+    owner = "" if observation is None else observation.owners.get(str(job), "")
     return f"{job} of {owner}" if owner else str(job)
 
 
@@ -115,12 +115,12 @@ def _spare(ctx: StepContext, remedy: Remedy) -> str:
 
 def not_done(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
-    said = [remedy.trouble, *remedy.left_out, remedy.unfit]
-    if remedy.stage not in _MENDED:
-        for rung in policy.ladder[remedy.rung :]:
-            kind = INTENTS.get(rung.name)
+    texts = [remedy.trouble, *remedy.left_out, remedy.unfit]
+    if remedy.stage not in _REPAIRED:
+        for step in policy.ladder[remedy.rung :]:
+            kind = INTENTS.get(step.name)
             if kind is not None and (why := impossible(ctx, kind)):
-                said.append(f"{rung.name.replace('_', ' ')} is left out: {why}")
+                texts.append(f"{step.name.replace('_', ' ')} is left out: {why}")
     if policy.tests and (why := impossible(ctx, Kind.TEST)):
-        said.append(f"test {policy.tests[0]} cannot be run: {why}")
-    return "; ".join(dict.fromkeys(filter(None, said)))
+        texts.append(f"test {policy.tests[0]} cannot be run: {why}")
+    return "; ".join(dict.fromkeys(filter(None, texts)))

@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.world import NodeHeard, undated
+from accelwatch.remediation.policy.state.world import NodeStatus, undated
 
 replace = msgspec.structs.replace
 
@@ -23,14 +23,14 @@ def notice(ctx: StepContext) -> None:
     back_s = last - ctx.now
     ctx.unsee(f"the hub's clock was set back by {back_s:.1f} s")
     for node, remedy in ctx.state.remedies.items():
-        ctx.put("remedies", node, _remedy(remedy, ctx.now, back_s))
+        ctx.set_row("remedies", node, _remedy(remedy, ctx.now, back_s))
     for node, override in ctx.state.overrides.items():
         at, until = min(override.at, ctx.now), override.until - back_s
-        ctx.put("overrides", node, replace(override, at=at, until=until))
+        ctx.set_row("overrides", node, replace(override, at=at, until=until))
     for node, boundary in ctx.state.boundaries.items():
-        ctx.put("boundaries", node, replace(boundary, at=min(boundary.at, ctx.now)))
-    for node, known in ctx.state.relapses.items():
-        ctx.put("relapses", node, replace(known, released=_past(known.released, ctx.now)))
+        ctx.set_row("boundaries", node, replace(boundary, at=min(boundary.at, ctx.now)))
+    for node, relapses in ctx.state.relapses.items():
+        ctx.set_row("relapses", node, replace(relapses, released=_past(relapses.released, ctx.now)))
 
 
 def is_ahead(ctx: StepContext, time: float) -> bool:
@@ -38,16 +38,16 @@ def is_ahead(ctx: StepContext, time: float) -> bool:
     return time - ctx.now > ctx.settings.data_guard.clock_jump_s
 
 
-def dated(ctx: StepContext, heard: NodeHeard) -> NodeHeard:
+def dated(ctx: StepContext, status: NodeStatus) -> NodeStatus:
     """What is known of a node; how it is counts for nothing where nobody knows when it was so."""
-    return undated(heard) if is_ahead(ctx, heard.time) else heard
+    return undated(status) if is_ahead(ctx, status.time) else status
 
 
-def evidence_at(ctx: StepContext, case: Case, known: Case | None) -> float:
+def evidence_at(ctx: StepContext, case: Case, existing: Case | None) -> float:
     """The moment of a case's newest evidence; one that is yet to come makes it no newer than it was."""
     if case.evidence_at <= ctx.now:
         return case.evidence_at
-    return ctx.now if known is None else known.evidence_at
+    return ctx.now if existing is None else existing.evidence_at
 
 
 def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
@@ -68,5 +68,5 @@ def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
     )
 
 
-def _past(moment: float | None, now: float) -> float | None:
-    return None if moment is None else min(moment, now)
+def _past(time: float | None, now: float) -> float | None:
+    return None if time is None else min(time, now)

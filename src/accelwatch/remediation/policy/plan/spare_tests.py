@@ -2,40 +2,40 @@
 
 from collections.abc import Iterator
 
-from accelwatch.action.intent import Intent, Mark
+from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.plan.standing_in import candidate, hub_name
+from accelwatch.remediation.policy.plan.stand_ins import candidate, hub_name
 from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
-from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
+from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.step_context import StepContext
 
 INCIDENT = "spare-test"
 """What stands in the mark of such a test, in the place of an incident."""
 
 
-def keep_tested(ctx: StepContext) -> None:
+def start_due_test(ctx: StepContext) -> None:
     """Begin the test that is due most, unless one runs."""
-    known = ctx.state.spares
-    if any(one.standing is SpareStanding.TESTING for one in known.spares.values()):
+    spare_state = ctx.state.spares
+    if any(spare.standing is SpareStatus.TESTING for spare in spare_state.spares.values()):
         return
-    for name in spares.due_for_test(known, ctx.now, ctx.settings.spares):
-        if not any(isinstance(answer, Denial) for answer in _asked(ctx, name)):
-            _begin(ctx, name)
+    for name in spares.due_for_test(spare_state, ctx.now, ctx.settings.spares):
+        if not any(isinstance(answer, Denial) for answer in _evaluate_guards(ctx, name)):
+            _start_test(ctx, name)
             return
 
 
-def _begin(ctx: StepContext, name: str) -> None:
+def _start_test(ctx: StepContext, name: str) -> None:
     test = ctx.settings.spares.test
     intent = Intent(
         kind=Kind.TEST,
-        mark=Mark(INCIDENT, ctx.state.token),
+        mark=OwnerAnnotation(INCIDENT, ctx.state.token),
         node=name,
         reason=f"idle spare, {test}",
         spare=name,
@@ -44,48 +44,48 @@ def _begin(ctx: StepContext, name: str) -> None:
         deadline=ctx.now + TEST_S,
     )
     ctx.set("spares", spares.testing(ctx.state.spares, name, ctx.now))
-    ctx.put("chores", f"test {name}", intent)
+    ctx.set_row("chores", f"test {name}", intent)
     ctx.pursue(intent)
 
 
-def _asked(ctx: StepContext, name: str) -> Iterator[Answer]:
+def _evaluate_guards(ctx: StepContext, name: str) -> Iterator[Answer]:
     node = hub_name(ctx, name)
-    heard, seen = ctx.heard(node), ctx.world.seen.get(name)
+    status, observation = ctx.node_status(node), ctx.world.scheduler_nodes.get(name)
     stop, veto = ctx.state.stop, ctx.state.vetoes.get(node)
     bearing = Bearing(
         node=node,
         mode=Mode.AUTO,
         site=Ceiling(ctx.settings.ceiling),
-        profile=None if heard is None else Ceiling(heard.ceiling),
+        profile=None if status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
     )
     yield from answers(bearing, Kind.TEST)
-    yield data_guard.may_begin(ctx.world.guard)
+    yield data_guard.may_start(ctx.world.guard)
     proof = ctx.proof(node)
     yield proof if isinstance(proof, Denial) else PERMIT
-    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(name, ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(name, ""))
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
-    if seen is None or seen.jobs or not candidate(ctx, name).usable:
+    if observation is None or observation.jobs or not candidate(ctx, name).usable:
         yield Denial(why=DenialKind.NO_SPARE, text=f"{name} is not idle, or does not look well")
 
 
 def tested(ctx: StepContext, pursued: Pursued) -> None:
     """What came of a test; one that could not be run says nothing of the spare."""
-    name, known = pursued.intent.node, ctx.state.spares
-    spare = known.spares.get(name)
-    if spare is None or spare.standing is not SpareStanding.TESTING:
+    name, spare_state = pursued.intent.node, ctx.state.spares
+    spare = spare_state.spares.get(name)
+    if spare is None or spare.standing is not SpareStatus.TESTING:
         return
-    if pursued.ending is Ending.ACHIEVED:
-        ctx.set("spares", spares.passed(known, name, ctx.now))
+    if pursued.result is PursuitResult.ACHIEVED:
+        ctx.set("spares", spares.passed(spare_state, name, ctx.now))
         return
     if pursued.refusal is RefusalKind.UNFIT:
         text = f"failed {pursued.intent.test}: {pursued.text}"
-        ctx.set("spares", spares.failed(known, name, text))
+        ctx.set("spares", spares.failed(spare_state, name, text))
         ctx.call(f"the spare {name} {text}; it is not drawn", hub_name(ctx, name))
         return
-    ctx.set("spares", spares.untested(known, name))
-    if pursued.ending is not Ending.CANCELLED:
+    ctx.set("spares", spares.untested(spare_state, name))
+    if pursued.result is not PursuitResult.CANCELLED:
         text = f"the spare {name} could not be tested: {pursued.text}"
         ctx.call(text, hub_name(ctx, name))

@@ -8,7 +8,7 @@ without our key, it has forgotten.
 from collections.abc import Iterable, Sequence
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.readings import is_current
@@ -17,7 +17,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 
-WAITS_FOR_MARK = frozenset(
+WAITS_FOR_ANNOTATION = frozenset(
     {
         Stage.SUSPECT,
         Stage.AWAITING_APPROVAL,
@@ -33,31 +33,38 @@ _MOST_NAMED = 20
 
 def controller_boot(ctx: StepContext, target: str) -> str:
     """Start of the controller whose scheduler shows a node; empty where it does not say."""
-    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(target, ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(target, ""))
     return "" if scheduler is None else scheduler.controller_boot
 
 
-def is_lost(ctx: StepContext, remedy: Remedy, seen: NodeSeen | None) -> bool:
+def is_lost(ctx: StepContext, remedy: Remedy, observation: NodeObservation | None) -> bool:
     """Whether a node of ours is open because its scheduler has forgotten our mark."""
-    hold = remedy.hold
-    if hold is None or seen is None or seen.mark is not None or not hold.controller_boot:
+    quarantine = remedy.hold
+    if (
+        quarantine is None
+        or observation is None
+        or observation.annotation is not None
+        or not quarantine.controller_boot
+    ):
         return False
-    return controller_boot(ctx, seen.name) not in ("", hold.controller_boot)
+    return controller_boot(ctx, observation.name) not in ("", quarantine.controller_boot)
 
 
-def marks_lost(ctx: StepContext) -> frozenset[str]:
+def lost_annotations(ctx: StepContext) -> frozenset[str]:
     """Nodes whose scheduler has lost our mark."""
-    return frozenset(node for node, one in ctx.state.remedies.items() if one.mark_lost)
+    return frozenset(node for node, remedy in ctx.state.remedies.items() if remedy.mark_lost)
 
 
-def tell_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None:
+def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None:
     """Tell a person once of all nodes that one scheduler has just been seen to have forgotten."""
     remedies = [ctx.remedy(node) for node in sorted(nodes)]
     if not remedies:
         return
-    asked = [one for one in remedies if _is_asked(ctx, one)]
-    by_itself = [one for one in remedies if one not in asked and not _is_over(ctx, one)]
-    over = [one for one in remedies if _is_over(ctx, one)]
+    awaiting = [remedy for remedy in remedies if _needs_approval(ctx, remedy)]
+    by_itself = [
+        remedy for remedy in remedies if remedy not in awaiting and not _is_over(ctx, remedy)
+    ]
+    over = [remedy for remedy in remedies if _is_over(ctx, remedy)]
     text = (
         f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, but "
         "accelwatch did not release them."
@@ -67,10 +74,10 @@ def tell_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None
             f" Taken out again, as the fault is still seen and its rule acts without asking, or as a "
             f"person took it out: {_names(by_itself)}."
         )
-    if asked:
+    if awaiting:
         text += (
-            f" Waiting for your yes: {_names(asked)} (accelwatch remedy plan NODE shows how to say it, "
-            "accelwatch remedy quarantine NODE --reason WHY takes it out at once, "
+            f" Waiting for your yes: {_names(awaiting)} (accelwatch remedy plan NODE shows how to say "
+            "it, accelwatch remedy quarantine NODE --reason WHY takes it out at once, "
             "accelwatch remedy release NODE --force --reason WHY leaves it open)."
         )
     if over:
@@ -82,7 +89,7 @@ def _is_over(ctx: StepContext, remedy: Remedy) -> bool:
     return not (remedy.manual or remedy.unfit or leading(ctx, remedy))
 
 
-def _is_asked(ctx: StepContext, remedy: Remedy) -> bool:
+def _needs_approval(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether no rule takes it out again by itself, on what is seen now."""
     if remedy.manual or _is_over(ctx, remedy):
         return False
@@ -96,7 +103,7 @@ def _is_asked(ctx: StepContext, remedy: Remedy) -> bool:
 
 
 def _names(remedies: Sequence[Remedy]) -> str:
-    names = [one.node for one in remedies[:_MOST_NAMED]]
+    names = [remedy.node for remedy in remedies[:_MOST_NAMED]]
     left = len(remedies) - len(names)
     return ", ".join(names) + (f" and {left} more" if left else "")
 

@@ -33,18 +33,18 @@ def passive_s(ctx: StepContext, remedy: Remedy) -> float:
     return max(needed * LONGER, LONG_S)
 
 
-def looks_well(ctx: StepContext, remedy: Remedy) -> Answer:
+def verify_health(ctx: StepContext, remedy: Remedy) -> Answer:
     """Whether it has looked well for long enough, and does so now."""
-    good, known = ctx.world.good.get(remedy.node), remedy.verification
+    good, verification = ctx.world.good.get(remedy.node), remedy.verification
     if barring(ctx, remedy):
         return _denial("something is wrong with it still")
     if good is None or not -FRESH_S <= ctx.now - good.until <= FRESH_S:
         return _denial("no fresh data says that it is well")
-    if known is None or not known.generation:
+    if verification is None or not verification.generation:
         return _denial("verification of this machine has not started")
-    if known.generation != good.generation:
+    if verification.generation != good.generation:
         return _denial("it is another boot or other hardware than was verified")
-    if good.until <= known.since:
+    if good.until <= verification.since:
         return _denial("it was not looked at since")
     lasted, needed = well_for_s(ctx, remedy), passive_s(ctx, remedy)
     if lasted < needed:
@@ -59,10 +59,10 @@ def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
 
     Counted from look to look: a clock that was set makes no look, and so no time.
     """
-    good, known = ctx.world.good.get(remedy.node), remedy.verification
-    if good is None or known is None:
+    good, verification = ctx.world.good.get(remedy.node), remedy.verification
+    if good is None or verification is None:
         return 0.0
-    return max(good.until - max(good.since, known.since), 0.0)
+    return max(good.until - max(good.since, verification.since), 0.0)
 
 
 def next_test(remedy: Remedy) -> str:
@@ -74,8 +74,12 @@ def next_test(remedy: Remedy) -> str:
 
 def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether it has begun anew, or has other hardware, since the verification began."""
-    heard, known = ctx.heard(remedy.node), remedy.verification
-    return heard is not None and known is not None and heard.generation != known.generation
+    status, verification = ctx.node_status(remedy.node), remedy.verification
+    return (
+        status is not None
+        and verification is not None
+        and status.generation != verification.generation
+    )
 
 
 def wrong_again(ctx: StepContext, remedy: Remedy) -> bool:
@@ -89,10 +93,10 @@ def still_wrong(ctx: StepContext, remedy: Remedy) -> bool:
     return _settled(ctx, remedy) and any(not case.blind for case in leading(ctx, remedy))
 
 
-def seen_bad(ctx: StepContext, remedy: Remedy) -> bool:
+def is_observed_bad(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a rule with an action fires on fresh data, though none of its incidents is open."""
-    heard = ctx.heard(remedy.node)
-    if heard is None or heard.healthy is not False or ctx.now - heard.time > FRESH_S:
+    status = ctx.node_status(remedy.node)
+    if status is None or status.healthy is not False or ctx.now - status.time > FRESH_S:
         return False
     return _settled(ctx, remedy) and not leading(ctx, remedy)
 

@@ -49,7 +49,11 @@ def is_barred(ctx: StepContext, remedy: Remedy) -> bool:
 
 def bad_nodes(ctx: StepContext) -> set[str]:
     """Where no job may start, by the scheduler's names."""
-    return {one.target or one.node for one in ctx.state.remedies.values() if is_barred(ctx, one)}
+    return {
+        remedy.target or remedy.node
+        for remedy in ctx.state.remedies.values()
+        if is_barred(ctx, remedy)
+    }
 
 
 def leading(ctx: StepContext, remedy: Remedy) -> list[Case]:
@@ -67,7 +71,7 @@ def leading(ctx: StepContext, remedy: Remedy) -> list[Case]:
     return cases
 
 
-def as_wanted(case: Case) -> Case:
+def with_desired_policy(case: Case) -> Case:
     """A case with what its rules want now, whatever was begun by."""
     return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
 
@@ -76,7 +80,7 @@ def fresh(ctx: StepContext, node: str, case: Case) -> bool:
     """Whether it rests on what is so now, or on what has happened lately and in this boot."""
     if case.standing:
         return True
-    heard = ctx.heard(node)
-    boot = "" if heard is None else heard.boot_id
+    status = ctx.node_status(node)
+    boot = "" if status is None else status.boot_id
     other_boot = bool(boot and case.boot_id) and boot != case.boot_id
     return not other_boot and ctx.now - case.evidence_at <= ctx.settings.event_max_age_s

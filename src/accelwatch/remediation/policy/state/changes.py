@@ -4,10 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.remediation.policy.guards.data_guard import Sight
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.pursued import Pursued, Surveyed
-from accelwatch.remediation.policy.state.world import NodeHeard
+from accelwatch.remediation.policy.state.world import NodeStatus
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
@@ -72,5 +72,5 @@ class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
 
 
 Change = Started | CaseChanged | RulesChanged | Command
-Heard = NodeHeard | Sight | Pursued | Surveyed
+WorldObservation = NodeStatus | FleetCoverage | Pursued | Surveyed
 """All that is observed."""

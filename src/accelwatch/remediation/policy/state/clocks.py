@@ -39,7 +39,7 @@ PROBE_AGAIN_S = 60.0
 
 SCHEDULER_S = 3600.0
 """For how long a scheduler may not answer before a person is notified of each node that waits for it."""
-ENDS_S = 60.0
+OVERRUN_S = 60.0
 """By how much longer what has a deadline of its own may take before a person is notified."""
 
 QUARANTINE_S = 600.0

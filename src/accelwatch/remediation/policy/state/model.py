@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.alerting.rules.document import QuarantineLevel
 from accelwatch.remediation.policy.guards.attempts import AttemptState
 from accelwatch.remediation.policy.guards.breaker import BreakerState
@@ -24,11 +24,11 @@ from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
+class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     """Our mark on a node: one for all incidents that hold it, gone when none is left."""
 
     node: str
-    mark: Mark
+    mark: OwnerAnnotation
     level: QuarantineLevel = QuarantineLevel.NODE
     set_by: str = ""
     """As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again."""
@@ -61,7 +61,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Active tests."""
 
 
-class AskedStep(msgspec.Struct, frozen=True):
+class ApprovalStep(msgspec.Struct, frozen=True):
     """One step of the plan that a person is asked about, as it was shown."""
 
     kind: IntentKind
@@ -108,11 +108,11 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the newest evidence for which nobody answered."""
     asked: str = ""
     """Digest of the plan that a person was asked about."""
-    asked_steps: tuple[AskedStep, ...] = ()
+    asked_steps: tuple[ApprovalStep, ...] = ()
     """Its steps; they are shown also while the scheduler does not answer."""
     asked_as_of: float | None = None
     """Unix seconds at which the scheduler showed the node and its jobs so."""
-    hold: Hold | None = None
+    hold: NodeQuarantine | None = None
     mark_lost: bool = False
     """Whether the scheduler has lost its state, and our mark with it: the node takes work again though
     nobody wished that. It counts as taken out until its mark is set again or a person says otherwise."""
@@ -171,7 +171,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """How often in a row it was taken out again soon after it was given back, this time included."""
 
     @property
-    def wants(self) -> IntentKind | None:
+    def pursued_kind(self) -> IntentKind | None:
         """The kind of intent in flight."""
         return None if self.pursuing is None else self.pursuing.kind
 
@@ -182,7 +182,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
             self.hold is not None
             or self.mark_lost
             or self.stage is Stage.QUARANTINING
-            or self.wants is IntentKind.QUARANTINE
+            or self.pursued_kind is IntentKind.QUARANTINE
         )
 
 

@@ -180,7 +180,7 @@ class Loudness(StrEnum):
 
     LOG = "log"
     """Only for who reads the incident's page."""
-    TELL = "tell"
+    NOTIFY = "tell"
     """It belongs into the incident's message."""
     ALERT = "alert"
     """A person has to do something."""
@@ -220,7 +220,7 @@ _TABLES = {
     RelapsesRecord: ("relapses", "node", "relapses"),
 }
 """Record -> the state's table, and which of its fields are key and value; None takes the row out."""
-_WHOLE = {
+_FIELDS = {
     StopRecord: "stop",
     BudgetRecord: "budget",
     BreakerRecord: "breaker",
@@ -232,20 +232,20 @@ _WHOLE = {
 }
 """Record -> the field of the state that it replaces, of the same name as its own."""
 _BY_TABLE = {table: (kind, key, value) for kind, (table, key, value) in _TABLES.items()}
-_BY_FIELD = {field: kind for kind, field in _WHOLE.items()}
+_BY_FIELD = {field: kind for kind, field in _FIELDS.items()}
 
 
 def replay(state: RemedyState, record: StateRecord) -> RemedyState:
     """The state after a record of the journal: folded over all records it is the state but `world`."""
     if isinstance(record, StartedRecord):
         return msgspec.structs.replace(state, token=record.token, started=record.at)
-    field = _WHOLE.get(type(record))
+    field = _FIELDS.get(type(record))
     if field is not None:
         return msgspec.structs.replace(state, **{field: getattr(record, field)})
     table, key_name, value_name = _TABLES[type(record)]
     rows: Mapping[str, object] = getattr(state, table)
     key, value = getattr(record, key_name), getattr(record, value_name)
-    changed = {known: row for known, row in rows.items() if known != key}
+    changed = {row_key: row for row_key, row in rows.items() if row_key != key}
     if value is not None:
         changed[key] = value
     return msgspec.structs.replace(state, **{table: changed})

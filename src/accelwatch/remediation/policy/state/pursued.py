@@ -6,11 +6,11 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeSeen, Observed, ReservationSeen
+from accelwatch.action.observed import NodeObservation, Observed, ReservationObservation
 from accelwatch.action.step import RefusalKind
 
 
-class Ending(StrEnum):
+class PursuitResult(StrEnum):
     """How the pursuit of an intent stands."""
 
     ACHIEVED = "achieved"
@@ -29,7 +29,7 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     """The end of an intent."""
 
     intent: Intent
-    ending: Ending
+    result: PursuitResult
     time: float
     """Unix seconds."""
     text: str
@@ -39,7 +39,7 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     moved_to: tuple[str, ...] = ()
     original: dict[str, str] = {}
     """What its steps replaced, so that it can be put back."""
-    took_effect: bool = False
+    was_applied: bool = False
     """Whether a step of it was observed to have happened, whatever has become of that since."""
 
 
@@ -49,10 +49,10 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     """The action's name in the configuration."""
     time: float
-    nodes: tuple[NodeSeen, ...] = ()
+    nodes: tuple[NodeObservation, ...] = ()
     unavailable: str = ""
     """Why nothing is known; empty when something is."""
-    reservations: tuple[ReservationSeen, ...] = ()
+    reservations: tuple[ReservationObservation, ...] = ()
     """Those of ours that keep nodes for jobs."""
     probes: bool = False
     """Whether the action can have its scheduler find out that its daemon on a node is silent."""

@@ -17,28 +17,32 @@ class Relapses(msgspec.Struct, frozen=True, kw_only=True):
     """Relapses in a row."""
 
 
-def released(known: Relapses | None, now: float) -> Relapses:
+def released(relapses: Relapses | None, now: float) -> Relapses:
     """The node was given back."""
-    return Relapses(released=now, count=0 if known is None else known.count)
+    return Relapses(released=now, count=0 if relapses is None else relapses.count)
 
 
-def scored(known: Relapses | None) -> Relapses | None:
+def scored(relapses: Relapses | None) -> Relapses | None:
     """The node has failed again, which its score has from now on."""
-    return None if known is None else msgspec.structs.replace(known, scored=True)
+    return None if relapses is None else msgspec.structs.replace(relapses, scored=True)
 
 
-def relapsed(known: Relapses | None, now: float, within_s: float) -> bool:
+def relapsed(relapses: Relapses | None, now: float, within_s: float) -> bool:
     """Whether it is a relapse that the node is taken out now, not longer than `within_s` after that."""
-    return known is not None and known.released is not None and now - known.released < within_s
+    return (
+        relapses is not None
+        and relapses.released is not None
+        and now - relapses.released < within_s
+    )
 
 
-def taken_out(known: Relapses | None, now: float, within_s: float) -> Relapses | None:
+def quarantined(relapses: Relapses | None, now: float, within_s: float) -> Relapses | None:
     """A rule has the node taken out; None where nothing is to be remembered."""
-    if known is None or known.released is None:
-        return known
-    return Relapses(count=known.count + 1) if relapsed(known, now, within_s) else None
+    if relapses is None or relapses.released is None:
+        return relapses
+    return Relapses(count=relapses.count + 1) if relapsed(relapses, now, within_s) else None
 
 
-def is_over(known: Relapses, now: float, within_s: float) -> bool:
+def is_over(relapses: Relapses, now: float, within_s: float) -> bool:
     """Whether a node that was given back has been well for so long that nothing counts any more."""
-    return known.released is not None and not relapsed(known, now, within_s)
+    return relapses.released is not None and not relapsed(relapses, now, within_s)

@@ -64,9 +64,9 @@ class ScoreState(msgspec.Struct, frozen=True, kw_only=True):
 
 def keys_of(node: str, *, slot: str = "", serial: str = "") -> tuple[str, ...]:
     """By what a failure is counted: the node, the slot in it and the device's serial, if known."""
-    place = (f"slot:{node}/{slot}",) if slot else ()
+    slot_key = (f"slot:{node}/{slot}",) if slot else ()
     board = (f"serial:{serial}",) if serial else ()
-    return (f"node:{node}", *place, *board)
+    return (f"node:{node}", *slot_key, *board)
 
 
 def added(state: ScoreState, keys: Iterable[str], failing: Failing, now: float) -> ScoreState:
@@ -102,5 +102,5 @@ def verdict(state: ScoreState, keys: Iterable[str], now: float) -> Verdict:
 
 def tidied(state: ScoreState, now: float) -> ScoreState:
     """Without scores that are as good as nothing, so that the state does not grow for ever."""
-    kept = {key: one for key, one in state.levels.items() if score(state, key, now) >= _NOTHING}
+    kept = {key: level for key, level in state.levels.items() if score(state, key, now) >= _NOTHING}
     return ScoreState(levels=kept)

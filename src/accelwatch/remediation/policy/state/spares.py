@@ -16,7 +16,7 @@ from accelwatch.remediation.settings import SpareSettings
 RETRY_S = 3600.0
 
 
-class SpareStanding(StrEnum):
+class SpareStatus(StrEnum):
     """Where a spare has got to."""
 
     READY = "ready"
@@ -33,7 +33,7 @@ class SpareStanding(StrEnum):
 class Spare(msgspec.Struct, frozen=True, kw_only=True):
     """One spare."""
 
-    standing: SpareStanding = SpareStanding.READY
+    standing: SpareStatus = SpareStatus.READY
     incident: str = ""
     """For which it is reserved or in use."""
     stands_for: str = ""
@@ -56,7 +56,7 @@ class SpareState(msgspec.Struct, frozen=True, kw_only=True):
     spares: Mapping[str, Spare] = {}
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class SpareRequest(msgspec.Struct, frozen=True, kw_only=True):
     """For whom a spare is drawn."""
 
     incident: str
@@ -84,19 +84,19 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
 
 def listed(state: SpareState, names: Iterable[str]) -> SpareState:
     """Have these as spares, and no others that are ready; what is in use stays until it comes back."""
-    wanted = dict.fromkeys(names)
+    desired = dict.fromkeys(names)
     kept = {
         name: spare
         for name, spare in state.spares.items()
-        if name in wanted or spare.standing in _BUSY
+        if name in desired or spare.standing in _BUSY
     }
-    added = {name: Spare() for name in wanted if name not in kept}
+    added = {name: Spare() for name in desired if name not in kept}
     return SpareState(spares={**kept, **added}) if added or kept != state.spares else state
 
 
 def draw(
     state: SpareState,
-    wanted: Wanted,
+    request: SpareRequest,
     candidates: Mapping[str, Candidate],
     *,
     now: float,
@@ -107,75 +107,75 @@ def draw(
     For a node that has one drawn for the same incident already it is that one.
     """
     for name, spare in state.spares.items():
-        same = (spare.incident, spare.stands_for) == (wanted.incident, wanted.node)
-        if same and spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE):
+        same = (spare.incident, spare.stands_for) == (request.incident, request.node)
+        if same and spare.standing in (SpareStatus.RESERVED, SpareStatus.IN_USE):
             return state, Drawn(name=name)
     refused: dict[str, str] = {}
     fitting: list[tuple[tuple[float, ...], str]] = []
     for name in state.spares:
         candidate = candidates.get(name, Candidate(usable=False))
         reason = str(state.spares[name].standing).replace("_", " ")
-        if state.spares[name].standing is SpareStanding.READY:
-            reason = _unlike(name, candidate, wanted, settings)
+        if state.spares[name].standing is SpareStatus.READY:
+            reason = _unlike(name, candidate, request, settings)
             reason = reason or _untested(state.spares[name], now, settings)
         if reason:
             refused[name] = reason
         else:
-            far = tuple(float(_differ(label, candidate, wanted)) for label in settings.near)
+            far = tuple(float(_differ(label, candidate, request)) for label in settings.near)
             fitting.append(((*far, candidate.score), name))
     if not fitting:
         return state, _none(refused)
     best = min(fitting)[1]
     reserved = msgspec.structs.replace(
         state.spares[best],
-        standing=SpareStanding.RESERVED,
-        incident=wanted.incident,
-        stands_for=wanted.node,
+        standing=SpareStatus.RESERVED,
+        incident=request.incident,
+        stands_for=request.node,
     )
     return _with(state, best, reserved), Drawn(name=best)
 
 
-def taken(state: SpareState, name: str) -> SpareState:
+def activated(state: SpareState, name: str) -> SpareState:
     """A reserved spare works now. Raises ValueError for one that is not reserved."""
-    return _moved(state, name, (SpareStanding.RESERVED,), SpareStanding.IN_USE)
+    return _moved(state, name, (SpareStatus.RESERVED,), SpareStatus.IN_USE)
 
 
-def let_go(state: SpareState, name: str) -> SpareState:
+def released(state: SpareState, name: str) -> SpareState:
     """A reserved spare is not needed after all. Raises ValueError for one that is not reserved."""
-    spare = _expect(state, name, (SpareStanding.RESERVED,))
+    spare = _expect(state, name, (SpareStatus.RESERVED,))
     return _with(state, name, Spare(tested=spare.tested))
 
 
 def returning(state: SpareState, name: str) -> SpareState:
     """A spare comes back, for the node that it stood for works again. Raises ValueError."""
-    return _moved(state, name, (SpareStanding.IN_USE,), SpareStanding.RETURNING)
+    return _moved(state, name, (SpareStatus.IN_USE,), SpareStatus.RETURNING)
 
 
 def returned(state: SpareState, name: str) -> SpareState:
     """A spare is back. It worked in between, so its test counts as before. Raises ValueError."""
-    spare = _expect(state, name, (SpareStanding.RETURNING,))
+    spare = _expect(state, name, (SpareStatus.RETURNING,))
     return _with(state, name, Spare(tested=spare.tested))
 
 
 def passed(state: SpareState, name: str, now: float) -> SpareState:
     """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
-    spare = _expect(state, name, tuple(SpareStanding))
-    ready = SpareStanding.READY if spare.standing in _TESTED else spare.standing
+    spare = _expect(state, name, tuple(SpareStatus))
+    ready = SpareStatus.READY if spare.standing in _TESTED else spare.standing
     tested = msgspec.structs.replace(spare, tested=now, standing=ready, text="", broken=False)
     return _with(state, name, tested)
 
 
 def failed(state: SpareState, name: str, text: str) -> SpareState:
     """A spare is broken itself, or did not pass its test. Raises ValueError for an unknown one."""
-    spare = _expect(state, name, tuple(SpareStanding))
-    broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, tried=spare.tried, text=text)
+    spare = _expect(state, name, tuple(SpareStatus))
+    broken = Spare(standing=SpareStatus.FAILED, tested=spare.tested, tried=spare.tried, text=text)
     return _with(state, name, broken)
 
 
 def broken(state: SpareState, name: str, text: str) -> SpareState:
     """A spare that is reserved or in use has a fault of its own. Raises ValueError for another one."""
-    spare = _expect(state, name, (SpareStanding.RESERVED, SpareStanding.IN_USE))
-    away = spare.standing is SpareStanding.IN_USE
+    spare = _expect(state, name, (SpareStatus.RESERVED, SpareStatus.IN_USE))
+    away = spare.standing is SpareStatus.IN_USE
     state = failed(state, name, text)
     spare = msgspec.structs.replace(state.spares[name], broken=True, away=away)
     return _with(state, name, spare)
@@ -183,33 +183,33 @@ def broken(state: SpareState, name: str, text: str) -> SpareState:
 
 def adrift(state: SpareState, name: str) -> SpareState:
     """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
-    return _moved(state, name, (SpareStanding.READY,), SpareStanding.RETURNING)
+    return _moved(state, name, (SpareStatus.READY,), SpareStatus.RETURNING)
 
 
 def drawn_late(state: SpareState, name: str) -> SpareState:
     """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
-    spare = _expect(state, name, (SpareStanding.FAILED,))
+    spare = _expect(state, name, (SpareStatus.FAILED,))
     return _with(state, name, msgspec.structs.replace(spare, away=True))
 
 
-def mended(state: SpareState, name: str) -> SpareState:
+def repaired(state: SpareState, name: str) -> SpareState:
     """A broken spare works again: it is ready, or returns first. Raises ValueError."""
-    spare = _expect(state, name, (SpareStanding.FAILED,))
-    standing = SpareStanding.RETURNING if spare.away else SpareStanding.READY
-    return _with(state, name, Spare(standing=standing, tested=spare.tested))
+    spare = _expect(state, name, (SpareStatus.FAILED,))
+    status = SpareStatus.RETURNING if spare.away else SpareStatus.READY
+    return _with(state, name, Spare(standing=status, tested=spare.tested))
 
 
 def testing(state: SpareState, name: str, now: float) -> SpareState:
     """The test of an idle spare is begun. Raises ValueError for one that is not idle."""
-    spare = _expect(state, name, (SpareStanding.READY, SpareStanding.FAILED))
-    begun = msgspec.structs.replace(spare, standing=SpareStanding.TESTING, tried=now)
-    return _with(state, name, begun)
+    spare = _expect(state, name, (SpareStatus.READY, SpareStatus.FAILED))
+    started = msgspec.structs.replace(spare, standing=SpareStatus.TESTING, tried=now)
+    return _with(state, name, started)
 
 
 def untested(state: SpareState, name: str) -> SpareState:
     """Its test came to nothing: it is as it was before. Raises ValueError."""
-    spare = _expect(state, name, (SpareStanding.TESTING,))
-    before = SpareStanding.FAILED if spare.text else SpareStanding.READY
+    spare = _expect(state, name, (SpareStatus.TESTING,))
+    before = SpareStatus.FAILED if spare.text else SpareStatus.READY
     return _with(state, name, msgspec.structs.replace(spare, standing=before))
 
 
@@ -228,28 +228,28 @@ def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tupl
             continue
         age = math.inf if spare.tested is None else now - spare.tested
         since = math.inf if spare.tried is None else now - spare.tried
-        again = every if spare.standing is SpareStanding.FAILED else min(every, RETRY_S)
+        again = every if spare.standing is SpareStatus.FAILED else min(every, RETRY_S)
         if age >= every and since >= again:
             due[name] = age
     return tuple(sorted(due, key=lambda name: (-due[name], name)))
 
 
 _BUSY = (
-    SpareStanding.RESERVED,
-    SpareStanding.IN_USE,
-    SpareStanding.RETURNING,
-    SpareStanding.TESTING,
+    SpareStatus.RESERVED,
+    SpareStatus.IN_USE,
+    SpareStatus.RETURNING,
+    SpareStatus.TESTING,
 )
-_IDLE = frozenset({SpareStanding.READY, SpareStanding.FAILED})
-_TESTED = frozenset({SpareStanding.TESTING, SpareStanding.FAILED})
+_IDLE = frozenset({SpareStatus.READY, SpareStatus.FAILED})
+_TESTED = frozenset({SpareStatus.TESTING, SpareStatus.FAILED})
 
 
-def _unlike(name: str, candidate: Candidate, wanted: Wanted, settings: SpareSettings) -> str:
-    if name == wanted.node:
+def _unlike(name: str, candidate: Candidate, request: SpareRequest, settings: SpareSettings) -> str:
+    if name == request.node:
         return "is the node itself"
     if not candidate.usable:
         return candidate.why
-    others = (label for label in settings.alike if _differ(label, candidate, wanted))
+    others = (label for label in settings.alike if _differ(label, candidate, request))
     return next((f"has another {label}" for label in others), "")
 
 
@@ -261,8 +261,8 @@ def _untested(spare: Spare, now: float, settings: SpareSettings) -> str:
     return "was tested too long ago" if now - spare.tested > settings.test_max_age_s else ""
 
 
-def _differ(label: str, candidate: Candidate, wanted: Wanted) -> bool:
-    return candidate.labels.get(label, "") != wanted.labels.get(label, "")
+def _differ(label: str, candidate: Candidate, request: SpareRequest) -> bool:
+    return candidate.labels.get(label, "") != request.labels.get(label, "")
 
 
 def _none(refused: Mapping[str, str]) -> Denial:
@@ -273,19 +273,19 @@ def _none(refused: Mapping[str, str]) -> Denial:
     return Denial(why=DenialKind.NO_SPARE, text=f"no spare fits: {reasons}{more}")
 
 
-def _expect(state: SpareState, name: str, standings: tuple[SpareStanding, ...]) -> Spare:
+def _expect(state: SpareState, name: str, statuses: tuple[SpareStatus, ...]) -> Spare:
     spare = state.spares.get(name)
     if spare is None:
         raise ValueError(f"{name} is not a spare")
-    if spare.standing not in standings:
+    if spare.standing not in statuses:
         raise ValueError(f"the spare {name} is {spare.standing}")
     return spare
 
 
 def _moved(
-    state: SpareState, name: str, standings: tuple[SpareStanding, ...], to: SpareStanding
+    state: SpareState, name: str, statuses: tuple[SpareStatus, ...], to: SpareStatus
 ) -> SpareState:
-    spare = _expect(state, name, standings)
+    spare = _expect(state, name, statuses)
     return _with(state, name, msgspec.structs.replace(spare, standing=to))
 
 

@@ -6,13 +6,19 @@ from typing import Any
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import NodeSeen
-from accelwatch.remediation.policy.guards.census import Census, Place
+from accelwatch.action.observed import NodeObservation
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
-from accelwatch.remediation.policy.state.crowd import Crowd
+from accelwatch.remediation.policy.state.machine_index import MachineIndex
 from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState
+from accelwatch.remediation.policy.state.node_locations import (
+    counted,
+    failure_domain_of,
+    machine_index_of,
+    proven,
+)
 from accelwatch.remediation.policy.state.outcome import (
     Loudness,
     Note,
@@ -20,10 +26,9 @@ from accelwatch.remediation.policy.state.outcome import (
     StateRecord,
     record_of,
 )
-from accelwatch.remediation.policy.state.places import counted, crowd_of, place_of, proven
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.touched import Touched
-from accelwatch.remediation.policy.state.world import Looked, NodeHeard, World, unseen
+from accelwatch.remediation.policy.state.world import NodeStatus, PendingChecks, World, unseen
 from accelwatch.remediation.settings import RemedySettings
 
 
@@ -37,20 +42,20 @@ class StepContext:
         self.world = state.world
         self.memo: dict[object, Answer] = {}
         """Answers of the guards; anything that changes makes them void."""
-        self.touched = Touched(state.world.looked)
+        self.touched = Touched(state.world.pending_checks)
         """Whom the end of the step has to look at."""
         self._before = state
-        self._crowd: Crowd | None = None
+        self._machine_index: MachineIndex | None = None
         """Only when somebody asks who is who."""
         self._departed: dict[str, list[Departed]] | None = None
         self._own: set[str] = set()
-        self._own_seen: set[str] = set()
+        self._own_world: set[str] = set()
         self._changed: dict[tuple[str, str], None] = {}
         self._pursue: list[Intent] = []
         self._cancel: list[Intent] = []
         self._notes: list[Note] = []
 
-    def put(self, table: str, key: str, value: object) -> None:
+    def set_row(self, table: str, key: str, value: object) -> None:
         """Set a row of a table, or take it out with None."""
         rows: Any = getattr(self.state, table)
         if table not in self._own:
@@ -77,30 +82,30 @@ class StepContext:
         self._changed[field, ""] = None
         self.memo.clear()
 
-    def begin(self, token: int, at: float) -> None:
+    def start_engine(self, token: int, at: float) -> None:
         """An engine begins: nothing of the world is known."""
         self.state = msgspec.structs.replace(self.state, token=token, started=at)
         self._changed["started", ""] = None
         self.world = World()
         self.touched.everything = True
-        self._crowd = None
-        self._own_seen.clear()
+        self._machine_index = None
+        self._own_world.clear()
         self.memo.clear()
 
     def unsee(self, why: str) -> None:
         """Nobody knows how old what was seen is; `why` freezes what is new."""
         self.world = unseen(self.world, self.now, why)
         self.touched.everything = True
-        self._own_seen.clear()
+        self._own_world.clear()
         self.memo.clear()
 
-    def look(self, table: str, key: str, value: object) -> None:
+    def set_world_row(self, table: str, key: str, value: object) -> None:
         """Set a row of what is seen, or take it out with None."""
         rows: Any = getattr(self.world, table)
-        if table not in self._own_seen:
+        if table not in self._own_world:
             rows = dict(rows)
             self.world = msgspec.structs.replace(self.world, **{table: rows})
-            self._own_seen.add(table)
+            self._own_world.add(table)
         if value is None:
             rows.pop(key, None)
         else:
@@ -108,9 +113,9 @@ class StepContext:
         self.touched.row(table, key)
         self.memo.clear()
 
-    def looked(self, looked: Looked) -> None:
+    def set_pending_checks(self, pending_checks: PendingChecks) -> None:
         """Who was looked at, and whom the next step has to look at again."""
-        self.world = msgspec.structs.replace(self.world, looked=looked)
+        self.world = msgspec.structs.replace(self.world, pending_checks=pending_checks)
 
     def guard(self, guard: DataGuardState) -> None:
         """How much is seen of the fleet."""
@@ -120,13 +125,13 @@ class StepContext:
 
     def recount(self, *, names: bool) -> None:
         """Who belongs where has changed; with `names` also who is who."""
-        self.world = msgspec.structs.replace(self.world, census=None)
+        self.world = msgspec.structs.replace(self.world, group_counts=None)
         self.touched.waiting = True
         if names:
             self.touched.everything = True
             self.world = msgspec.structs.replace(self.world, proofs={})
-            self._own_seen.discard("proofs")
-            self._crowd = None
+            self._own_world.discard("proofs")
+            self._machine_index = None
 
     def pursue(self, intent: Intent) -> None:
         """Have an intent begun after the records are on disk."""
@@ -152,22 +157,22 @@ class StepContext:
 
     def remedy(self, node: str) -> Remedy:
         """The remedy of a node; a healthy one where there is none."""
-        known = self.state.remedies.get(node)
-        if known is not None:
-            return known
+        existing = self.state.remedies.get(node)
+        if existing is not None:
+            return existing
         return Remedy(node=node, stage=Stage.HEALTHY, since=self.now, begun=self.now)
 
-    def heard(self, node: str) -> NodeHeard | None:
+    def node_status(self, node: str) -> NodeStatus | None:
         """What the hub knows of a node."""
-        return self.world.heard.get(node)
+        return self.world.node_statuses.get(node)
 
-    def seen(self, remedy: Remedy) -> NodeSeen | None:
+    def scheduler_node(self, remedy: Remedy) -> NodeObservation | None:
         """How its scheduler shows it."""
-        return self.world.seen.get(self.target(remedy))
+        return self.world.scheduler_nodes.get(self.target(remedy))
 
-    def seen_at(self, remedy: Remedy) -> float | None:
+    def observed_at(self, remedy: Remedy) -> float | None:
         """Unix seconds at which its scheduler showed it last; None of one that was never shown."""
-        action = self.world.seen_by.get(self.target(remedy))
+        action = self.world.shown_by.get(self.target(remedy))
         scheduler = None if action is None else self.world.schedulers.get(action)
         return None if scheduler is None else scheduler.time
 
@@ -182,41 +187,43 @@ class StepContext:
         """The jobs that have left a node lately, by the scheduler's name of it."""
         if self._departed is None:
             self._departed = {}
-            for one in self.state.departed.values():
-                for node in one.nodes:
-                    self._departed.setdefault(node, []).append(one)
+            for departure in self.state.departed.values():
+                for node in departure.nodes:
+                    self._departed.setdefault(node, []).append(departure)
         return self._departed.get(target, ())
 
     def proof(self, node: str) -> Proof | Denial:
         """Which of the scheduler's nodes it is."""
-        known = self.world.proofs.get(node)
-        if known is None:
-            if self._crowd is None:
-                self._crowd = crowd_of(self.world)
-            known = proven(node, self.world, self._crowd, self.settings)
+        cached = self.world.proofs.get(node)
+        if cached is None:
+            if self._machine_index is None:
+                self._machine_index = machine_index_of(self.world)
+            cached = proven(node, self.world, self._machine_index, self.settings)
             rows = dict(self.world.proofs)
-            rows[node] = known
+            rows[node] = cached
             self.world = msgspec.structs.replace(self.world, proofs=rows)
-        return known
+        return cached
 
-    def place(self, remedy: Remedy) -> Place:
+    def failure_domain(self, remedy: Remedy) -> FailureDomain:
         """Where a node belongs."""
-        return place_of(remedy.node, self.heard(remedy.node), self.seen(remedy), self.settings)
+        return failure_domain_of(
+            remedy.node, self.node_status(remedy.node), self.scheduler_node(remedy), self.settings
+        )
 
     @property
-    def census(self) -> Census:
+    def group_counts(self) -> GroupCounts:
         """All nodes counted; only when somebody asks."""
-        if self.world.census is None:
+        if self.world.group_counts is None:
             counted_now = counted(self.world, self.settings)
-            self.world = msgspec.structs.replace(self.world, census=counted_now)
+            self.world = msgspec.structs.replace(self.world, group_counts=counted_now)
             return counted_now
-        return self.world.census
+        return self.world.group_counts
 
     def idle(self, remedy: Remedy) -> bool:
         """Whether nothing is on its way that we want of the node."""
         return remedy.pursuing is None and remedy.node not in self.state.lingering
 
-    def _wanted(self, intent: Intent) -> bool:
+    def _is_current(self, intent: Intent) -> bool:
         """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
         chores, lingering = self.state.chores, self.state.lingering
         own = self.state.remedies.get(intent.node)
@@ -225,8 +232,8 @@ class StepContext:
         if intent in chores.values() or intent in lingering.values():
             return True
         return any(
-            one.pursuing == intent and one.stage is not Stage.UNKNOWN
-            for one in self.state.remedies.values()
+            remedy.pursuing == intent and remedy.stage is not Stage.UNKNOWN
+            for remedy in self.state.remedies.values()
         )
 
     def outcome(self) -> Outcome:
@@ -241,7 +248,7 @@ class StepContext:
                 self.state, world=msgspec.structs.replace(self.world, now=self.now)
             ),
             records=tuple(records),
-            pursue=tuple(intent for intent in self._pursue if self._wanted(intent)),
+            pursue=tuple(intent for intent in self._pursue if self._is_current(intent)),
             cancel=tuple(self._cancel),
             notes=tuple(self._notes),
         )

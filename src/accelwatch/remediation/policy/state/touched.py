@@ -6,7 +6,7 @@ what all have in common. What time alone brings is found when all are looked at,
 
 from accelwatch.remediation.policy.guards.breaker import BreakerState
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
-from accelwatch.remediation.policy.state.world import Looked
+from accelwatch.remediation.policy.state.world import PendingChecks
 
 _BY_NODE = frozenset(
     {
@@ -18,7 +18,7 @@ _BY_NODE = frozenset(
         "lingering",
         "forgotten",
         "relapses",
-        "heard",
+        "node_statuses",
         "good",
         "settled",
     }
@@ -29,20 +29,20 @@ _BY_NODE = frozenset(
 class Touched:
     """Grows while a step goes on; begins with what the step before has left to look at."""
 
-    def __init__(self, looked: Looked) -> None:
-        self.nodes = set(looked.again)
+    def __init__(self, pending_checks: PendingChecks) -> None:
+        self.nodes = set(pending_checks.again)
         """By the hub's names."""
         self.shown: set[str] = set()
         """Nodes that are shown otherwise, by the scheduler's names."""
-        self.waiting = looked.waiting
+        self.waiting = pending_checks.waiting
         """Whether the budget is another, or the groups that it counts."""
-        self.everything = looked.everything
+        self.everything = pending_checks.everything
 
     def row(self, table: str, key: str) -> None:
         """A row of a table is another."""
         if table in _BY_NODE:
             self.nodes.add(key)
-        elif table in ("seen", "seen_by"):
+        elif table in ("scheduler_nodes", "shown_by"):
             self.shown.add(key)
 
     def field(self, name: str, before: object, after: object) -> None:
@@ -58,7 +58,7 @@ class Touched:
 
     def guard(self, before: DataGuardState, after: DataGuardState) -> None:
         """How much is seen of the fleet is another."""
-        if (before.looked_around, before.why) != (after.looked_around, after.why):
+        if (before.is_warmed_up, before.why) != (after.is_warmed_up, after.why):
             self.everything = True
 
 

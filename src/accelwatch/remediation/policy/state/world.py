@@ -5,17 +5,17 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.action.observed import NodeSeen, ReservationSeen
-from accelwatch.remediation.policy.guards.census import Census
+from accelwatch.action.observed import NodeObservation, ReservationObservation
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.failure_domains import GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
 
-NEVER_HEARD = 0.0
+NEVER_RECEIVED = 0.0
 """Of what nobody knows when it was so: older than anything."""
 
 
-class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub knows of a node."""
 
     node: str
@@ -48,9 +48,9 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     """How far the first profile that fits lets rules go here, at this moment."""
 
 
-def undated(heard: NodeHeard) -> NodeHeard:
+def undated(status: NodeStatus) -> NodeStatus:
     """Who a node is; how it was is known, but not when."""
-    return msgspec.structs.replace(heard, time=NEVER_HEARD, healthy=None)
+    return msgspec.structs.replace(status, time=NEVER_RECEIVED, healthy=None)
 
 
 class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class Good(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the latest."""
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class PendingChecks(msgspec.Struct, frozen=True, kw_only=True):
     """Since when nobody has to look at all remedies, and at which of them somebody has to."""
 
     at: float | None = None
@@ -96,13 +96,13 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float | None = None
     """Unix seconds of the latest step."""
-    heard: Mapping[str, NodeHeard] = {}
+    node_statuses: Mapping[str, NodeStatus] = {}
     """By the hub's name of the node."""
     good: Mapping[str, Good] = {}
     """Likewise; who is not here was bad, or not to be judged, when he was seen last."""
-    seen: Mapping[str, NodeSeen] = {}
+    scheduler_nodes: Mapping[str, NodeObservation] = {}
     """By the scheduler's name of the node."""
-    seen_by: Mapping[str, str] = {}
+    shown_by: Mapping[str, str] = {}
     """By which action each node was seen."""
     schedulers: Mapping[str, Scheduler] = {}
     """By action."""
@@ -111,24 +111,24 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """By the hub's name of a node that has fallen silent: Unix seconds since when that is known."""
     probed: Mapping[str, float] = {}
     """By the hub's name of the node: Unix seconds of its last probe."""
-    reservations: Mapping[str, tuple[ReservationSeen, ...]] = {}
+    reservations: Mapping[str, tuple[ReservationObservation, ...]] = {}
     """By action: those of ours that keep nodes for jobs."""
     not_before: Mapping[str, float] = {}
     """By name of a reservation: Unix seconds before which what shows it is no reason to give it back."""
     settled: Mapping[str, float] = {}
     """Unix seconds of the last look of an action at a node: what was surveyed before is out of date."""
-    census: Census | None = None
+    group_counts: GroupCounts | None = None
     """None: it has to be counted again."""
     proofs: Mapping[str, Proof | Denial] = {}
     """By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked."""
-    looked: Looked = Looked()
+    pending_checks: PendingChecks = PendingChecks()
 
 
 def unseen(world: World, now: float, why: str) -> World:
     """Who is who and where stays known, how it is with them does not; `why` freezes what is new."""
     return msgspec.structs.replace(
         world,
-        heard={node: undated(one) for node, one in world.heard.items()},
+        node_statuses={node: undated(status) for node, status in world.node_statuses.items()},
         guard=msgspec.structs.replace(world.guard, why=why, troubled=world.guard.monotonic),
         good={},
         schedulers={},

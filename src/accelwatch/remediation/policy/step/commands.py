@@ -33,10 +33,10 @@ def commanded(ctx: StepContext, command: Command) -> None:
         case Verb.STOP:
             stop = Stop(by=command.by, at=command.at, reason=command.reason)
             ctx.set("stop", stop)
-            ctx.note(None, f"{command.by} stopped everything", Loudness.TELL, command.by)
+            ctx.note(None, f"{command.by} stopped everything", Loudness.NOTIFY, command.by)
         case Verb.START:
             ctx.set("stop", None)
-            ctx.note(None, f"{command.by} resumed everything", Loudness.TELL, command.by)
+            ctx.note(None, f"{command.by} resumed everything", Loudness.NOTIFY, command.by)
         case Verb.RESET_BREAKER:
             ctx.set("breaker", breaker.reset(ctx.state.breaker, ctx.now, command.by))
         case Verb.HOLD:
@@ -47,9 +47,9 @@ def commanded(ctx: StepContext, command: Command) -> None:
                 at=command.at,
                 until=command.until,
             )
-            ctx.put("vetoes", command.node, veto)
+            ctx.set_row("vetoes", command.node, veto)
         case Verb.UNHOLD:
-            ctx.put("vetoes", command.node, None)
+            ctx.set_row("vetoes", command.node, None)
         case _:
             _of_node(ctx, command)
 
@@ -69,7 +69,7 @@ def _of_node(ctx: StepContext, command: Command) -> None:
     if command.verb is Verb.RECOVERED:
         at = command.at if command.until is None else min(command.until, command.at)
         boundary = Boundary(node=command.node, at=at, by=command.by)
-        ctx.put("boundaries", command.node, boundary)
+        ctx.set_row("boundaries", command.node, boundary)
     trigger = TRIGGERS[command.verb]
     remedy = ctx.remedy(command.node)
     if happen(ctx, command.node, Happening(trigger, command=command)):
@@ -77,7 +77,7 @@ def _of_node(ctx: StepContext, command: Command) -> None:
         ctx.note(ctx.remedy(command.node), text, Loudness.LOG, command.by)
     elif command.verb is not Verb.RECOVERED:
         text = f"{command.verb} changes nothing: {_why_vain(ctx, remedy, command)}"
-        ctx.note(remedy, text, Loudness.TELL, command.by)
+        ctx.note(remedy, text, Loudness.NOTIFY, command.by)
 
 
 def _bad(ctx: StepContext, remedy: Remedy, command: Command) -> str:

@@ -6,33 +6,33 @@ remedy is over.
 
 import msgspec
 
-from accelwatch.action.intent import Intent, Mark
+from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
-from accelwatch.remediation.policy.plan.standing_in import (
-    begin_return,
+from accelwatch.remediation.policy.plan.stand_ins import (
     candidate,
     fault_of,
     is_dead,
+    start_return,
 )
 from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.spares import SpareStanding
+from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.table.transitions import keep
+from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
 
 
-def look_after_spares(ctx: StepContext) -> None:
+def reconcile_spares(ctx: StepContext) -> None:
     """Replace the spares that have died, and take back those that work again."""
     for name, spare in list(ctx.state.spares.spares.items()):
         if is_dead(ctx, name):
             _leave_to_its_remedy(ctx, name)
-        elif spare.broken and spare.standing is SpareStanding.FAILED and _is_idle(ctx, name):
-            ctx.set("spares", spares.mended(ctx.state.spares, name))
+        elif spare.broken and spare.standing is SpareStatus.FAILED and _is_idle(ctx, name):
+            ctx.set("spares", spares.repaired(ctx.state.spares, name))
             if spare.away:
-                begin_return(ctx, name, _of_spare(ctx, name))
+                start_return(ctx, name, _of_spare(ctx, name))
 
 
 def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
@@ -42,32 +42,32 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
         if remedy.spare != name:
             continue
         text = f"the spare {name}, which stands in for {remedy.node}, is bad itself: {fault}"
-        ctx.note(remedy, f"{text}; it has a remedy of its own", Loudness.TELL)
+        ctx.note(remedy, f"{text}; it has a remedy of its own", Loudness.NOTIFY)
         after = replace(remedy, spare="", spare_asked=None)
-        drawing = remedy.wants is Kind.DRAW_SPARE and not remedy.cancelling
+        drawing = remedy.pursued_kind is Kind.DRAW_SPARE and not remedy.cancelling
         if drawing and remedy.pursuing is not None:
             ctx.cancel(remedy.pursuing)
             after = replace(after, cancelling=True)
-        keep(ctx, remedy, after)
+        store_remedy(ctx, remedy, after)
 
 
 def _is_idle(ctx: StepContext, name: str) -> bool:
     """Whether it is well, runs nothing, and no draw of it is on its way any more."""
-    seen = ctx.world.seen.get(name)
-    if seen is None or seen.jobs or not candidate(ctx, name).usable:
+    observation = ctx.world.scheduler_nodes.get(name)
+    if observation is None or observation.jobs or not candidate(ctx, name).usable:
         return False
-    wanted = (one.pursuing for one in ctx.state.remedies.values())
-    under_way = (*wanted, *ctx.state.lingering.values(), *ctx.state.chores.values())
+    pursued = (remedy.pursuing for remedy in ctx.state.remedies.values())
+    in_flight = (*pursued, *ctx.state.lingering.values(), *ctx.state.chores.values())
     return not any(
         intent is not None and intent.spare == name and intent.kind is Kind.DRAW_SPARE
-        for intent in under_way
+        for intent in in_flight
     )
 
 
 def _of_spare(ctx: StepContext, name: str) -> Intent:
     return Intent(
         kind=Kind.RETURN_SPARE,
-        mark=Mark(INCIDENT, ctx.state.token),
+        mark=OwnerAnnotation(INCIDENT, ctx.state.token),
         node=name,
         reason="spare that works again",
         deadline=ctx.now,

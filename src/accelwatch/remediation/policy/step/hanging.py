@@ -10,47 +10,51 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeObservation
 from accelwatch.remediation.policy.state.clocks import HANGS_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.table.transitions import keep
+from accelwatch.remediation.policy.table.transitions import store_remedy
 
 
-def tell_hanging(ctx: StepContext) -> None:
+def notify_hanging(ctx: StepContext) -> None:
     """Call a person, once for each such node, when a move has waited for a minute."""
     moving = [
-        (one, one.pursuing)
-        for one in ctx.state.remedies.values()
-        if one.pursuing is not None
-        and one.pursuing.kind is Kind.MOVE_JOB
-        and ctx.now - one.pursuing.asked >= HANGS_S
+        (remedy, remedy.pursuing)
+        for remedy in ctx.state.remedies.values()
+        if remedy.pursuing is not None
+        and remedy.pursuing.kind is Kind.MOVE_JOB
+        and ctx.now - remedy.pursuing.asked >= HANGS_S
     ]
     if not moving:
         return
-    ours = {one.target or one.node for one in ctx.state.remedies.values() if one.hold is not None}
+    ours = {
+        remedy.target or remedy.node
+        for remedy in ctx.state.remedies.values()
+        if remedy.hold is not None
+    }
     silent = [
-        seen
-        for seen in ctx.world.seen.values()
-        if seen.answering is False and seen.jobs and seen.name not in ours
+        node
+        for node in ctx.world.scheduler_nodes.values()
+        if node.answering is False and node.jobs and node.name not in ours
     ]
     for remedy, move in moving:
-        nodes = [name for name in _holding(silent, move) if name not in remedy.hanging]
+        nodes = [name for name in _nodes_with_job(silent, move) if name not in remedy.hanging]
         if nodes:
-            _tell(ctx, remedy, move, nodes)
+            _notify(ctx, remedy, move, nodes)
 
 
-def _holding(silent: list[NodeSeen], move: Intent) -> Iterator[str]:
+def _nodes_with_job(silent: list[NodeObservation], move: Intent) -> Iterator[str]:
     """The silent nodes that a job has not left, whatever its time of submission is by now."""
     job = move.job
-    for seen in silent:
-        known = ((one.cluster, one.id, one.part) for one in seen.jobs)
-        if job is not None and (job.cluster, job.id, job.part) in known:
-            yield seen.name
+    for node in silent:
+        job_ids = ((other.cluster, other.id, other.part) for other in node.jobs)
+        if job is not None and (job.cluster, job.id, job.part) in job_ids:
+            yield node.name
 
 
-def _tell(ctx: StepContext, remedy: Remedy, move: Intent, nodes: list[str]) -> None:
+def _notify(ctx: StepContext, remedy: Remedy, move: Intent, nodes: list[str]) -> None:
     names = ", ".join(nodes)
     text = (
         f"job {move.job} cannot leave {names}, which does not answer its scheduler and which no rule "
@@ -58,4 +62,4 @@ def _tell(ctx: StepContext, remedy: Remedy, move: Intent, nodes: list[str]) -> N
         "the scheduler then starts the job elsewhere, and the old copy must not keep running"
     )
     ctx.note(remedy, text, Loudness.ALERT)
-    keep(ctx, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))
+    store_remedy(ctx, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))

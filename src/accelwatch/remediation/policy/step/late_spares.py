@@ -10,21 +10,21 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON
-from accelwatch.remediation.policy.plan.gates import in_the_way
-from accelwatch.remediation.policy.plan.standing_in import (
+from accelwatch.remediation.policy.plan.gates import first_denial
+from accelwatch.remediation.policy.plan.stand_ins import (
     adrift,
     holder_of,
-    may_ask_again,
+    may_request_spare,
     not_drawn,
     reserve,
     works,
 )
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.table.intents import intent_of
-from accelwatch.remediation.policy.table.transitions import keep
+from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
 LATE = "draw for "
@@ -37,9 +37,13 @@ def draw_late(ctx: StepContext) -> None:
         remedy = holder_of(ctx, move)
         if remedy is None or remedy.spare or LATE + key in ctx.state.chores:
             continue
-        wants = remedy.policy is not None and remedy.policy.draw_spare
-        if wants and may_ask_again(ctx, remedy) and not in_the_way(ctx, remedy, Kind.DRAW_SPARE):
-            _begin(ctx, key, move, remedy)
+        needs_draw = remedy.policy is not None and remedy.policy.draw_spare
+        if (
+            needs_draw
+            and may_request_spare(ctx, remedy)
+            and not first_denial(ctx, remedy, Kind.DRAW_SPARE)
+        ):
+            _start_draw(ctx, key, move, remedy)
 
 
 def _waiting(ctx: StepContext) -> Iterator[tuple[str, Intent]]:
@@ -48,30 +52,30 @@ def _waiting(ctx: StepContext) -> Iterator[tuple[str, Intent]]:
             yield key, intent
 
 
-def _begin(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> None:
+def _start_draw(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> None:
     after = reserve(ctx, remedy)
-    keep(ctx, remedy, after)
+    store_remedy(ctx, remedy, after)
     draw = replace(intent_of(ctx, after, Kind.DRAW_SPARE), job=move.job)
-    ctx.put("chores", LATE + key, draw)
+    ctx.set_row("chores", LATE + key, draw)
     ctx.pursue(draw)
 
 
 def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """What has come of it; with a spare the move is cancelled, and begins anew when that has ended."""
     draw, remedy = pursued.intent, holder_of(ctx, pursued.intent)
-    if pursued.ending is Ending.UNKNOWN:
+    if pursued.result is PursuitResult.UNKNOWN:
         text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"
         ctx.note(remedy, text, Loudness.ALERT)
         return
-    ctx.put("chores", key, None)
-    done = pursued.ending is Ending.ACHIEVED
+    ctx.set_row("chores", key, None)
+    done = pursued.result is PursuitResult.ACHIEVED
     if remedy is None or remedy.spare != draw.spare:
         if done or pursued.original:
             adrift(ctx, draw)
     elif not done:
-        keep(ctx, remedy, not_drawn(ctx, remedy, pursued))
+        store_remedy(ctx, remedy, not_drawn(ctx, remedy, pursued))
     else:
-        keep(ctx, remedy, works(ctx, remedy, draw.spare))
+        store_remedy(ctx, remedy, works(ctx, remedy, draw.spare))
         move = ctx.state.chores.get(key.removeprefix(LATE))
         if move is not None:
             ctx.cancel(move)

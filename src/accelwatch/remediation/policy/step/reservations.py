@@ -6,13 +6,13 @@ found like any other. While its job is being moved it stays.
 
 from collections.abc import Collection
 
-from accelwatch.action.intent import Intent, JobKey, Mark
+from accelwatch.action.intent import Intent, JobKey, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import ReservationSeen
+from accelwatch.action.observed import ReservationObservation
 from accelwatch.remediation.policy.jobs.jobs import lost_jobs
 from accelwatch.remediation.policy.state.clocks import RETRY_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.table.intents import DEADLINES
@@ -25,100 +25,109 @@ _NEVER = float("-inf")
 _MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 
 
-def seen(ctx: StepContext, survey: Surveyed) -> None:
+def record_survey(ctx: StepContext, survey: Surveyed) -> None:
     """Take up which reservations there are."""
     before = ctx.world.reservations.get(survey.action, ())
     if before == survey.reservations:
         return
-    ctx.look("reservations", survey.action, survey.reservations)
-    for name in {one.name for one in before} - {one.name for one in survey.reservations}:
-        ctx.look("not_before", name, None)
+    ctx.set_world_row("reservations", survey.action, survey.reservations)
+    for name in {reservation.name for reservation in before} - {
+        reservation.name for reservation in survey.reservations
+    }:
+        ctx.set_world_row("not_before", name, None)
 
 
-def look_again(ctx: StepContext, left: Collection[JobKey]) -> None:
+def recheck_chores(ctx: StepContext, left: Collection[JobKey]) -> None:
     """Jobs have left nodes: what waits for that, to give their users' lists back, looks at once."""
     for intent in ctx.state.chores.values():
-        known = intent.job if intent.kind is Kind.RESTORE_JOB else None
-        if known is not None and any(same_job(known, job) for job in left):
+        restored_job = intent.job if intent.kind is Kind.RESTORE_JOB else None
+        if restored_job is not None and any(same_job(restored_job, job) for job in left):
             ctx.pursue(intent)
 
 
 def return_reservations(ctx: StepContext) -> None:
     """Begin to give back those whose job is not being moved."""
-    _keep_what_moves(ctx)
+    _retain_moving(ctx)
     for action, kept in ctx.world.reservations.items():
         scheduler = ctx.world.schedulers.get(action)
         if scheduler is None or scheduler.unavailable:
             continue
-        for one in kept:
+        for reservation in kept:
             # What was surveyed before the last try has ended may be gone by now.
-            early = scheduler.time <= ctx.world.not_before.get(one.name, _NEVER)
-            if not (early or CHORE + one.name in ctx.state.chores or _is_needed(ctx, one)):
-                _begin(ctx, one)
+            early = scheduler.time <= ctx.world.not_before.get(reservation.name, _NEVER)
+            if not (
+                early
+                or CHORE + reservation.name in ctx.state.chores
+                or _is_needed(ctx, reservation)
+            ):
+                _start_return(ctx, reservation)
 
 
-def _keep_what_moves(ctx: StepContext) -> None:
+def _retain_moving(ctx: StepContext) -> None:
     """A move that has begun since then needs what is being given back: its job's nodes and lists."""
     for key, intent in list(ctx.state.chores.items()):
         if key.startswith(CHORE) and intent.job and is_being_moved(ctx.state, intent.job):
-            ctx.put("chores", key, None)
+            ctx.set_row("chores", key, None)
             ctx.cancel(intent)
 
 
-def _begin(ctx: StepContext, one: ReservationSeen) -> None:
+def _start_return(ctx: StepContext, reservation: ReservationObservation) -> None:
     intent = Intent(
         kind=Kind.RESTORE_JOB,
-        mark=Mark(INCIDENT, ctx.state.token),
-        node=one.node,
+        mark=OwnerAnnotation(INCIDENT, ctx.state.token),
+        node=reservation.node,
         reason="no move needs it any more",
-        job=one.job,
+        job=reservation.job,
         asked=ctx.now,
         deadline=ctx.now + DEADLINES[Kind.RESTORE_JOB],
     )
-    ctx.put("chores", CHORE + one.name, intent)
+    ctx.set_row("chores", CHORE + reservation.name, intent)
     ctx.pursue(intent)
 
 
-def _is_needed(ctx: StepContext, one: ReservationSeen) -> bool:
+def _is_needed(ctx: StepContext, reservation: ReservationObservation) -> bool:
     """Whether it keeps nodes for a move that goes on, or that comes next."""
-    if not one.node or is_being_moved(ctx.state, one.job):
+    if not reservation.node or is_being_moved(ctx.state, reservation.job):
         return True
-    return any(_comes_next(ctx, remedy, one.job) for remedy in ctx.state.remedies.values())
+    return any(_is_next(ctx, remedy, reservation.job) for remedy in ctx.state.remedies.values())
 
 
-def _comes_next(ctx: StepContext, remedy: Remedy, job: JobKey) -> bool:
+def _is_next(ctx: StepContext, remedy: Remedy, job: JobKey) -> bool:
     """Whether a job is moved as soon as its spare is drawn, or as what was seen of its node is news."""
     if remedy.stage is not Stage.DRAINING:
         return False
-    shown = ctx.seen(remedy)
+    shown = ctx.scheduler_node(remedy)
     jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(ctx, remedy))
     return any(same_job(other, job) for other in jobs if other not in remedy.handled)
 
 
 def is_being_moved(state: RemedyState, job: JobKey) -> bool:
     """Whether something moves a job now, or is about to draw a spare for it."""
-    pursued = (one.pursuing for one in state.remedies.values())
+    pursued = (remedy.pursuing for remedy in state.remedies.values())
     going = (*pursued, *state.chores.values(), *state.lingering.values())
     return any(
-        one is not None and one.kind in _MOVING and one.job is not None and same_job(one.job, job)
-        for one in going
+        intent is not None
+        and intent.kind in _MOVING
+        and intent.job is not None
+        and same_job(intent.job, job)
+        for intent in going
     )
 
 
-def same_job(one: JobKey, other: JobKey) -> bool:
+def same_job(job: JobKey, other: JobKey) -> bool:
     """Whether two keys are of one job: a requeue sets its time of submission anew.
 
     The components of a heterogeneous job are moved together.
     """
-    if (one.cluster, one.id) != (other.cluster, other.id):
+    if (job.cluster, job.id) != (other.cluster, other.id):
         return False
-    return one.part == other.part or (one.part.startswith("+") and other.part.startswith("+"))
+    return job.part == other.part or (job.part.startswith("+") and other.part.startswith("+"))
 
 
 def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """One was given back, or could not be: that is told, and tried again later."""
     name, at = key.removeprefix(CHORE), pursued.time
-    if pursued.ending is not Ending.ACHIEVED:
+    if pursued.result is not PursuitResult.ACHIEVED:
         at = ctx.now + RETRY_S
         if name not in ctx.world.not_before:
             text = (
@@ -127,5 +136,7 @@ def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
                 f"deleting it by hand gives its nodes back"
             )
             ctx.call(text)
-    if any(one.name == name for kept in ctx.world.reservations.values() for one in kept):
-        ctx.look("not_before", name, at)  # a look that shows it no more drops this
+    if any(
+        reservation.name == name for kept in ctx.world.reservations.values() for reservation in kept
+    ):
+        ctx.set_world_row("not_before", name, at)  # a look that shows it no more drops this

@@ -17,9 +17,9 @@ from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
     Command,
-    Heard,
     RulesChanged,
     Started,
+    WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Outcome
@@ -27,22 +27,22 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step.commands import commanded
-from accelwatch.remediation.policy.step.ending import ended
-from accelwatch.remediation.policy.step.sight import observed
+from accelwatch.remediation.policy.step.pursuit_results import apply_result
 from accelwatch.remediation.policy.step.ticking import tick
+from accelwatch.remediation.policy.step.world_observations import observed
 from accelwatch.remediation.policy.table.conditions import Happening
 from accelwatch.remediation.policy.table.machine import ACTING
-from accelwatch.remediation.policy.table.transitions import happen, keep
+from accelwatch.remediation.policy.table.transitions import happen, store_remedy
 from accelwatch.remediation.settings import RemedySettings
 
 _DEFAULT = RemedySettings()
-_BEGUN = frozenset({*ACTING, Stage.UNKNOWN})
+_STARTED = frozenset({*ACTING, Stage.UNKNOWN})
 
 
 def step(
     state: RemedyState,
     changes: Iterable[Change],
-    observations: Iterable[Heard],
+    observations: Iterable[WorldObservation],
     now: float,
     settings: RemedySettings = _DEFAULT,
 ) -> Outcome:
@@ -51,11 +51,11 @@ def step(
     set_back.notice(ctx)
     for change in changes:
         _changed(ctx, change)
-    for one in observations:
-        if isinstance(one, Pursued):
-            ended(ctx, one)
+    for observation in observations:
+        if isinstance(observation, Pursued):
+            apply_result(ctx, observation)
         else:
-            observed(ctx, one)
+            observed(ctx, observation)
     tick(ctx)
     return ctx.outcome()
 
@@ -74,7 +74,7 @@ def _changed(ctx: StepContext, change: Change) -> None:
 
 def _started(ctx: StepContext, change: Started) -> None:
     """Nothing is known of the world; what was on its way is looked after again."""
-    ctx.begin(change.token, change.at)
+    ctx.start_engine(change.token, change.at)
     ctx.set("spares", spares.listed(ctx.state.spares, ctx.settings.spares.names()))
     for remedy in ctx.state.remedies.values():
         if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
@@ -88,44 +88,44 @@ def _started(ctx: StepContext, change: Started) -> None:
         ctx.pursue(intent)
 
 
-def _boot(ctx: StepContext, node: str, case: Case, known: Case | None) -> str:
+def _boot(ctx: StepContext, node: str, case: Case, existing: Case | None) -> str:
     """The boot in which the newest evidence of a case was seen."""
-    if known is not None and known.boot_id and case.evidence_at <= known.evidence_at:
-        return known.boot_id
-    heard = ctx.heard(node)
-    return "" if heard is None else heard.boot_id
+    if existing is not None and existing.boot_id and case.evidence_at <= existing.evidence_at:
+        return existing.boot_id
+    status = ctx.node_status(node)
+    return "" if status is None else status.boot_id
 
 
 def _case(ctx: StepContext, change: CaseChanged) -> None:
     """An incident as it stands now, with what its rules want now, unless that was begun already."""
     case, before = change.case, ctx.remedy(change.node)
-    known = next((one for one in before.cases if one.incident == case.incident), None)
-    begun = before.stage in _BEGUN or before.hold is not None
-    if begun and known is not None and case.incident == before.incident:
+    existing = next((other for other in before.cases if other.incident == case.incident), None)
+    started = before.stage in _STARTED or before.hold is not None
+    if started and existing is not None and case.incident == before.incident:
         # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
         # A rule that wants more by now is heeded beside it (`wishes`).
-        wanted = None if case.policy == known.policy else case.policy
-        case = msgspec.structs.replace(case, policy=known.policy, wanted=wanted)
-    case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(ctx, case, known))
-    case = msgspec.structs.replace(case, boot_id=_boot(ctx, change.node, case, known))
-    others = tuple(one for one in before.cases if one.incident != case.incident)
+        desired = None if case.policy == existing.policy else case.policy
+        case = msgspec.structs.replace(case, policy=existing.policy, wanted=desired)
+    case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(ctx, case, existing))
+    case = msgspec.structs.replace(case, boot_id=_boot(ctx, change.node, case, existing))
+    others = tuple(other for other in before.cases if other.incident != case.incident)
     cases = (*others, case) if case.open else others
     if cases == before.cases:
         return
     after: Remedy = msgspec.structs.replace(before, cases=cases)
     if before.stage is not Stage.HEALTHY:
-        if not begun and wrong(ctx, after) and not wrong(ctx, before):
+        if not started and wrong(ctx, after) and not wrong(ctx, before):
             # What was only told until now begins here: jobs that had left long before it and the
             # breaker's count of what it has seen since are no business of this one.
             after = msgspec.structs.replace(after, begun=ctx.now, incident=case.incident)
-        keep(ctx, before, after)
+        store_remedy(ctx, before, after)
         return
     if not case.open:
         return
-    heard = ctx.heard(change.node)
+    status = ctx.node_status(change.node)
     after = msgspec.structs.replace(
         after,
         incident=case.incident,
-        serials={} if heard is None else dict(heard.serials),
+        serials={} if status is None else dict(status.serials),
     )
     happen(ctx, change.node, Happening(Trigger.FIRED), after)

@@ -10,9 +10,9 @@ from accelwatch.remediation.policy.jobs.departures import tidy
 from accelwatch.remediation.policy.jobs.jobs import cancels, must_fence, next_job, wrong
 from accelwatch.remediation.policy.jobs.probing import probe_silent
 from accelwatch.remediation.policy.jobs.resuming import revive
-from accelwatch.remediation.policy.plan.gates import in_the_way, told_in_the_way
-from accelwatch.remediation.policy.plan.ladder import INTENTS, next_rung
-from accelwatch.remediation.policy.plan.spare_tests import keep_tested
+from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
+from accelwatch.remediation.policy.plan.gates import first_denial, reported_denial
+from accelwatch.remediation.policy.plan.spare_tests import start_due_test
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.clocks import REVIVAL_S
 from accelwatch.remediation.policy.state.model import Remedy
@@ -20,17 +20,17 @@ from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.state.touched import Touched
-from accelwatch.remediation.policy.state.world import Looked
-from accelwatch.remediation.policy.step.dead_spares import look_after_spares
-from accelwatch.remediation.policy.step.hanging import tell_hanging
+from accelwatch.remediation.policy.state.world import PendingChecks
+from accelwatch.remediation.policy.step.dead_spares import reconcile_spares
+from accelwatch.remediation.policy.step.hanging import notify_hanging
+from accelwatch.remediation.policy.step.job_deaths import start_job_checks
 from accelwatch.remediation.policy.step.late_spares import draw_late
-from accelwatch.remediation.policy.step.own_ends import look_for_ends
 from accelwatch.remediation.policy.step.reservations import return_reservations
 from accelwatch.remediation.policy.table.conditions import Happening
 from accelwatch.remediation.policy.table.deadlines import overdue
-from accelwatch.remediation.policy.table.transitions import happen, keep
+from accelwatch.remediation.policy.table.transitions import happen, store_remedy
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 """Between two looks at everything, for what nothing but time brings."""
 MOST_AT_ONCE = 8
 """Stages that a remedy goes through in one moment at most."""
@@ -44,41 +44,41 @@ _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAI
 
 def tick(ctx: StepContext) -> None:
     """Look at whatever was touched, at what is due, and once in a while at everything."""
-    now, last = ctx.now, ctx.world.looked.at
-    every = last is None or not 0 <= now - last < LOOK_EVERY_S
+    now, last = ctx.now, ctx.world.pending_checks.at
+    every = last is None or not 0 <= now - last < CHECK_EVERY_S
     if every or ctx.touched.nodes or ctx.touched.everything:
         _groups(ctx)
     ctx.set("breaker", breaker.advanced(ctx.state.breaker, now, ctx.settings.breaker))
-    _let_expire(ctx)
+    _expire_rows(ctx)
     _forget_relapses(ctx)
     tidy(ctx)
-    look_for_ends(ctx)
+    start_job_checks(ctx)
     revive(ctx)
-    look_after_spares(ctx)
-    keep_tested(ctx)
+    reconcile_spares(ctx)
+    start_due_test(ctx)
     probe_silent(ctx)
     if every:
-        tell_hanging(ctx)
+        notify_hanging(ctx)
         draw_late(ctx)
     before = ctx.touched
     before.everything |= every
-    ctx.touched = Touched(Looked())
+    ctx.touched = Touched(PendingChecks())
     remedies = list(ctx.state.remedies.values())
     shown = _nodes_of(ctx, before.shown, remedies)
     for remedy in remedies:
         if remedy.stage not in _WAITING and _is_due(ctx, remedy, before, shown):
             _settle(ctx, remedy.node)
-    waiting = [one for one in remedies if one.stage in _WAITING]
+    waiting = [remedy for remedy in remedies if remedy.stage in _WAITING]
     if before.waiting or ctx.touched.waiting:
-        before.nodes.update(one.node for one in waiting)
-    if any(_is_due(ctx, one, before, shown) for one in waiting):
+        before.nodes.update(remedy.node for remedy in waiting)
+    if any(_is_due(ctx, remedy, before, shown) for remedy in waiting):
         for remedy in _in_order(ctx, waiting):
             if ctx.touched.waiting or _is_due(ctx, remedy, before, shown):
                 _settle(ctx, remedy.node)
     return_reservations(ctx)  # of jobs that nothing moves, not even from this moment on
     after = ctx.touched
-    ctx.looked(
-        Looked(
+    ctx.set_pending_checks(
+        PendingChecks(
             at=now if before.everything else last,
             again=frozenset(after.nodes) | _nodes_of(ctx, after.shown, remedies),
             waiting=after.waiting,
@@ -87,27 +87,29 @@ def tick(ctx: StepContext) -> None:
     )
 
 
-def _let_expire(ctx: StepContext) -> None:
+def _expire_rows(ctx: StepContext) -> None:
     for table in ("vetoes", "denied"):
         rows = getattr(ctx.state, table)
         for key, row in list(rows.items()):
             if row.until is not None and row.until <= ctx.now:
-                ctx.put(table, key, None)
+                ctx.set_row(table, key, None)
 
 
 def _forget_relapses(ctx: StepContext) -> None:
     """Of nodes that have been well for long enough, or that we do not hold."""
-    for node, known in list(ctx.state.relapses.items()):
-        gone = known.released is None and node not in ctx.state.remedies
-        if gone or relapses.is_over(known, ctx.now, ctx.settings.relapse_s):
-            ctx.put("relapses", node, None)
+    for node, node_relapses in list(ctx.state.relapses.items()):
+        gone = node_relapses.released is None and node not in ctx.state.remedies
+        if gone or relapses.is_over(node_relapses, ctx.now, ctx.settings.relapse_s):
+            ctx.set_row("relapses", node, None)
 
 
 def _nodes_of(ctx: StepContext, shown: set[str], remedies: list[Remedy]) -> set[str]:
     """The hub's names of nodes that have a remedy and are shown otherwise than before."""
     if not shown:
         return set()
-    return {one.node for one in remedies if one.node in shown or ctx.target(one) in shown}
+    return {
+        remedy.node for remedy in remedies if remedy.node in shown or ctx.target(remedy) in shown
+    }
 
 
 def _is_due(ctx: StepContext, remedy: Remedy, touched: Touched, shown: set[str]) -> bool:
@@ -127,17 +129,17 @@ def _is_due(ctx: StepContext, remedy: Remedy, touched: Touched, shown: set[str])
 def _in_order(ctx: StepContext, remedies: list[Remedy]) -> list[Remedy]:
     if len(remedies) < 2:
         return remedies
-    by_node = {one.node: one for one in remedies}
+    by_node = {remedy.node: remedy for remedy in remedies}
     waiting = [
         Waiting(
-            incident=one.node,
-            rank=max((case.severity.weight for case in one.cases), default=0),
-            since=one.begun,
-            attempts=one.failures,
+            incident=remedy.node,
+            rank=max((case.severity.weight for case in remedy.cases), default=0),
+            since=remedy.begun,
+            attempts=remedy.failures,
         )
-        for one in remedies
+        for remedy in remedies
     ]
-    return [by_node[one.incident] for one in in_order(waiting, ctx.now)]
+    return [by_node[entry.incident] for entry in in_order(waiting, ctx.now)]
 
 
 def _settle(ctx: StepContext, node: str) -> None:
@@ -152,7 +154,7 @@ def _settle(ctx: StepContext, node: str) -> None:
             break
         if ctx.state.remedies.get(node) is before:
             break
-    _tell_denial(ctx, node)
+    _report_denial(ctx, node)
     after = ctx.state.remedies.get(node)
     if after is not None and overdue(ctx, after):
         happen(ctx, node, _OVERDUE)
@@ -163,32 +165,34 @@ def _due(ctx: StepContext, remedy: Remedy) -> None:
     happen(ctx, remedy.node, _DUE)
     after = ctx.state.remedies.get(remedy.node)
     if after is not None and after.stage is remedy.stage and after.due == remedy.due:
-        keep(ctx, after, msgspec.structs.replace(after, due=None))
+        store_remedy(ctx, after, msgspec.structs.replace(after, due=None))
 
 
 def _groups(ctx: StepContext) -> None:
-    groups = {case.group for one in ctx.state.remedies.values() for case in one.cases if case.group}
+    groups = {
+        case.group for remedy in ctx.state.remedies.values() for case in remedy.cases if case.group
+    }
     storms = tuple(sorted(groups))
     if storms != ctx.state.breaker.storms:
         ctx.set("breaker", breaker.stormed(ctx.state.breaker, storms, ctx.now))
 
 
-def _tell_denial(ctx: StepContext, node: str) -> None:
+def _report_denial(ctx: StepContext, node: str) -> None:
     """Keep what stands in the way, and tell it when it is another thing than before."""
     remedy = ctx.state.remedies.get(node)
     if remedy is None:
         return
-    kind = _wanted(ctx, remedy)
-    denial = None if kind is None else in_the_way(ctx, remedy, kind)
+    kind = _desired_kind(ctx, remedy)
+    denial = None if kind is None else first_denial(ctx, remedy, kind)
     if denial is not None and denial.why in _SPENT and remedy.incident:
         changed = breaker.breached(
             ctx.state.breaker, remedy.incident, remedy.begun, ctx.now, ctx.settings.breaker
         )
         ctx.set("breaker", changed)
-    denial = None if kind is None else told_in_the_way(ctx, remedy, kind)
+    denial = None if kind is None else reported_denial(ctx, remedy, kind)
     if _same(denial, remedy.denial):
         return
-    keep(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
+    store_remedy(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
     # Of what is only told nothing is wanted that could be held back.
     if denial is not None and (remedy.manual or remedy.unfit or wrong(ctx, remedy)):
         ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))
@@ -198,15 +202,15 @@ def _loudness(denial: Denial, now: float) -> Loudness:
     """Who has to know: nobody of what passes, a person of what only a person can change."""
     if denial.why in _FOR_PEOPLE:
         soon = denial.until is not None and denial.until - now < REVIVAL_S
-        return Loudness.TELL if soon else Loudness.ALERT
-    return Loudness.LOG if denial.why.passes_by_itself else Loudness.TELL
+        return Loudness.NOTIFY if soon else Loudness.ALERT
+    return Loudness.LOG if denial.why.passes_by_itself else Loudness.NOTIFY
 
 
-def _same(one: Denial | None, other: Denial | None) -> bool:
-    return (one and one.why) == (other and other.why)
+def _same(denial: Denial | None, other: Denial | None) -> bool:
+    return (denial and denial.why) == (other and other.why)
 
 
-def _wanted(ctx: StepContext, remedy: Remedy) -> Kind | None:
+def _desired_kind(ctx: StepContext, remedy: Remedy) -> Kind | None:
     """What a remedy waits for."""
     if remedy.stage in _WAITING:
         return Kind.QUARANTINE
@@ -219,5 +223,5 @@ def _wanted(ctx: StepContext, remedy: Remedy) -> Kind | None:
     if remedy.stage is Stage.QUARANTINED and must_fence(ctx, remedy):
         return Kind.FENCE
     if remedy.stage is Stage.QUARANTINED and not remedy.manual:
-        return INTENTS.get(next_rung(remedy))
+        return INTENTS.get(next_escalation_step(remedy))
     return None

@@ -5,48 +5,53 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import JobState, NodeSeen, Standing
+from accelwatch.action.observed import HoldState, JobState, NodeObservation
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.jobs.jobs import (
     cancels,
     gone_jobs,
+    has_nothing_open,
     jobs_gone,
     jobs_of,
     jobs_waiting,
     must_fence,
+    needs_repair,
     next_job,
     next_signal,
     next_swap,
-    quiet,
     silent,
     suspicious,
-    to_be_mended,
     well,
     wrong,
 )
+from accelwatch.remediation.policy.plan.desired_policy import is_otherwise
 from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.escalation import (
+    INTENTS,
+    SERVICE,
+    impossible,
+    next_escalation_step,
+)
 from accelwatch.remediation.policy.plan.gates import (
-    in_the_way,
+    first_denial,
     lacks_only_a_yes,
     leader,
     only_waits,
     withdrawn,
 )
-from accelwatch.remediation.policy.plan.ladder import INTENTS, SERVICE, impossible, next_rung
-from accelwatch.remediation.policy.plan.standing_in import drawn, may_ask_again, wants_spare
+from accelwatch.remediation.policy.plan.stand_ins import drawn, may_request_spare, needs_spare
 from accelwatch.remediation.policy.plan.state_loss import is_lost
 from accelwatch.remediation.policy.plan.verify import (
-    looks_well,
+    is_observed_bad,
     next_test,
     other_generation,
     scored,
-    seen_bad,
     still_wrong,
+    verify_health,
     wrong_again,
 )
-from accelwatch.remediation.policy.plan.wishes import is_otherwise
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.cases import counting, leading
 from accelwatch.remediation.policy.state.changes import Command
@@ -64,7 +69,7 @@ class Happening(NamedTuple):
 
     trigger: Trigger
     pursued: Pursued | None = None
-    seen: NodeSeen | None = None
+    observation: NodeObservation | None = None
     command: Command | None = None
 
 
@@ -98,12 +103,12 @@ def _weighing(ctx: StepContext, remedy: Remedy) -> Sequence[Case]:
 def _spare_next(ctx: StepContext, remedy: Remedy) -> bool:
     if cancels(remedy) or next_job(ctx, remedy) is None:
         return False
-    return wants_spare(ctx, remedy)
+    return needs_spare(ctx, remedy)
 
 
 def _move_has_left(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether nothing is on the node any more, and only a job that waits elsewhere is in flight."""
-    moving = remedy.wants is Kind.MOVE_JOB and not remedy.cancelling
+    moving = remedy.pursued_kind is Kind.MOVE_JOB and not remedy.cancelling
     return moving and jobs_of(ctx, remedy) == ()
 
 
@@ -118,9 +123,9 @@ def _job_waits(pursued: Pursued | None) -> bool:
 def _spare_for_move(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a spare can be drawn by now for a job whose move was begun without one."""
     policy = remedy.policy
-    if remedy.wants is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
+    if remedy.pursued_kind is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
         return False
-    return not (remedy.spare or remedy.cancelling) and may_ask_again(ctx, remedy)
+    return not (remedy.spare or remedy.cancelling) and may_request_spare(ctx, remedy)
 
 
 def _leave_next(ctx: StepContext, remedy: Remedy) -> bool:
@@ -135,7 +140,7 @@ def _askable(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a person's yes is all that is missing, and nobody has let the same question pass."""
     if remedy.manual:
         return False
-    if in_the_way(ctx, remedy, Kind.QUARANTINE) is None:
+    if first_denial(ctx, remedy, Kind.QUARANTINE) is None:
         return False
     case = leader(ctx, remedy)
     if case is None:
@@ -145,11 +150,14 @@ def _askable(ctx: StepContext, remedy: Remedy) -> bool:
     return lacks_only_a_yes(ctx, remedy, case) and plan_of(ctx, remedy) != ""
 
 
-def _still_asked(ctx: StepContext, remedy: Remedy) -> bool:
+def _awaits_approval(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether the question stands: also while nobody can look, or the budget is spent."""
     if _askable(ctx, remedy):
         return True
-    case = next((one for one in leading(ctx, remedy) if one.incident == remedy.incident), None)
+    case = next(
+        (candidate for candidate in leading(ctx, remedy) if candidate.incident == remedy.incident),
+        None,
+    )
     return case is not None and only_waits(ctx, remedy, case)
 
 
@@ -169,11 +177,11 @@ def _moved_back(ctx: StepContext, happening: Happening) -> bool:
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
 
 
-def _look_next(at: Scene) -> bool:
+def _check_next(at: Scene) -> bool:
     """Whether a job is to be looked for that may have died of the node, and could be begun again."""
     if not gone_jobs(at.ctx, at.remedy):
         return False
-    return in_the_way(at.ctx, at.remedy, Kind.MOVE_JOB) is None
+    return first_denial(at.ctx, at.remedy, Kind.MOVE_JOB) is None
 
 
 def died_before(pursued: Pursued | None) -> bool:
@@ -182,15 +190,15 @@ def died_before(pursued: Pursued | None) -> bool:
         return False
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         return pursued.refusal is RefusalKind.DIED
-    dead = pursued.observed.job.state is JobState.ENDED and pursued.observed.job.failed
+    dead = pursued.observed.job.state is JobState.FINISHED and pursued.observed.job.failed
     return dead and pursued.intent.kind is Kind.MOVE_JOB and not pursued.intent.revive
 
 
-def _standing(happening: Happening) -> Standing | None:
+def _hold_state(happening: Happening) -> HoldState | None:
     pursued = happening.pursued
     if pursued is None or pursued.observed is None or pursued.observed.node is None:
         return None
-    return pursued.observed.node.standing
+    return pursued.observed.node.hold_state
 
 
 def _nothing_open(ctx: StepContext, remedy: Remedy) -> bool:
@@ -203,14 +211,14 @@ def _blind(ctx: StepContext, remedy: Remedy) -> bool:
 
 
 def _past_repair(ctx: StepContext, remedy: Remedy) -> bool:
-    if not to_be_mended(ctx, remedy) or next_rung(remedy) == "":
+    if not needs_repair(ctx, remedy) or next_escalation_step(remedy) == "":
         return False
     return verdict(ctx.state.scores, scored(remedy), ctx.now) is Verdict.SERVICE
 
 
 def _forgotten(ctx: StepContext, remedy: Remedy, happening: Happening) -> bool:
-    mark = None if happening.seen is None else happening.seen.mark
-    return mark is not None and ctx.state.forgotten.get(remedy.node) == mark.incident
+    annotation = None if happening.observation is None else happening.observation.annotation
+    return annotation is not None and ctx.state.forgotten.get(remedy.node) == annotation.incident
 
 
 GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
@@ -219,37 +227,37 @@ GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
 """Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew."""
 
 
-def _goes_on(remedy: Remedy) -> Stage:
+def _resumes_at(remedy: Remedy) -> Stage:
     return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
 
 
 def _may(kind: Kind) -> Condition:
-    return lambda at: in_the_way(at.ctx, at.remedy, kind) is None
+    return lambda at: first_denial(at.ctx, at.remedy, kind) is None
 
 
-def _rung(name: str) -> Condition:
+def _next_step_is(name: str) -> Condition:
     def next_is(at: Scene) -> bool:
         if at.remedy.relapses >= MOST:
             return False  # nothing that we can do helps for long
-        return to_be_mended(at.ctx, at.remedy) and next_rung(at.remedy) == name
+        return needs_repair(at.ctx, at.remedy) and next_escalation_step(at.remedy) == name
 
     return next_is
 
 
-def _impossible_rung(at: Scene) -> str:
+def _impossible_step(at: Scene) -> str:
     """Why the rung that is next can be done to no node; empty when it can."""
-    kind = INTENTS.get(next_rung(at.remedy)) if to_be_mended(at.ctx, at.remedy) else None
+    kind = INTENTS.get(next_escalation_step(at.remedy)) if needs_repair(at.ctx, at.remedy) else None
     return "" if kind is None else impossible(at.ctx, kind)
 
 
 def _only_service(ctx: StepContext, remedy: Remedy) -> bool:
     """Every rung was tried, or as many as may be for one incident or one node."""
-    if not to_be_mended(ctx, remedy):
+    if not needs_repair(ctx, remedy):
         return False
-    rung = next_rung(remedy)
-    if rung == SERVICE:
+    step = next_escalation_step(remedy)
+    if step == SERVICE:
         return True
-    denial = in_the_way(ctx, remedy, INTENTS[rung]) if rung in INTENTS else None
+    denial = first_denial(ctx, remedy, INTENTS[step]) if step in INTENTS else None
     return denial is not None and denial.why in _TRIED_ENOUGH
 
 
@@ -258,18 +266,18 @@ _TRIED_ENOUGH = frozenset({DenialKind.ATTEMPTS, DenialKind.TOO_MANY_REMEDIES})
 
 def _revoked(ctx: StepContext, remedy: Remedy) -> bool:
     """What was begun may not be done any more, because a person or a ceiling says so."""
-    if remedy.wants is None or remedy.wants is Kind.RELEASE:
+    if remedy.pursued_kind is None or remedy.pursued_kind is Kind.RELEASE:
         return False
-    if remedy.wants is Kind.QUARANTINE and remedy.manual:
+    if remedy.pursued_kind is Kind.QUARANTINE and remedy.manual:
         return ctx.state.stop is not None
-    return withdrawn(ctx, remedy, remedy.wants) is not None
+    return withdrawn(ctx, remedy, remedy.pursued_kind) is not None
 
 
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         "well": lambda at: well(at.ctx, at.remedy),
         "wrong": lambda at: wrong(at.ctx, at.remedy),
-        "quiet": lambda at: quiet(at.ctx, at.remedy),
+        "quiet": lambda at: has_nothing_open(at.ctx, at.remedy),
         "suspicious": lambda at: suspicious(at.ctx, at.remedy),
         "suppressed": lambda at: suppressed(at.ctx, at.remedy),
         "heeded": lambda at: not suppressed(at.ctx, at.remedy),
@@ -294,7 +302,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "not_answering": lambda at: silent(at.ctx, at.remedy),
         "answering": lambda at: not silent(at.ctx, at.remedy),
         "askable": lambda at: _askable(at.ctx, at.remedy),
-        "not_askable": lambda at: not _still_asked(at.ctx, at.remedy),
+        "not_askable": lambda at: not _awaits_approval(at.ctx, at.remedy),
         "plan_changed": lambda at: plan_of(at.ctx, at.remedy) not in ("", at.remedy.asked),
         "plan_is_this": lambda at: (
             at.happening.command is not None
@@ -304,9 +312,9 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "seeing": lambda at: not _blind(at.ctx, at.remedy),
         "no_clock": lambda at: at.remedy.due is None,
         "clock_runs": lambda at: at.remedy.due is not None,
-        "ours_seen": lambda at: _standing(at.happening) is Standing.OURS,
-        "state_lost": lambda at: is_lost(at.ctx, at.remedy, at.happening.seen),
-        "open_seen": lambda at: _standing(at.happening) is Standing.OPEN,
+        "ours_seen": lambda at: _hold_state(at.happening) is HoldState.OURS,
+        "state_lost": lambda at: is_lost(at.ctx, at.remedy, at.happening.observation),
+        "open_seen": lambda at: _hold_state(at.happening) is HoldState.OPEN,
         "revoked": lambda at: _revoked(at.ctx, at.remedy),
         "holding": lambda at: at.remedy.hold is not None,
         "not_holding": lambda at: at.remedy.hold is None,
@@ -314,21 +322,21 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "must_fence": lambda at: must_fence(at.ctx, at.remedy),
         "jobs_wait": lambda at: (
             (jobs_waiting(at.ctx, at.remedy) and not must_fence(at.ctx, at.remedy))
-            or _look_next(at)
+            or _check_next(at)
         ),
-        "jobs_gone": lambda at: jobs_gone(at.ctx, at.remedy) and not _look_next(at),
+        "jobs_gone": lambda at: jobs_gone(at.ctx, at.remedy) and not _check_next(at),
         "judged_otherwise": lambda at: is_otherwise(at.ctx, at.remedy),
-        "look_next": _look_next,
+        "look_next": _check_next,
         "may_look": _may(Kind.FOLLOW_JOB),
         "of_look": lambda at: (
             at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.FOLLOW_JOB
         ),
         "died": lambda at: died_before(at.happening.pursued),
         "empty": lambda at: jobs_of(at.ctx, at.remedy) == (),
-        "rung_impossible": lambda at: bool(_impossible_rung(at)),
-        "next_is_reset": _rung("reset"),
-        "next_is_reboot": _rung("reboot"),
-        "next_is_power_cycle": _rung("power_cycle"),
+        "rung_impossible": lambda at: bool(_impossible_step(at)),
+        "next_is_reset": _next_step_is("reset"),
+        "next_is_reboot": _next_step_is("reboot"),
+        "next_is_power_cycle": _next_step_is("power_cycle"),
         "next_is_service": lambda at: _only_service(at.ctx, at.remedy),
         "signal_next": lambda at: next_signal(at.ctx, at.remedy) is not None,
         "spare_next": lambda at: _spare_next(at.ctx, at.remedy),
@@ -353,9 +361,9 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "moved_back": lambda at: _moved_back(at.ctx, at.happening),
         "wrong_again": lambda at: wrong_again(at.ctx, at.remedy),
         "still_wrong": lambda at: still_wrong(at.ctx, at.remedy),
-        "seen_bad": lambda at: seen_bad(at.ctx, at.remedy),
+        "seen_bad": lambda at: is_observed_bad(at.ctx, at.remedy),
         "other_generation": lambda at: other_generation(at.ctx, at.remedy),
-        "passive_done": lambda at: not isinstance(looks_well(at.ctx, at.remedy), Denial),
+        "passive_done": lambda at: not isinstance(verify_health(at.ctx, at.remedy), Denial),
         "test_next": lambda at: bool(next_test(at.remedy)),
         "tests_done": lambda at: not next_test(at.remedy),
         "forced": lambda at: bool(at.remedy.forced),
@@ -364,9 +372,9 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "stays_out": lambda at: at.remedy.relapses >= MOST and not at.remedy.manual,
         "not_ticketed": lambda at: not at.remedy.ticketed,
         "tries_left": lambda at: at.remedy.failures <= MOST_FAILURES,
-        "goes_on_suspect": lambda at: _goes_on(at.remedy) is Stage.SUSPECT,
-        "goes_on_quarantined": lambda at: _goes_on(at.remedy) is Stage.QUARANTINED,
-        "goes_on_releasing": lambda at: _goes_on(at.remedy) is Stage.RELEASING,
+        "goes_on_suspect": lambda at: _resumes_at(at.remedy) is Stage.SUSPECT,
+        "goes_on_quarantined": lambda at: _resumes_at(at.remedy) is Stage.QUARANTINED,
+        "goes_on_releasing": lambda at: _resumes_at(at.remedy) is Stage.RELEASING,
         "not_forgotten": lambda at: not _forgotten(at.ctx, at.remedy, at.happening),
         "nothing_open": lambda at: _nothing_open(at.ctx, at.remedy),
     }

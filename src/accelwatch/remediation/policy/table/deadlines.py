@@ -27,7 +27,7 @@ _OF_A_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.DRA
 _PERSONS = frozenset(
     {
         DenialKind.STOPPED,
-        DenialKind.HELD,
+        DenialKind.VETOED,
         DenialKind.SILENCE,
         DenialKind.OVERRIDDEN,
         DenialKind.CANARY,
@@ -55,40 +55,42 @@ def deadlines_of(remedy: Remedy) -> Deadlines:
 
 def notified_after_s(remedy: Remedy, kind: Kind) -> float | None:
     """How long an intent may be on its way before a person is notified; None: its stage counts."""
-    known = deadlines_of(remedy)
+    deadlines = deadlines_of(remedy)
     if kind in _OF_A_JOB:
-        return known.move_s
+        return deadlines.move_s
     return {
-        Kind.FENCE: known.fence_s,
-        Kind.RESET_DEVICE: known.reboot_s,
-        Kind.REBOOT: known.reboot_s,
-        Kind.POWER_CYCLE: known.reboot_s,
-        Kind.TEST: known.test_s,
+        Kind.FENCE: deadlines.fence_s,
+        Kind.RESET_DEVICE: deadlines.reboot_s,
+        Kind.REBOOT: deadlines.reboot_s,
+        Kind.POWER_CYCLE: deadlines.reboot_s,
+        Kind.TEST: deadlines.test_s,
     }.get(kind)
 
 
 def stage_within_s(ctx: StepContext, remedy: Remedy) -> float | None:
     """How long a remedy may be in its stage before a person is notified; None: nobody has to be, now."""
-    known = deadlines_of(remedy)
+    deadlines = deadlines_of(remedy)
     match remedy.stage:
         case Stage.SUSPECT:
             return clocks.QUARANTINE_S if _is_kept_in(ctx, remedy) else None
         case Stage.QUARANTINING | Stage.RELEASING:
-            return clocks.QUARANTINE_S + clocks.ENDS_S
+            return clocks.QUARANTINE_S + clocks.OVERRUN_S
         case Stage.QUARANTINED:
-            is_known = remedy.manual or remedy.relapses >= MOST  # a person knows that it stays out
-            return None if is_known else known.drain_s
+            person_knows = (
+                remedy.manual or remedy.relapses >= MOST
+            )  # a person knows that it stays out
+            return None if person_knows else deadlines.drain_s
         case Stage.FENCING:
-            return known.fence_s
+            return deadlines.fence_s
         case Stage.DRAINING:
-            return known.drain_s
+            return deadlines.drain_s
         case Stage.REMEDIATING:
-            return known.reboot_s
+            return deadlines.reboot_s
         case Stage.VERIFYING:
             tests = 0 if remedy.policy is None else len(remedy.policy.tests)
-            return passive_s(ctx, remedy) + (1 + tests) * known.test_s
+            return passive_s(ctx, remedy) + (1 + tests) * deadlines.test_s
         case Stage.SERVICE:
-            return None if remedy.ticketed else known.drain_s  # whoever has the ticket knows
+            return None if remedy.ticketed else deadlines.drain_s  # whoever has the ticket knows
         case _:
             return None
 
@@ -110,7 +112,7 @@ def overdue(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     """What has waited for longer than its deadline and nobody was notified of."""
     if ctx.state.stop is not None or remedy.node in ctx.state.vetoes:
         return None
-    late = _on_its_way(ctx, remedy)
+    late = _in_flight(ctx, remedy)
     if late is None or (late.key != remedy.overdue and not _is_over(ctx, late)):
         # What is on its way has time left; the stage may have none.
         within_s = stage_within_s(ctx, remedy)
@@ -122,7 +124,7 @@ def overdue(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     return late if late.key != remedy.overdue and _is_over(ctx, late) else None
 
 
-def _on_its_way(ctx: StepContext, remedy: Remedy) -> Awaited | None:
+def _in_flight(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     intent = remedy.pursuing
     within_s = None if intent is None else notified_after_s(remedy, intent.kind)
     if intent is None or within_s is None or remedy.stage not in _SEVERAL:
@@ -137,7 +139,7 @@ def _on_its_way(ctx: StepContext, remedy: Remedy) -> Awaited | None:
 
 def _within_s(ctx: StepContext, remedy: Remedy, usual_s: float) -> float:
     """Longer while its scheduler does not answer, which is no matter of this node alone."""
-    scheduler = ctx.world.schedulers.get(ctx.world.seen_by.get(ctx.target(remedy), ""))
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(ctx.target(remedy), ""))
     silent = scheduler is not None and bool(scheduler.unavailable)
     return max(usual_s, clocks.SCHEDULER_S) if silent else usual_s
 

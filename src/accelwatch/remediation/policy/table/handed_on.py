@@ -7,14 +7,14 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, follow, name_of
-from accelwatch.remediation.policy.plan.standing_in import spare_for
+from accelwatch.remediation.policy.plan.stand_ins import spare_for
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.pursued import Ending, Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.table.conditions import Scene
-from accelwatch.remediation.policy.table.holding import put_back
+from accelwatch.remediation.policy.table.node_quarantine import restore_job
 
 replace = msgspec.structs.replace
 
@@ -24,9 +24,9 @@ def hand_on(at: Scene) -> Remedy:
     move = at.remedy.pursuing
     if move is None or move.job is None:
         return at.remedy
-    at.ctx.put("chores", f"{MOVED_ON}{name_of(move.job)}", move)
+    at.ctx.set_row("chores", f"{MOVED_ON}{name_of(move.job)}", move)
     text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
-    at.ctx.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return _without(at.remedy, move.job)
 
 
@@ -43,10 +43,10 @@ def wait_on(at: Scene) -> Remedy:
         asked=at.ctx.now,
         deadline=at.ctx.now + RESTORE_S,
     )
-    at.ctx.put("chores", f"{MOVED_ON}{name_of(job)}", move)
+    at.ctx.set_row("chores", f"{MOVED_ON}{name_of(job)}", move)
     at.ctx.pursue(move)
     text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
-    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
     return _without(at.remedy, job)
 
 
@@ -57,36 +57,39 @@ def _without(remedy: Remedy, job: JobKey) -> Remedy:
         pursuing=None,
         cancelling=False,
         handled=(*remedy.handled, job),
-        unfinished=tuple(one for one in remedy.unfinished if one.job != job),
+        unfinished=tuple(move for move in remedy.unfinished if move.job != job),
     )
 
 
 def moved_on(ctx: StepContext, key: str, pursued: Pursued) -> None:
     """How such a move has ended; its job has its user's lists back whatever came of it."""
     move = pursued.intent
-    remedy = next((one for one in ctx.state.remedies.values() if one.target == move.node), None)
+    remedy = next(
+        (candidate for candidate in ctx.state.remedies.values() if candidate.target == move.node),
+        None,
+    )
     node = move.node if remedy is None else remedy.node
-    known = replace(ctx.remedy(node), incident=move.mark.incident)
-    if pursued.ending is Ending.UNKNOWN:
+    subject = replace(ctx.remedy(node), incident=move.mark.incident)
+    if pursued.result is PursuitResult.UNKNOWN:
         text = f"it is unknown whether the move of job {move.job} was done: {pursued.text}"
-        ctx.note(known, text, Loudness.ALERT)
+        ctx.note(subject, text, Loudness.ALERT)
         return
-    ctx.put("chores", key, None)
-    whole = replace(move, original={**pursued.original, **move.original})
-    if pursued.ending is Ending.CANCELLED and (spare := spare_for(ctx, move)):
+    ctx.set_row("chores", key, None)
+    merged = replace(move, original={**pursued.original, **move.original})
+    if pursued.result is PursuitResult.CANCELLED and (spare := spare_for(ctx, move)):
         # It was cancelled for a spare that was drawn for it.
-        again = replace(whole, spare=spare, asked=ctx.now, deadline=ctx.now + RESTORE_S)
-        ctx.put("chores", key, again)
+        again = replace(merged, spare=spare, asked=ctx.now, deadline=ctx.now + RESTORE_S)
+        ctx.set_row("chores", key, again)
         ctx.pursue(again)
         return
-    if pursued.ending is Ending.ACHIEVED:
+    if pursued.result is PursuitResult.ACHIEVED:
         where = ",".join(pursued.moved_to)
-        ctx.note(known, f"job {move.job} runs on {where}", Loudness.TELL)
+        ctx.note(subject, f"job {move.job} runs on {where}", Loudness.NOTIFY)
         follow(ctx, node, replace(pursued, intent=replace(move, revive=False)))
     else:
         text = (
             f"job {move.job} does not run elsewhere: {pursued.text}. It is left to its scheduler, with "
             "its user's own lists"
         )
-        ctx.note(known, text, Loudness.ALERT)
-    put_back(ctx, whole)
+        ctx.note(subject, text, Loudness.ALERT)
+    restore_job(ctx, merged)

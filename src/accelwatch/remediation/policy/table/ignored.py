@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from accelwatch.remediation.policy.state.stage import Stage as S  # noqa: N817 - a table is read by its columns
 from accelwatch.remediation.policy.state.stage import Trigger as T  # noqa: N817 - likewise
-from accelwatch.remediation.policy.table.machine import ENDINGS, HOLDING
+from accelwatch.remediation.policy.table.machine import ENDINGS, QUARANTINED_STAGES
 
 
 class Ignored(NamedTuple):
@@ -15,25 +15,25 @@ class Ignored(NamedTuple):
     why: str
 
 
-_NOTHING_BEGUN = (S.HEALTHY, S.SUSPECT, S.SUPPRESSED, S.AWAITING_APPROVAL, S.UNREACHABLE)
-_KNOWN = tuple(stage for stage in S if stage is not S.HEALTHY)
-_ON_ITS_WAY = (S.QUARANTINING, S.FENCING, S.REMEDIATING, S.RELEASING)
+_NOTHING_STARTED = (S.HEALTHY, S.SUSPECT, S.SUPPRESSED, S.AWAITING_APPROVAL, S.UNREACHABLE)
+_WITH_REMEDY = tuple(stage for stage in S if stage is not S.HEALTHY)
+_IN_FLIGHT = (S.QUARANTINING, S.FENCING, S.REMEDIATING, S.RELEASING)
 
 IGNORED: tuple[Ignored, ...] = (
-    Ignored(_KNOWN, (T.FIRED,), "the case is kept, and looked at in the next tick"),
+    Ignored(_WITH_REMEDY, (T.FIRED,), "the case is kept, and looked at in the next tick"),
     Ignored((S.HEALTHY,), (T.TICK, T.DUE), "there is no remedy that could wait for anything"),
     Ignored((S.UNKNOWN,), (T.TICK,), "only what is observed and people lead on"),
     Ignored((S.OVERRIDDEN,), (T.TICK,), "the node is left alone until the clock has run out"),
     Ignored(
         (
             S.SUPPRESSED,
-            S.HELD_BY_OTHER,
+            S.OWNED_BY_OTHER,
             S.QUARANTINED,
             S.DRAINING,
             S.VERIFYING,
             S.SERVICE,
             S.UNKNOWN,
-            *_ON_ITS_WAY,
+            *_IN_FLIGHT,
         ),
         (T.DUE,),
         "the stage has no clock by which it ends",
@@ -50,17 +50,17 @@ IGNORED: tuple[Ignored, ...] = (
         "a person was notified when it came there, and what is tried again ends here once more",
     ),
     Ignored(
-        (S.SUPPRESSED, S.HELD_BY_OTHER, S.OVERRIDDEN),
+        (S.SUPPRESSED, S.OWNED_BY_OTHER, S.OVERRIDDEN),
         (T.OVERDUE,),
         "a person wanted it so, until a moment that he named or until he ends it",
     ),
     Ignored(
-        (*_NOTHING_BEGUN, S.PROBATION, S.FAILED, S.OVERRIDDEN),
+        (*_NOTHING_STARTED, S.PROBATION, S.FAILED, S.OVERRIDDEN),
         (*ENDINGS, T.UNCERTAIN),
         "nothing is on its way there; an end that comes late is taken up as such",
     ),
     Ignored(
-        (S.HELD_BY_OTHER,),
+        (S.OWNED_BY_OTHER,),
         ENDINGS,
         "the end of what was cancelled before: it is over, and its mark, if any, is kept",
     ),
@@ -71,28 +71,34 @@ IGNORED: tuple[Ignored, ...] = (
     ),
     Ignored((S.UNKNOWN,), (T.UNCERTAIN,), "it is as unknown as before"),
     Ignored(
-        (*_NOTHING_BEGUN, S.PROBATION, S.OVERRIDDEN),
-        (T.SEEN_OPEN,),
+        (*_NOTHING_STARTED, S.PROBATION, S.OVERRIDDEN),
+        (T.OBSERVED_OPEN,),
         "it takes work, as it should for all that was done by us",
     ),
-    Ignored((S.HEALTHY, S.OVERRIDDEN), (T.SEEN_FOREIGN, T.SEEN_DOWN), "it is not our business"),
     Ignored(
-        (S.HELD_BY_OTHER,), (T.SEEN_FOREIGN, T.SEEN_DOWN), "another person or tool still holds it"
+        (S.HEALTHY, S.OVERRIDDEN), (T.OBSERVED_FOREIGN, T.OBSERVED_DOWN), "it is not our business"
     ),
-    Ignored((*HOLDING, S.RELEASING), (T.SEEN_OURS,), "our mark is where it belongs"),
+    Ignored(
+        (S.OWNED_BY_OTHER,),
+        (T.OBSERVED_FOREIGN, T.OBSERVED_DOWN),
+        "another person or tool still holds it",
+    ),
+    Ignored((*QUARANTINED_STAGES, S.RELEASING), (T.OBSERVED_OURS,), "our mark is where it belongs"),
     Ignored(
         (S.QUARANTINING, S.UNKNOWN),
-        (T.SEEN_OPEN, T.SEEN_OURS, T.SEEN_FOREIGN, T.SEEN_DOWN),
+        (T.OBSERVED_OPEN, T.OBSERVED_OURS, T.OBSERVED_FOREIGN, T.OBSERVED_DOWN),
         "who carries it out looks himself, and says what it has come to",
     ),
     Ignored(
-        (*HOLDING, S.RELEASING, S.FAILED),
-        (T.SEEN_DOWN,),
+        (*QUARANTINED_STAGES, S.RELEASING, S.FAILED),
+        (T.OBSERVED_DOWN,),
         "out of the pool all the same; what is next looks at the node itself",
     ),
-    Ignored(tuple(S), (T.SEEN_MISSING,), "identity is not proven: nothing is done to such a node"),
     Ignored(
-        (*_NOTHING_BEGUN, S.HELD_BY_OTHER, S.PROBATION, S.OVERRIDDEN, S.FAILED),
+        tuple(S), (T.OBSERVED_MISSING,), "identity is not proven: nothing is done to such a node"
+    ),
+    Ignored(
+        (*_NOTHING_STARTED, S.OWNED_BY_OTHER, S.PROBATION, S.OVERRIDDEN, S.FAILED),
         (T.SWAPPED,),
         "it is not out by us; its rules clear by themselves if that has mended it",
     ),
@@ -117,11 +123,11 @@ IGNORED: tuple[Ignored, ...] = (
         "it is done already, or there is nothing to do; release it instead",
     ),
     Ignored(
-        (S.HELD_BY_OTHER,), (T.QUARANTINE,), "another person or tool holds it: it is out already"
+        (S.OWNED_BY_OTHER,), (T.QUARANTINE,), "another person or tool holds it: it is out already"
     ),
     Ignored((S.HEALTHY,), (T.RELEASE, T.FORCE_RELEASE, T.FORGET), "we do not hold it"),
     Ignored(
-        (S.HELD_BY_OTHER,),
+        (S.OWNED_BY_OTHER,),
         (T.RELEASE, T.FORCE_RELEASE),
         "accelwatch does not hold it: its holder has to release it, or forget it here",
     ),

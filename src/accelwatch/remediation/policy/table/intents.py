@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
+from accelwatch.action.intent import MOST_REASON, Intent, JobKey, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.jobs.jobs import gone_jobs, next_job, next_signal, next_swap
@@ -59,17 +59,17 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     """What is wanted of the node now."""
     case = remedy_case(ctx, remedy)
     policy = remedy.policy
-    heard = ctx.heard(remedy.node)
+    status = ctx.node_status(remedy.node)
     job = _job(ctx, remedy, kind)
     return Intent(
         kind=kind,
-        mark=mark_of(ctx, remedy),
+        mark=annotation_of(ctx, remedy),
         node=remedy.target or remedy.node,
         reason=reason_of(remedy, "" if case is None else case.title),
         rule="" if policy is None else policy.rule,
         severity="" if case is None else case.severity.value,
         device="" if case is None else case.device,
-        boot_id="" if heard is None else heard.boot_id,
+        boot_id="" if status is None else status.boot_id,
         job=job,
         bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),
         ran_on=_ran_on(ctx, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
@@ -89,19 +89,19 @@ def _within_s(remedy: Remedy, kind: Kind) -> float:
     """A rule may say how long a launcher has to go on without a node."""
     if kind is Kind.FOLLOW_JOB:
         return clocks.JOB_S
-    said = 0.0 if remedy.policy is None else remedy.policy.grace_s
-    if kind is Kind.SWAP_IN_JOB and said:
-        return said
+    grace_s = 0.0 if remedy.policy is None else remedy.policy.grace_s
+    if kind is Kind.SWAP_IN_JOB and grace_s:
+        return grace_s
     # Whoever is notified has some time before it is given up.
     notified_s = notified_after_s(remedy, kind)
     return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
 
 
-def mark_of(ctx: StepContext, remedy: Remedy) -> Mark:
+def annotation_of(ctx: StepContext, remedy: Remedy) -> OwnerAnnotation:
     """By what our hold on the node is known, or will be."""
     if remedy.hold is not None:
         return remedy.hold.mark
-    return Mark(remedy.incident or BY_HAND, ctx.state.token)
+    return OwnerAnnotation(remedy.incident or BY_HAND, ctx.state.token)
 
 
 def restoring(moved: Intent, now: float) -> Intent:
@@ -114,12 +114,12 @@ def restoring(moved: Intent, now: float) -> Intent:
 def reason_of(remedy: Remedy, title: str) -> str:
     """For people who look at the node, in ASCII; the rule is told beside it."""
     if remedy.manual and remedy.wanted_out:
-        words = f"by {remedy.wanted_out}"
+        summary = f"by {remedy.wanted_out}"
     elif remedy.policy is None:
-        words = f"by hand {title}".strip()
+        summary = f"by hand {title}".strip()
     else:
-        words = title or remedy.policy.rule
-    text = words.encode("ascii", "replace").decode("ascii")
+        summary = title or remedy.policy.rule
+    text = summary.encode("ascii", "replace").decode("ascii")
     return text[:MOST_REASON]
 
 
@@ -129,18 +129,18 @@ def _before(remedy: Remedy, kind: Kind, job: JobKey | None) -> Mapping[str, str]
         return _as_we_left_it(remedy)
     if kind is not Kind.MOVE_JOB:
         return {}
-    return next((one.original for one in remedy.unfinished if one.job == job), {})
+    return next((move.original for move in remedy.unfinished if move.job == job), {})
 
 
 def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
     """What stood there before our mark, and how that looked: who set it, and when."""
-    hold = remedy.hold
-    if hold is None:
+    quarantine = remedy.hold
+    if quarantine is None:
         return {}
-    looks = {} if remedy.forced or not hold.set_by else {"set_by": hold.set_by}
-    if hold.set_at is not None and not remedy.forced:
-        looks["set_at"] = str(hold.set_at)
-    return {**hold.original, **looks}
+    origin = {} if remedy.forced or not quarantine.set_by else {"set_by": quarantine.set_by}
+    if quarantine.set_at is not None and not remedy.forced:
+        origin["set_at"] = str(quarantine.set_at)
+    return {**quarantine.original, **origin}
 
 
 def _job(ctx: StepContext, remedy: Remedy, kind: Kind) -> JobKey | None:
@@ -157,16 +157,16 @@ def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
     """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
     key = (job.cluster, job.id, job.part)
     nodes = {remedy.target or remedy.node}
-    nodes.update(node for one in remedy.unfinished if one.job == job for node in one.ran_on)
-    for seen in ctx.world.seen.values():
-        if any((one.cluster, one.id, one.part) == key for one in seen.jobs):
-            nodes.add(seen.name)
+    nodes.update(node for move in remedy.unfinished if move.job == job for node in move.ran_on)
+    for node in ctx.world.scheduler_nodes.values():
+        if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in node.jobs):
+            nodes.add(node.name)
     for left in ctx.state.departed.values():
         if (left.job.cluster, left.job.id, left.job.part) == key:
             nodes.update(left.nodes)
     for other in ctx.state.remedies.values():
-        known = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
-        if any((one.cluster, one.id, one.part) == key for one in known):
+        recorded = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
+        if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in recorded):
             nodes.add(other.target or other.node)
     return tuple(sorted(nodes))
 

@@ -7,7 +7,7 @@ moved like any other, by the same bounds; how it ended otherwise is nobody's bus
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.jobs.resuming import dead_of, take_back_resume
+from accelwatch.remediation.policy.jobs.resuming import dead_of, revert_resume
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.table.conditions import Scene
@@ -20,20 +20,22 @@ def job_lost(at: Scene) -> Remedy:
     pursued = at.happening.pursued
     if pursued is None or pursued.intent.job is None or pursued.observed is None:
         return at.remedy
-    job, seen = pursued.intent.job, pursued.observed.job
+    job, observed_job = pursued.intent.job, pursued.observed.job
     if pursued.intent.kind is Kind.MOVE_JOB:
-        take_back_resume(at.ctx, job)
-    if seen is not None:
-        dead_of(at.ctx, job, seen)
-    at.ctx.note(at.remedy, f"job {job} has died of {at.remedy.node}: {pursued.text}", Loudness.TELL)
+        revert_resume(at.ctx, job)
+    if observed_job is not None:
+        dead_of(at.ctx, job, observed_job)
+    at.ctx.note(
+        at.remedy, f"job {job} has died of {at.remedy.node}: {pursued.text}", Loudness.NOTIFY
+    )
     return replace(at.remedy, lost=(*at.remedy.lost, job), lost_at=at.ctx.now)
 
 
-def look_over(at: Scene) -> Remedy:
+def leave_unknown_job(at: Scene) -> Remedy:
     """Nobody can say how a job has ended: it is let be."""
     pursued = at.happening.pursued
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     text = f"how job {pursued.intent.job} has ended is not known: {pursued.text}"
-    at.ctx.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return replace(at.remedy, looked_for=(*at.remedy.looked_for, pursued.intent.job))

@@ -23,7 +23,7 @@ class Row(NamedTuple):
     """Names in `conditions.CONDITIONS`; all must hold."""
     target: S | None = None
     """None: it stays where it is, and its clock goes on."""
-    wants: Kind | None = None
+    intent_kind: Kind | None = None
     """The intent that is begun."""
     does: tuple[str, ...] = ()
     """Names in `effects.EFFECTS`, in their order."""
@@ -40,42 +40,50 @@ def _row(
     conditions: str,
     target: S | None = None,
     *,
-    wants: Kind | None = None,
+    intent_kind: Kind | None = None,
     does: str = "",
     as_before: bool = False,
 ) -> tuple[Row, ...]:
     """The same row for each of the stages; conditions and effects are words in one text."""
     names, effects = tuple(conditions.split()), tuple(does.split())
     each = (stages,) if isinstance(stages, S) else stages
-    return tuple(Row(one, trigger, names, target, wants, effects, as_before) for one in each)
+    return tuple(
+        Row(stage, trigger, names, target, intent_kind, effects, as_before) for stage in each
+    )
 
 
 BEFORE = (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE, S.SUPPRESSED)
 """Something is wrong, and nothing was done."""
-HOLDING = (S.QUARANTINED, S.FENCING, S.DRAINING, S.REMEDIATING, S.VERIFYING, S.SERVICE)
+QUARANTINED_STAGES = (S.QUARANTINED, S.FENCING, S.DRAINING, S.REMEDIATING, S.VERIFYING, S.SERVICE)
 """The node is out by us."""
-ACTING = (*HOLDING, S.QUARANTINING, S.RELEASING)
+ACTING = (*QUARANTINED_STAGES, S.QUARANTINING, S.RELEASING)
 """What is wanted of the world may be on its way."""
 ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
 """Ends of an intent of which is known what has become of it."""
 
-_BEGIN = (
+_START = (
     *_row(S.HEALTHY, T.FIRED, "suspicious", S.SUSPECT),
     *_row(
         (S.HEALTHY, *BEFORE, S.OVERRIDDEN, S.PROBATION), T.QUARANTINE, "", S.SUSPECT, does="by_hand"
     ),
-    *_row(S.HEALTHY, T.SEEN_OURS, "not_forgotten", S.UNKNOWN, does="adopt"),
+    *_row(S.HEALTHY, T.OBSERVED_OURS, "not_forgotten", S.UNKNOWN, does="adopt"),
     *_row(BEFORE, T.TICK, "quiet", S.HEALTHY),
     *_row(S.SUPPRESSED, T.TICK, "heeded", S.SUSPECT),
     *_row((S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE), T.TICK, "suppressed", S.SUPPRESSED),
-    *_row(S.SUSPECT, T.TICK, "by_person idle may_take_out", S.QUARANTINING, wants=Kind.QUARANTINE),
+    *_row(
+        S.SUSPECT,
+        T.TICK,
+        "by_person idle may_take_out",
+        S.QUARANTINING,
+        intent_kind=Kind.QUARANTINE,
+    ),
     *_row(S.SUSPECT, T.TICK, "not_answering may_quarantine", S.UNREACHABLE),
     *_row(
         S.SUSPECT,
         T.TICK,
         "idle may_quarantine",
         S.QUARANTINING,
-        wants=Kind.QUARANTINE,
+        intent_kind=Kind.QUARANTINE,
         does="count_relapse",
     ),
     *_row(S.SUSPECT, T.TICK, "askable", S.AWAITING_APPROVAL, does="ask"),
@@ -88,7 +96,7 @@ _BEGIN = (
         T.DUE,
         "idle may_quarantine",
         S.QUARANTINING,
-        wants=Kind.QUARANTINE,
+        intent_kind=Kind.QUARANTINE,
         does="count_relapse",
     ),
     *_row(S.UNREACHABLE, T.DUE, "", S.SUSPECT),
@@ -99,7 +107,7 @@ _APPROVAL = (
         T.TICK,
         "idle may_quarantine",
         S.QUARANTINING,
-        wants=Kind.QUARANTINE,
+        intent_kind=Kind.QUARANTINE,
         does="count_relapse",
     ),
     *_row(S.AWAITING_APPROVAL, T.TICK, "not_askable", S.SUSPECT),
@@ -114,33 +122,35 @@ _QUARANTINING = (
     *_row(S.QUARANTINING, T.CANCELLED, "", S.SUSPECT),
     *_row(S.QUARANTINING, T.TICK, "idle", S.SUSPECT),
     *_row(S.QUARANTINING, T.TICK, "revoked", does="cancel"),
-    *_row(BEFORE, T.SEEN_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
-    *_row(BEFORE, T.SEEN_OURS, "", S.HELD_BY_OTHER),
+    *_row(BEFORE, T.OBSERVED_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
+    *_row(BEFORE, T.OBSERVED_OURS, "", S.OWNED_BY_OTHER),
 )
 _OTHERS = (
-    *_row(BEFORE, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER),
-    *_row(BEFORE, T.SEEN_DOWN, "", S.HELD_BY_OTHER),
-    *_row(ACTING, T.FOREIGN, "", S.HELD_BY_OTHER, does="hand_over"),
-    *_row(HOLDING, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER, does="cancel hand_over"),
-    *_row(S.RELEASING, T.SEEN_FOREIGN, "idle", S.HELD_BY_OTHER, does="hand_over"),
-    *_row(S.FAILED, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER, does="hand_over"),
-    *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle suspicious", S.SUSPECT),
-    *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle", S.HEALTHY),
-    *_row(S.HELD_BY_OTHER, T.SEEN_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
-    *_row(S.HELD_BY_OTHER, T.TICK, "quiet idle", S.HEALTHY),
+    *_row(BEFORE, T.OBSERVED_FOREIGN, "", S.OWNED_BY_OTHER),
+    *_row(BEFORE, T.OBSERVED_DOWN, "", S.OWNED_BY_OTHER),
+    *_row(ACTING, T.FOREIGN, "", S.OWNED_BY_OTHER, does="hand_over"),
+    *_row(QUARANTINED_STAGES, T.OBSERVED_FOREIGN, "", S.OWNED_BY_OTHER, does="cancel hand_over"),
+    *_row(S.RELEASING, T.OBSERVED_FOREIGN, "idle", S.OWNED_BY_OTHER, does="hand_over"),
+    *_row(S.FAILED, T.OBSERVED_FOREIGN, "", S.OWNED_BY_OTHER, does="hand_over"),
+    *_row(S.OWNED_BY_OTHER, T.OBSERVED_OPEN, "idle suspicious", S.SUSPECT),
+    *_row(S.OWNED_BY_OTHER, T.OBSERVED_OPEN, "idle", S.HEALTHY),
+    *_row(S.OWNED_BY_OTHER, T.OBSERVED_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
+    *_row(S.OWNED_BY_OTHER, T.TICK, "quiet idle", S.HEALTHY),
 )
 _OVERRIDES = (
     *_row(ACTING, T.UNDONE, "", S.OVERRIDDEN, does="override"),
-    *_row(HOLDING, T.SEEN_OPEN, "idle state_lost", S.SUSPECT, does="reopen"),
-    *_row(S.RELEASING, T.SEEN_OPEN, "idle state_lost not_forced", S.PROBATION, does="let_go"),
-    *_row((*HOLDING, S.RELEASING), T.SEEN_OPEN, "idle", S.OVERRIDDEN, does="override"),
-    *_row(S.FAILED, T.SEEN_OPEN, "holding state_lost", S.SUSPECT, does="reopen"),
-    *_row(S.FAILED, T.SEEN_OPEN, "holding", S.OVERRIDDEN, does="override"),
+    *_row(QUARANTINED_STAGES, T.OBSERVED_OPEN, "idle state_lost", S.SUSPECT, does="reopen"),
+    *_row(S.RELEASING, T.OBSERVED_OPEN, "idle state_lost not_forced", S.PROBATION, does="let_go"),
+    *_row(
+        (*QUARANTINED_STAGES, S.RELEASING), T.OBSERVED_OPEN, "idle", S.OVERRIDDEN, does="override"
+    ),
+    *_row(S.FAILED, T.OBSERVED_OPEN, "holding state_lost", S.SUSPECT, does="reopen"),
+    *_row(S.FAILED, T.OBSERVED_OPEN, "holding", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.RELEASE, "", S.OVERRIDDEN, does="override"),
     *_row((*BEFORE, S.OVERRIDDEN), T.FORCE_RELEASE, "", S.OVERRIDDEN, does="override"),
     *_row(S.OVERRIDDEN, T.DUE, "suspicious", S.SUSPECT),
     *_row(S.OVERRIDDEN, T.DUE, "", S.HEALTHY),
-    *_row(S.OVERRIDDEN, T.SEEN_OURS, "", S.RELEASING, does="take_mark take_back"),
+    *_row(S.OVERRIDDEN, T.OBSERVED_OURS, "", S.RELEASING, does="take_mark take_back"),
 )
 _NEXT = (
     *_row((S.QUARANTINED, S.DRAINING), T.TICK, "idle judged_otherwise", does="judge_anew"),
@@ -150,7 +160,7 @@ _NEXT = (
         T.TICK,
         "idle must_fence may_fence",
         S.FENCING,
-        wants=Kind.FENCE,
+        intent_kind=Kind.FENCE,
         does="strand",
     ),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_wait", S.DRAINING),
@@ -162,7 +172,7 @@ _NEXT = (
         T.TICK,
         "idle next_is_reset empty may_reset",
         S.REMEDIATING,
-        wants=Kind.RESET_DEVICE,
+        intent_kind=Kind.RESET_DEVICE,
         does="attempt",
     ),
     *_row(
@@ -170,7 +180,7 @@ _NEXT = (
         T.TICK,
         "idle next_is_reboot empty may_reboot",
         S.REMEDIATING,
-        wants=Kind.REBOOT,
+        intent_kind=Kind.REBOOT,
         does="attempt",
     ),
     *_row(
@@ -178,7 +188,7 @@ _NEXT = (
         T.TICK,
         "idle next_is_power_cycle empty may_power_cycle",
         S.REMEDIATING,
-        wants=Kind.POWER_CYCLE,
+        intent_kind=Kind.POWER_CYCLE,
         does="attempt",
     ),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_gone next_is_service", S.SERVICE),
@@ -200,24 +210,30 @@ _DRAINING = (
     ),
     *_row(S.DRAINING, T.TICK, "idle jobs_gone", S.QUARANTINED),
     *_row(S.DRAINING, T.TICK, "idle must_fence", S.QUARANTINED),
-    *_row(S.DRAINING, T.TICK, "idle look_next may_look", wants=Kind.FOLLOW_JOB),
-    *_row(S.DRAINING, T.TICK, "idle swap_next may_swap", wants=Kind.SWAP_IN_JOB),
-    *_row(S.DRAINING, T.TICK, "idle signal_next may_signal", wants=Kind.SIGNAL_JOB),
+    *_row(S.DRAINING, T.TICK, "idle look_next may_look", intent_kind=Kind.FOLLOW_JOB),
+    *_row(S.DRAINING, T.TICK, "idle swap_next may_swap", intent_kind=Kind.SWAP_IN_JOB),
+    *_row(S.DRAINING, T.TICK, "idle signal_next may_signal", intent_kind=Kind.SIGNAL_JOB),
     *_row(S.DRAINING, T.TICK, "busy spare_for_move may_draw", does="cancel"),
     *_row(S.DRAINING, T.TICK, "idle spare_next no_spare may_move", does="no_spare"),
     *_row(
         S.DRAINING,
         T.TICK,
         "idle spare_next spare_found may_draw",
-        wants=Kind.DRAW_SPARE,
+        intent_kind=Kind.DRAW_SPARE,
         does="reserve_spare",
     ),
-    *_row(S.DRAINING, T.TICK, "idle move_next may_move", wants=Kind.MOVE_JOB, does="count_resume"),
+    *_row(
+        S.DRAINING,
+        T.TICK,
+        "idle move_next may_move",
+        intent_kind=Kind.MOVE_JOB,
+        does="count_resume",
+    ),
     *_row(
         S.DRAINING,
         T.TICK,
         "idle cancel_next may_cancel",
-        wants=Kind.CANCEL_JOB,
+        intent_kind=Kind.CANCEL_JOB,
         does="count_cancel",
     ),
     *_row(S.DRAINING, T.ACHIEVED, "moved_back", does="moved_back"),
@@ -250,7 +266,7 @@ _VERIFYING = (
     *_row(S.VERIFYING, T.TICK, "busy wrong_again", does="cancel"),
     *_row(S.VERIFYING, T.TICK, "revoked", does="cancel"),
     *_row(S.VERIFYING, T.TICK, "idle other_generation", does="begin_verifying"),
-    *_row(S.VERIFYING, T.TICK, "idle passive_done test_next may_test", wants=Kind.TEST),
+    *_row(S.VERIFYING, T.TICK, "idle passive_done test_next may_test", intent_kind=Kind.TEST),
     *_row(S.VERIFYING, T.TICK, "idle passive_done tests_done", S.RELEASING, does="tell_verified"),
     *_row(S.VERIFYING, T.ACHIEVED, "", does="test_passed"),
     *_row(S.VERIFYING, T.REFUSED, "", S.QUARANTINED, does="unfit"),
@@ -269,7 +285,7 @@ _RELEASING = (
         S.RELEASING,
         T.TICK,
         "idle may_release",
-        wants=Kind.RELEASE,
+        intent_kind=Kind.RELEASE,
         does="count_release put_lists_back",
     ),
     *_row(S.RELEASING, T.ACHIEVED, "by_person", S.SUSPECT, does="let_go"),
@@ -284,18 +300,18 @@ _RELEASING = (
     *_row(S.PROBATION, T.TICK, "wrong", S.SUSPECT, does="relapse"),
     *_row(S.PROBATION, T.DUE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.DUE, "", S.HEALTHY),
-    *_row(S.PROBATION, T.SEEN_OURS, "", S.QUARANTINED, does="take_mark"),
-    *_row(S.PROBATION, T.SEEN_FOREIGN, "suspicious", S.SUSPECT),
-    *_row(S.PROBATION, T.SEEN_FOREIGN, "", S.HEALTHY),
-    *_row(S.PROBATION, T.SEEN_DOWN, "suspicious", S.SUSPECT),
-    *_row(S.PROBATION, T.SEEN_DOWN, "", S.HEALTHY),
+    *_row(S.PROBATION, T.OBSERVED_OURS, "", S.QUARANTINED, does="take_mark"),
+    *_row(S.PROBATION, T.OBSERVED_FOREIGN, "suspicious", S.SUSPECT),
+    *_row(S.PROBATION, T.OBSERVED_FOREIGN, "", S.HEALTHY),
+    *_row(S.PROBATION, T.OBSERVED_DOWN, "suspicious", S.SUSPECT),
+    *_row(S.PROBATION, T.OBSERVED_DOWN, "", S.HEALTHY),
     *_row(S.PROBATION, T.RELEASE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.RELEASE, "", S.HEALTHY),
     *_row(S.PROBATION, T.FORCE_RELEASE, "suspicious", S.SUSPECT),
     *_row(S.PROBATION, T.FORCE_RELEASE, "", S.HEALTHY),
 )
 _SERVICE = (
-    *_row(S.SERVICE, T.TICK, "idle not_ticketed may_service", wants=Kind.SERVICE),
+    *_row(S.SERVICE, T.TICK, "idle not_ticketed may_service", intent_kind=Kind.SERVICE),
     *_row(S.SERVICE, T.ACHIEVED, "", does="ticketed"),
     *_row(S.SERVICE, T.REFUSED, "", does="ticket_failed"),
     *_row(S.SERVICE, T.GAVE_UP, "", does="ticket_failed"),
@@ -339,20 +355,20 @@ _FAILED = (
     *_row(S.FAILED, T.RETRY, "goes_on_quarantined", S.QUARANTINED, does="try_anew"),
     *_row(S.FAILED, T.RETRY, "goes_on_releasing", S.RELEASING, does="try_anew"),
     *_row(S.FAILED, T.RECOVERED, "holding", S.VERIFYING, does="trust_anew fit begin_verifying"),
-    *_row(S.FAILED, T.SEEN_OURS, "not_holding", S.QUARANTINED, does="take_mark"),
+    *_row(S.FAILED, T.OBSERVED_OURS, "not_holding", S.QUARANTINED, does="take_mark"),
     *_row(S.FAILED, T.RELEASE, "nothing_open not_holding suspicious", S.SUSPECT),
     *_row(S.FAILED, T.RELEASE, "nothing_open not_holding", S.HEALTHY),
 )
 _UNKNOWN = (
     *_row(
-        tuple(one for one in ACTING if one is not S.SERVICE),
+        tuple(stage for stage in ACTING if stage is not S.SERVICE),
         T.UNCERTAIN,
         "",
         S.UNKNOWN,
         does="doubt",
     ),
-    *_row(S.HELD_BY_OTHER, T.UNCERTAIN, "", S.UNKNOWN, does="doubt"),
-    *(row for ending in ENDINGS for row in _row(S.UNKNOWN, ending, "", as_before=True)),
+    *_row(S.OWNED_BY_OTHER, T.UNCERTAIN, "", S.UNKNOWN, does="doubt"),
+    *(row for trigger in ENDINGS for row in _row(S.UNKNOWN, trigger, "", as_before=True)),
     *_row(S.UNKNOWN, T.RETRY, "goes_on_releasing", S.RELEASING, does="drop"),
     *_row(S.UNKNOWN, T.RETRY, "holding", S.QUARANTINED, does="drop"),
     *_row(S.UNKNOWN, T.RETRY, "", S.SUSPECT, does="drop"),
@@ -374,7 +390,7 @@ _PEOPLE = (
     ),
     *_row(S.QUARANTINING, T.RELEASE, "", S.RELEASING, does="cancel trust_anew force"),
     *_row(
-        HOLDING,
+        QUARANTINED_STAGES,
         T.RELEASE,
         "nothing_open",
         S.VERIFYING,
@@ -389,11 +405,21 @@ _PEOPLE = (
     ),
     *_row(S.RELEASING, T.RELEASE, "", does="vouch"),
     *_row(
-        (*HOLDING, S.QUARANTINING), T.FORCE_RELEASE, "", S.RELEASING, does="cancel trust_anew force"
+        (*QUARANTINED_STAGES, S.QUARANTINING),
+        T.FORCE_RELEASE,
+        "",
+        S.RELEASING,
+        does="cancel trust_anew force",
     ),
     *_row((S.FAILED, S.UNKNOWN), T.FORCE_RELEASE, "", S.RELEASING, does="drop trust_anew force"),
     *_row(S.RELEASING, T.FORCE_RELEASE, "", does="force"),
-    *_row(tuple(one for one in S if one is not S.HEALTHY), T.FORGET, "", S.HEALTHY, does="forget"),
+    *_row(
+        tuple(stage for stage in S if stage is not S.HEALTHY),
+        T.FORGET,
+        "",
+        S.HEALTHY,
+        does="forget",
+    ),
 )
 
 WAITING = (
@@ -404,7 +430,7 @@ WAITING = (
 _OVERDUE = _row(WAITING, T.OVERDUE, "", does="notify_overdue")
 
 TABLE: tuple[Row, ...] = (
-    *_BEGIN,
+    *_START,
     *_APPROVAL,
     *_QUARANTINING,
     *_OTHERS,
@@ -423,13 +449,13 @@ TABLE: tuple[Row, ...] = (
 )
 
 
-def _by_place(rows: tuple[Row, ...]) -> Mapping[tuple[S, T], tuple[Row, ...]]:
-    places: dict[tuple[S, T], tuple[Row, ...]] = {}
+def _by_stage_and_trigger(rows: tuple[Row, ...]) -> Mapping[tuple[S, T], tuple[Row, ...]]:
+    rows_by_key: dict[tuple[S, T], tuple[Row, ...]] = {}
     for row in rows:
-        place = (row.stage, row.trigger)
-        places[place] = (*places.get(place, ()), row)
-    return MappingProxyType(places)
+        key = (row.stage, row.trigger)
+        rows_by_key[key] = (*rows_by_key.get(key, ()), row)
+    return MappingProxyType(rows_by_key)
 
 
-ROWS = _by_place(TABLE)
+ROWS = _by_stage_and_trigger(TABLE)
 """The rows of a stage and trigger, in the order in which they are tried."""

@@ -10,10 +10,10 @@ from accelwatch.remediation.policy.guards import attempts, breaker
 from accelwatch.remediation.policy.guards.attempts import AttemptState
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
-from accelwatch.remediation.policy.jobs.resuming import count_resume, follow, take_back_resume
+from accelwatch.remediation.policy.jobs.resuming import count_resume, follow, revert_resume
 from accelwatch.remediation.policy.jobs.unfinished import finished
-from accelwatch.remediation.policy.plan.ladder import next_rung as rung_of
-from accelwatch.remediation.policy.plan.standing_in import drawn, not_drawn, reserve, without, works
+from accelwatch.remediation.policy.plan.escalation import next_escalation_step as rung_of
+from accelwatch.remediation.policy.plan.stand_ins import drawn, not_drawn, reserve, without, works
 from accelwatch.remediation.policy.plan.verify import scored, well_for_s
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
 from accelwatch.remediation.policy.state.model import (
@@ -34,21 +34,21 @@ replace = msgspec.structs.replace
 
 def attempt(at: Scene) -> Remedy:
     """One more remedy is begun, and counts from now on."""
-    begun, _ = attempts.begin(
+    started, _ = attempts.start(
         at.ctx.state.attempts,
-        at.ctx.place(at.remedy),
+        at.ctx.failure_domain(at.remedy),
         at.remedy.incident,
         at.ctx.now,
         at.ctx.settings.budget,
     )
-    at.ctx.set("attempts", _bounded(attempts.tidied(begun, at.ctx.now)))
-    at.ctx.set("breaker", breaker.begun(at.ctx.state.breaker, at.remedy.incident))
-    rung = rung_of(at.remedy)
-    failing = Failing.RESET if rung == "reset" else Failing.REBOOT
+    at.ctx.set("attempts", _bounded(attempts.tidied(started, at.ctx.now)))
+    at.ctx.set("breaker", breaker.start_trial(at.ctx.state.breaker, at.remedy.incident))
+    step_name = rung_of(at.remedy)
+    failing = Failing.RESET if step_name == "reset" else Failing.REBOOT
     scores = tidied(at.ctx.state.scores, at.ctx.now)
     at.ctx.set("scores", added(scores, scored(at.remedy), failing, at.ctx.now))
-    one = Attempt(rung=rung, at=at.ctx.now)
-    return replace(at.remedy, attempts=(*at.remedy.attempts, one))
+    new_attempt = Attempt(rung=step_name, at=at.ctx.now)
+    return replace(at.remedy, attempts=(*at.remedy.attempts, new_attempt))
 
 
 def _bounded(state: AttemptState) -> AttemptState:
@@ -116,7 +116,7 @@ def move_instead(at: Scene) -> Remedy:
         return at.remedy
     job = pursued.intent.job
     text = f"job {job} did not continue without {at.remedy.node} and is moved"
-    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
     return replace(at.remedy, unswapped=(*at.remedy.unswapped, job))
 
 
@@ -139,7 +139,7 @@ def no_spare(at: Scene) -> Remedy:
     return without(at.ctx, at.remedy, text)
 
 
-def put_spare_back(at: Scene) -> Remedy:
+def drop_spare_draw(at: Scene) -> Remedy:
     """The spare that was being drawn is not drawn."""
     pursued = at.happening.pursued
     return at.remedy if pursued is None else not_drawn(at.ctx, at.remedy, pursued)
@@ -150,16 +150,16 @@ def move_again(at: Scene) -> Remedy:
     job = None if at.happening.pursued is None else at.happening.pursued.intent.job
     if job is None or job in (*at.remedy.handled, *at.remedy.lost):
         return at.remedy
-    take_back_resume(at.ctx, job)
+    revert_resume(at.ctx, job)
     return replace(at.remedy, stranded=_with(at.remedy.stranded, job))
 
 
 def fenced(at: Scene) -> Remedy:
     """Nothing of what ran on the node runs any more; what stood there before us is kept."""
-    pursued, hold = at.happening.pursued, at.remedy.hold
-    if pursued is not None and hold is not None:
-        hold = replace(hold, original={**pursued.original, **hold.original})
-    return replace(at.remedy, fenced=True, fence_first=False, hold=hold)
+    pursued, quarantine = at.happening.pursued, at.remedy.hold
+    if pursued is not None and quarantine is not None:
+        quarantine = replace(quarantine, original={**pursued.original, **quarantine.original})
+    return replace(at.remedy, fenced=True, fence_first=False, hold=quarantine)
 
 
 def job_done(at: Scene) -> Remedy:
@@ -176,15 +176,15 @@ def job_done(at: Scene) -> Remedy:
         return replace(at.remedy, looked_for=(*at.remedy.looked_for, job))
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
         text = f"job {job} continues without {at.remedy.node} and holds it until the job ends"
-        at.ctx.note(at.remedy, text, Loudness.TELL)
+        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is Kind.CANCEL_JOB:
-        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.TELL)
+        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.NOTIFY)
         return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
     if at.happening.trigger is Trigger.ACHIEVED and pursued.moved_to:
-        at.ctx.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.TELL)
+        at.ctx.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.NOTIFY)
     # What a move has changed is given back with the node, not when the job has run for a while.
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
     follow(at.ctx, at.remedy.node, run)
@@ -210,13 +210,13 @@ def leave_job(at: Scene) -> Remedy:
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         text = f"job {job} got no checkpoint signal before it leaves: {pursued.text}"
-        at.ctx.note(at.remedy, text, Loudness.TELL)
+        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.ctx.now)
     if _fence_first(at.remedy, pursued):
-        take_back_resume(at.ctx, job)
+        revert_resume(at.ctx, job)
         if not at.remedy.fence_first:
             text = f"job {job} waits for a fence: {pursued.text}"
-            at.ctx.note(at.remedy, text, Loudness.TELL)
+            at.ctx.note(at.remedy, text, Loudness.NOTIFY)
         return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
     what = "is not begun again" if pursued.intent.revive else "stays until it ends"
     at.ctx.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
@@ -243,30 +243,31 @@ def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:
     return silent and pursued.refusal is RefusalKind.UNSAFE
 
 
-def mended(at: Scene) -> Remedy:
+def record_repair(at: Scene) -> Remedy:
     """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
     return replace(at.remedy, unfit="", fenced=False)
 
 
-def begin_verifying(at: Scene) -> Remedy:
+def start_verifying(at: Scene) -> Remedy:
     """From now on, and for this boot and hardware, the node has to show that it is well."""
-    heard = at.ctx.heard(at.remedy.node)
-    generation = "" if heard is None else heard.generation
+    status = at.ctx.node_status(at.remedy.node)
+    generation = "" if status is None else status.generation
     return replace(at.remedy, verification=Verification(since=at.ctx.now, generation=generation))
 
 
-def seen_bad(at: Scene) -> Remedy:
+def record_unhealthy(at: Scene) -> Remedy:
     """Some rule fires on it, though nothing that led here does."""
     return replace(at.remedy, unfit="a rule fired on it while it was verified")
 
 
 def test_passed(at: Scene) -> Remedy:
     """An active test has passed."""
-    pursued, known = at.happening.pursued, at.remedy.verification
-    if pursued is None or known is None:
+    pursued, verification = at.happening.pursued, at.remedy.verification
+    if pursued is None or verification is None:
         return at.remedy
     return replace(
-        at.remedy, verification=replace(known, passed=(*known.passed, pursued.intent.test))
+        at.remedy,
+        verification=replace(verification, passed=(*verification.passed, pursued.intent.test)),
     )
 
 
@@ -277,21 +278,21 @@ def unfit(at: Scene) -> Remedy:
         return replace(at.remedy, unfit="a test")
     test, text = pursued.intent.test, pursued.text
     if pursued.refusal is RefusalKind.UNFIT:
-        at.ctx.note(at.remedy, f"failed test {test}: {text}", Loudness.TELL)
+        at.ctx.note(at.remedy, f"failed test {test}: {text}", Loudness.NOTIFY)
         return replace(at.remedy, unfit=f"test {test}: {text}")
     unfit = f"test {test} could not be run: {text}"
-    at.ctx.note(at.remedy, unfit, Loudness.TELL)
+    at.ctx.note(at.remedy, unfit, Loudness.NOTIFY)
     return replace(at.remedy, unfit=unfit)
 
 
-def tell_verified(at: Scene) -> Remedy:
+def notify_verified(at: Scene) -> Remedy:
     """It has shown that it is well, and may be given back."""
     node, vouched = at.remedy.node, at.remedy.vouched
     if vouched:
         text = f"{node} is well, as {vouched} says, and is seen to be so now"
     else:
         text = f"{node} is well: it has looked so for {well_for_s(at.ctx, at.remedy):.0f} s on end"
-    at.ctx.note(at.remedy, text, Loudness.TELL)
+    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return at.remedy
 
 
@@ -323,9 +324,11 @@ def fit(at: Scene) -> Remedy:
 
 def swap(at: Scene) -> Remedy:
     """Other hardware is in the node: what is wrong with the old one is not wrong with it."""
-    heard = at.ctx.heard(at.remedy.node)
-    serials = {} if heard is None else dict(heard.serials)
+    status = at.ctx.node_status(at.remedy.node)
+    serials = {} if status is None else dict(status.serials)
     present = frozenset(serials.values())
     left = tuple(case for case in at.remedy.cases if not case.serial or case.serial in present)
-    at.ctx.note(at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.TELL)
+    at.ctx.note(
+        at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.NOTIFY
+    )
     return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=(), left_out=())

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.exposition.display import duration
-from accelwatch.remediation.policy.plan.ladder import SERVICE
+from accelwatch.remediation.policy.plan.escalation import SERVICE
 from accelwatch.remediation.policy.plan.verify import scored
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.model import Remedy
@@ -17,14 +17,14 @@ replace = msgspec.structs.replace
 
 def released(ctx: StepContext, node: str) -> None:
     """We have given a node back."""
-    known = ctx.state.relapses.get(node)
-    ctx.put("relapses", node, relapses.released(known, ctx.now))
+    existing = ctx.state.relapses.get(node)
+    ctx.set_row("relapses", node, relapses.released(existing, ctx.now))
 
 
 def forget_relapses(ctx: StepContext, node: str) -> None:
     """A person has the node in hand: what was before counts no more."""
     if node in ctx.state.relapses:
-        ctx.put("relapses", node, None)
+        ctx.set_row("relapses", node, None)
 
 
 def score_relapse(ctx: StepContext, remedy: Remedy) -> None:
@@ -35,33 +35,33 @@ def score_relapse(ctx: StepContext, remedy: Remedy) -> None:
 def failed_on_probation(ctx: StepContext, remedy: Remedy) -> None:
     """It has failed again while it was watched, which its score has from now on."""
     score_relapse(ctx, remedy)
-    known = ctx.state.relapses.get(remedy.node)
-    if known is not None:
-        ctx.put("relapses", remedy.node, relapses.scored(known))
+    existing = ctx.state.relapses.get(remedy.node)
+    if existing is not None:
+        ctx.set_row("relapses", remedy.node, relapses.scored(existing))
 
 
 def count_relapse(at: Scene) -> Remedy:
     """A rule has it taken out, which is a relapse soon after it was given back."""
     node, now = at.remedy.node, at.ctx.now
-    known = at.ctx.state.relapses.get(node)
-    if known is None:
+    existing = at.ctx.state.relapses.get(node)
+    if existing is None:
         return at.remedy
     within_s = at.ctx.settings.relapse_s
-    after = relapses.taken_out(known, now, within_s)
-    if after != known:
-        at.ctx.put("relapses", node, after)
+    after = relapses.quarantined(existing, now, within_s)
+    if after != existing:
+        at.ctx.set_row("relapses", node, after)
     count = 0 if after is None else after.count
-    if relapses.relapsed(known, now, within_s):
-        if not known.scored:
+    if relapses.relapsed(existing, now, within_s):
+        if not existing.scored:
             score_relapse(at.ctx, at.remedy)
         times = f": {count} times in a row" if count > 1 else ""
         soon = f"within {duration(within_s)} after it was given back"
         text = f"{node} has failed again {soon}{times}"
-        at.ctx.note(at.remedy, text, Loudness.TELL)
+        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return replace(at.remedy, relapses=count)
 
 
-def keep_out(at: Scene) -> Remedy:
+def notify_stays_out(at: Scene) -> Remedy:
     """Only a person gives back a node that fails again each time: he is called, once."""
     node, within = at.remedy.node, duration(at.ctx.settings.relapse_s)
     text = (
@@ -72,11 +72,11 @@ def keep_out(at: Scene) -> Remedy:
     at.ctx.note(at.remedy, text, Loudness.ALERT)
     # Where the rule does not want a ticket, this is all that is said.
     policy = at.remedy.policy
-    asks = policy is not None and any(rung.name == SERVICE for rung in policy.ladder)
-    return replace(at.remedy, ticketed=not asks)
+    requests_service = policy is not None and any(step.name == SERVICE for step in policy.ladder)
+    return replace(at.remedy, ticketed=not requests_service)
 
 
-def trust_anew(at: Scene) -> Remedy:
+def reset_relapses(at: Scene) -> Remedy:
     """A person has looked at it, or other hardware is in it: relapses before that count no more."""
     forget_relapses(at.ctx, at.remedy.node)
     return replace(at.remedy, relapses=0)

@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.guards import breaker, budget
 from accelwatch.remediation.policy.plan.gates import leader
-from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_MARK
+from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
@@ -16,10 +16,10 @@ from accelwatch.remediation.policy.table.intents import BY_HAND, intent_of
 from accelwatch.remediation.policy.table.machine import ROWS, Row
 
 replace = msgspec.structs.replace
-_WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.HELD_BY_OTHER})
+_WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.OWNED_BY_OTHER})
 _ROWS = {
-    place: tuple((row, tuple(CONDITIONS[name] for name in row.conditions)) for row in rows)
-    for place, rows in ROWS.items()
+    key: tuple((row, tuple(CONDITIONS[name] for name in row.conditions)) for row in rows)
+    for key, rows in ROWS.items()
 }
 """The table, with the conditions themselves in the place of their names."""
 _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
@@ -41,36 +41,36 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         after = replace(remedy, stage=stage, came_from=None, trouble="")
         row = _row(ctx, after, happening)
         if row is None:
-            keep(ctx, remedy, after)
+            store_remedy(ctx, remedy, after)
             return True
     for name in row.does:
         after = EFFECTS[name](Scene(ctx, after, happening))
     if row.target is not None:
         after = _entered(ctx, after, row.target)
-    if row.wants is not None:
-        after = _begin(ctx, after, row.wants)
-    keep(ctx, remedy, after)
+    if row.intent_kind is not None:
+        after = _start_intent(ctx, after, row.intent_kind)
+    store_remedy(ctx, remedy, after)
     return True
 
 
 def _row(ctx: StepContext, remedy: Remedy, happening: Happening) -> Row | None:
     scene = Scene(ctx, remedy, happening)
     for row, conditions in _ROWS.get((remedy.stage, happening.trigger), ()):
-        for holds in conditions:
-            if not holds(scene):
+        for condition in conditions:
+            if not condition(scene):
                 break
         else:
             return row
     return None
 
 
-def keep(ctx: StepContext, before: Remedy, after: Remedy) -> None:
+def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
     """Have a remedy as it is now, with its share of the budgets and what the breaker hears of it."""
     if after == before:
         return
     over = after.stage is Stage.HEALTHY
     if not (over and before.stage is Stage.HEALTHY):
-        ctx.put("remedies", after.node, None if over else after)
+        ctx.set_row("remedies", after.node, None if over else after)
     if over:
         _over(ctx, before)
     if after.stage is not before.stage:
@@ -88,8 +88,8 @@ def balance(ctx: StepContext, node: str) -> None:
     own = ctx.state.budget.own.get(node)
     if counts and own is None:
         incident = BY_HAND if remedy is None else remedy.incident or BY_HAND
-        place = ctx.place(ctx.remedy(node))
-        ctx.set("budget", budget.adopt(ctx.state.budget, place, incident, ctx.now))
+        location = ctx.failure_domain(ctx.remedy(node))
+        ctx.set("budget", budget.adopt(ctx.state.budget, location, incident, ctx.now))
     elif own is not None and not counts:
         state = ctx.state.budget
         for incident in own.incidents:
@@ -100,13 +100,13 @@ def balance(ctx: StepContext, node: str) -> None:
 def replaced(ctx: StepContext, node: str) -> None:
     """Count a node of ours where it belongs: after a start its mark may be seen before its labels."""
     own = ctx.state.budget.own.get(node)
-    place = ctx.place(ctx.remedy(node))
-    if own is not None and place.domains and place != own.place:
+    location = ctx.failure_domain(ctx.remedy(node))
+    if own is not None and location.domains and location != own.place:
         incident = own.incidents[-1]
-        ctx.set("budget", budget.adopt(ctx.state.budget, place, incident, ctx.now))
+        ctx.set("budget", budget.adopt(ctx.state.budget, location, incident, ctx.now))
 
 
-def _begin(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
+def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
     """Begin an intent; whether it may be was asked by the row's conditions."""
     if kind is Kind.QUARANTINE:
         remedy = _reserved(ctx, remedy)
@@ -119,8 +119,8 @@ def _begin(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
 
 
 def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
-    seen = ctx.seen(remedy)
-    target = remedy.node if seen is None else seen.name
+    observation = ctx.scheduler_node(remedy)
+    target = remedy.node if observation is None else observation.name
     case = None if remedy.manual else leader(ctx, remedy)
     if case is not None:
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
@@ -129,23 +129,23 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
     if remedy.node not in ctx.state.budget.own:
         state, _ = budget.reserve(
             ctx.state.budget,
-            ctx.place(remedy),
+            ctx.failure_domain(remedy),
             incident,
-            ctx.census,
+            ctx.group_counts,
             now=ctx.now,
             budget=ctx.settings.budget,
         )
         if remedy.node in state.own:
             state = budget.spend(state, remedy.node)
         ctx.set("budget", state)
-    ctx.set("breaker", breaker.begun(ctx.state.breaker, incident))
+    ctx.set("breaker", breaker.start_trial(ctx.state.breaker, incident))
     return remedy
 
 
 def _entered(ctx: StepContext, remedy: Remedy, stage: Stage) -> Remedy:
     trouble = remedy.trouble if stage in _TROUBLED else ""
     due = _due(ctx, remedy, stage)
-    lost = remedy.mark_lost and stage in WAITS_FOR_MARK
+    lost = remedy.mark_lost and stage in WAITS_FOR_ANNOTATION
     entered = replace(
         remedy, stage=stage, since=ctx.now, due=due, overdue="", denial=None, trouble=trouble
     )
@@ -159,8 +159,8 @@ def _due(ctx: StepContext, remedy: Remedy, stage: Stage) -> float | None:
         case Stage.AWAITING_APPROVAL:
             return ctx.now + ctx.settings.approval_s
         case Stage.UNREACHABLE:
-            heard = ctx.heard(remedy.node)
-            since = ctx.now if heard is None else heard.time
+            status = ctx.node_status(remedy.node)
+            since = ctx.now if status is None else status.time
             return max(since + clocks.UNREACHABLE_S, ctx.now)
         case Stage.PROBATION:
             return ctx.now + (0.0 if policy is None else policy.probation_s)

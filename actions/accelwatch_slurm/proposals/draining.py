@@ -1,0 +1,184 @@
+"""Which step leads to a node that takes no work, or takes it again. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm.texts import steps
+from accelwatch_slurm.texts.annotations import (
+    annotation_of,
+    field_of,
+    has_old_reason,
+    incident_in,
+    merged,
+    reason_of,
+    without_suffix,
+)
+from accelwatch_slurm.texts.hold_state import reservation_for_test
+from accelwatch_slurm.texts.node_text import SlurmNode
+from accelwatch_slurm.texts.scene import Scene
+
+_SAME_TIME_S = 2.0
+NOT_RESPONDING = "Not responding"
+"""Slurm's own word for what it gives up; only with it, it takes the node back by itself."""
+
+
+def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
+    """Drain it, unless somebody else holds it or took our hold away."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if scene.hold_state is HoldState.OURS and (node.drained or node.down):
+        return _already_drained(intent, scene, node)
+    if refusal := not_ours(scene, node):
+        return refusal
+    if scene.hold_state is HoldState.OURS:
+        return Step(
+            kind=steps.DRAIN,
+            arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes"},
+            text=f"drain {node.name}, whose test was given up",
+        )
+    if scene.annotation is not None and scene.annotation.i == intent.mark.incident:
+        return Refusal(
+            RefusalKind.OVERRIDDEN,
+            f"{node.name} was drained for {intent.mark.incident} and resumed by another person or tool",
+        )
+    if scene.annotation is not None and scene.annotation.t > intent.mark.token:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} has the mark of a newer engine")
+    return Step(
+        kind=steps.DRAIN,
+        arguments={"node": node.name, "reason": reason_of(intent)},
+        precondition={"standing": HoldState.OPEN},
+        original={
+            "states": "+".join(node.states),
+            "reason": node.reason,
+            scene.field: field_of(node, scene.field),
+        },
+        text=f"drain {node.name}",
+    )
+
+
+def _already_drained(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+    annotation = annotation_of(node, scene.field)
+    if (added := _added(intent, scene, node)) is not None:
+        by = f" by {node.set_by}" if node.set_by else ""
+        text = f"our reason of {node.name} was taken over{by}: {added}"
+        return Refusal(RefusalKind.FOREIGN, text)
+    if annotation is None or annotation.incident == intent.mark.incident:
+        return Achieved(f"{node.name} is {'+'.join(node.states).lower()}, held by us")
+    return Achieved(f"{node.name} is held already, for {annotation.incident}")
+
+
+def _added(intent: Intent, scene: Scene, node: SlurmNode) -> str | None:
+    """What a person has written behind the reason of this very drain; None where nobody has."""
+    if scene.annotation is None or scene.annotation.since < intent.asked:
+        return None
+    ours, there = reason_of(intent), without_suffix(node.reason)
+    return there[len(ours) :].strip() if there.startswith(ours) and there != ours else None
+
+
+def not_ours(scene: Scene, node: SlurmNode) -> Refusal | None:
+    """Why a node is not touched: somebody else holds it, or Slurm has given it up."""
+    state = scene.hold_state
+    if state not in (HoldState.FOREIGN, HoldState.DOWN):
+        return None
+    reason = f": {node.reason}" if node.reason else ""
+    by = f" by {node.set_by}" if node.set_by else ""
+    kind = "+".join(node.states).lower()
+    where = "" if node.drained or node.down else ", in a reservation for maintenance"
+    return Refusal(RefusalKind.FOREIGN, f"{node.name} is {kind}{by}{reason}{where}")
+
+
+def missing(intent: Intent) -> Refusal:
+    """Slurm knows no such node."""
+    return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no node {intent.node}")
+
+
+def propose_release(intent: Intent, scene: Scene) -> Proposal:
+    """Take our own hold away, and nobody else's; what Slurm itself keeps down stays down."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if scene.hold_state is HoldState.OPEN:
+        if _is_annotated(scene, node) or has_old_reason(node):
+            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+        return Achieved(f"{node.name} takes work")
+    if scene.hold_state is HoldState.FOREIGN and (refusal := not_ours(scene, node)):
+        return refusal
+    if (reservation := reservation_for_test(node.name)) in scene.reservations:
+        return Step(
+            kind=steps.DELETE_RESERVATION,
+            arguments={"name": reservation},
+            text=f"give back what was kept for a test of {node.name}",
+        )
+    if scene.hold_state is HoldState.DOWN:
+        if _is_annotated(scene, node):
+            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+        return Achieved(f"we do not hold {node.name}; Slurm itself keeps it down: {node.reason}")
+    return _overridden(intent, scene, node) or _give_back(intent, scene, node)
+
+
+def _is_annotated(scene: Scene, node: SlurmNode) -> bool:
+    """Whether our key stands in a field that is not somebody else's."""
+    return scene.annotation is not None and merged(field_of(node, scene.field), None) is not None
+
+
+def _give_back(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+    """Of a node that is ours."""
+    if node.rebooting:
+        return Wait(5.0, f"{node.name} is being rebooted")
+    if not node.is_down_or_error:
+        return _clear(steps.UNDRAIN, intent, scene, node, f"undrain {node.name}")
+    if (before := _down_before(intent)) is not None:
+        text = f"leave {node.name} down, with the reason that Slurm had given: {before}"
+        return _clear(steps.LEAVE_DOWN, intent, scene, node, text, reason=before)
+    if node.answering is not False:
+        return _clear(steps.RESUME, intent, scene, node, f"resume {node.name}")
+    if node.drained:
+        # With it Slurm asks slurmd at once; one that is down it asks only every 20 of its rounds.
+        text = f"have Slurm ask slurmd of {node.name} again, which stays down until that answers"
+        return _clear(steps.UNDRAIN, intent, scene, node, text, keep="yes")
+    return Wait(5.0, silent_text(node))
+
+
+def silent_text(node: SlurmNode) -> str:
+    """For people: why a node stays down, and what mends that."""
+    return (
+        f"{node.name} stays down until its slurmd answers Slurm: start it there "
+        "(systemctl restart slurmd), or look at the network between it and the controller"
+    )
+
+
+def _down_before(intent: Intent) -> str | None:
+    """Slurm's own reason, where Slurm had given a node up before we held it; None where it had not."""
+    states, reason = intent.original.get("states", ""), intent.original.get("reason", "")
+    if "DOWN" not in states.split("+") or incident_in(reason):
+        return None
+    return reason or NOT_RESPONDING
+
+
+def _overridden(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None:
+    annotation = annotation_of(node, scene.field)
+    if annotation is not None and annotation.incident != intent.mark.incident:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is held for {annotation.incident}")
+    if annotation is not None and annotation.token > intent.mark.token:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is held by a newer engine")
+    if node.reason != without_suffix(node.reason):
+        return None  # Slurm has set user and time anew, with the reboot that we asked for
+    set_by, set_at = intent.original.get("set_by"), intent.original.get("set_at")
+    if set_by and set_by != node.set_by:
+        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set by {node.set_by}")
+    if set_at and node.set_at is not None and abs(float(set_at) - node.set_at) > _SAME_TIME_S:
+        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was changed since")
+    return None
+
+
+def _clear(
+    kind: str, intent: Intent, scene: Scene, node: SlurmNode, text: str, **more: str
+) -> Step:
+    return Step(
+        kind=kind,
+        arguments={"node": node.name, **more},
+        precondition={"incident": intent.mark.incident, "reason": node.reason},
+        original={"reason": node.reason, scene.field: field_of(node, scene.field)},
+        text=text,
+    )

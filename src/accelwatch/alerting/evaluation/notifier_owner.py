@@ -1,0 +1,86 @@
+"""Who tells people of what an agent finds: it alone, a hub, or it again because the hub is silent."""
+
+from enum import StrEnum
+from typing import Protocol
+
+from accelwatch.exposition.display import duration
+
+REMEMBERED_S = 30 * 86_400.0
+"""How long a hub that was there once is remembered over restarts."""
+HUB_FINGERPRINT = "\x1fhub"
+"""Among the fingerprints of the journal: until when a hub is remembered."""
+_WRITE_EVERY_S = 600.0
+
+
+class NotifiedBy(StrEnum):
+    """By whom people are told of incidents."""
+
+    HERE = "here"
+    """By this process."""
+    HUB = "hub"
+    """By a hub that follows this node; here is only judged."""
+    LOCAL = "local"
+    """By this process of rules that are marked `local`: the hub has been silent for too long."""
+
+
+class Presence(Protocol):
+    """What is known of hubs that tell people."""
+
+    @property
+    def silent_s(self) -> float | None:
+        """Since when there is none: 0 while one is there, None if there never was any."""
+        ...
+
+    def restore(self, ago_s: float) -> None:
+        """An earlier process knew of one so many seconds ago."""
+        ...
+
+
+class NotifierOwner:
+    """Decides at each tick; times in seconds."""
+
+    def __init__(self, presence: Presence, most_silent_s: float, *, beside: bool = False) -> None:
+        """After `most_silent_s` without a hub this process tells; with `beside` in any case."""
+        self._presence = presence
+        self.most_silent_s = most_silent_s
+        self.beside = beside
+        self._written: tuple[bool, float] | None = None
+        """Whether a hub was there when it was last written down, and when."""
+
+    @property
+    def now(self) -> NotifiedBy:
+        """Who tells now."""
+        silent_s = self._presence.silent_s
+        if self.beside or silent_s is None:
+            return NotifiedBy.HERE
+        return NotifiedBy.HUB if silent_s < self.most_silent_s else NotifiedBy.LOCAL
+
+    @property
+    def problem(self) -> str:
+        """What people should know; empty while all is well."""
+        silent_s = self._presence.silent_s
+        if self.now is not NotifiedBy.LOCAL or silent_s is None:
+            return ""
+        return (
+            f"the hub that notifies people has been silent for {duration(silent_s)}: "
+            "this agent notifies only for rules with local: true"
+        )
+
+    def remember(self, fingerprints: dict[str, float], wall: float) -> None:
+        """Take up what an earlier process has written down."""
+        until = fingerprints.get(HUB_FINGERPRINT)
+        if until is not None:
+            self._presence.restore(max(wall - (until - REMEMBERED_S), 0.0))
+
+    def to_write(self, wall: float) -> dict[str, float]:
+        """What the journal should remember, if that is worth a write."""
+        silent_s = self._presence.silent_s
+        if silent_s is None:
+            return {}
+        there = silent_s == 0.0
+        if self._written is not None:
+            was, at = self._written
+            if was == there and not (there and abs(wall - at) >= _WRITE_EVERY_S):
+                return {}
+        self._written = there, wall
+        return {HUB_FINGERPRINT: wall - silent_s + REMEMBERED_S}

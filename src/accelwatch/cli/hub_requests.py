@@ -1,0 +1,156 @@
+"""One request to a hub or an agent, for commands that ask it or change something in it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+import typer
+
+from accelwatch.base.default_addresses import AGENT_ADDRESS, AGENT_PORT, HUB_ADDRESS
+from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.endpoint import HubEndpoint
+    from accelwatch.fleet.hub_client.session import HubSession
+
+DEFAULT_HUB = HUB_ADDRESS
+DEFAULT_AGENT = AGENT_ADDRESS
+_NOT_THERE = 404
+T = TypeVar("T")
+
+
+class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which hub, or which node's agent, is asked."""
+
+    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),
+    ] = None
+    hub_config_file: Annotated[
+        Path | None,
+        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
+    ] = None
+
+
+def fetch_page(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+    """A page of whoever judges: the hub of this machine, else its agent, where neither is named.
+
+    Raises AccelwatchError.
+    """
+    return _over(_resolve_addresses(hub), lambda session: session.document(path, query))
+
+
+def changed(
+    hub: HubFlags,
+    method: str,
+    path: str,
+    *,
+    document: Mapping[str, Any] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> bytes:
+    """What is answered to a change; nobody but who is named is asked for one.
+
+    Raises AccelwatchError, UncertainError when it is unknown whether it was made.
+    """
+    body = None if document is None else msgspec.json.encode(document)
+    addresses = _resolve_addresses(hub)[:1]
+    try:
+        return _over(
+            addresses, lambda session: session.change(method, path, query, body), changes=True
+        )
+    except NobodyAnswersError as error:
+        if hub != HubFlags():
+            raise
+        # What is only read comes from the agent then; a change is for whom it was meant.
+        text = f"{error}; to ask this machine's agent use --agent {DEFAULT_AGENT}"
+        raise NobodyAnswersError(text) from error
+
+
+def reached(hub: HubFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T | None":
+    """An answer of this machine's hub, else its agent; None where neither is named and neither is there.
+
+    Raises AccelwatchError.
+    """
+    try:
+        return _over(_resolve_addresses(hub), request)
+    except NobodyAnswersError:
+        if hub == HubFlags():
+            return None
+        raise
+
+
+class NobodyAnswersError(AccelwatchError):
+    """No hub and no agent listens there."""
+
+
+def _over(
+    addresses: "Sequence[HubEndpoint]",
+    request: "Callable[[HubSession], Awaitable[T]]",
+    *,
+    changes: bool = False,
+) -> "T":
+    import asyncio
+
+    from accelwatch.fleet.follow.faults import Reason, TargetFault, leaves_doubt
+    from accelwatch.fleet.hub_client.once import plainly
+    from accelwatch.fleet.hub_client.session import HubSession
+
+    async def main() -> T:
+        for address in addresses:
+            session = HubSession(address)
+            try:
+                return await request(session)
+            except TargetFault as fault:
+                if fault.reason is Reason.CONNECT and address is not addresses[-1]:
+                    continue
+                if changes and leaves_doubt(fault):
+                    text = f"{address.name}: unknown whether it was done: {fault}"
+                    raise UncertainError(f"{text}; check before you repeat it") from fault
+                if fault.code == _NOT_THERE and "no " in str(fault):
+                    raise UnmetError(f"{address.name}: {fault}") from fault
+                error = plainly(fault, " and ".join(candidate.name for candidate in addresses))
+                if fault.reason is Reason.CONNECT:
+                    raise NobodyAnswersError(str(error)) from fault
+                raise error from fault
+            finally:
+                await session.close()
+        raise AssertionError("there is always a place to ask")
+
+    return asyncio.run(main())
+
+
+def _resolve_addresses(hub: HubFlags) -> "list[HubEndpoint]":
+    """Where to ask, one after the other. Raises UsageError, ConfigError."""
+    from accelwatch.fleet.hub_client.endpoint import hub_endpoint
+
+    if hub.agent is not None:
+        if hub.hub != DEFAULT_HUB:
+            raise UsageError("--hub and --agent: one of them")
+        return [hub_endpoint(hub.agent, hub.hub_config_file, flag="--agent", port=AGENT_PORT)]
+    addresses = [hub_endpoint(hub.hub, hub.hub_config_file)]
+    if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
+        addresses.append(hub_endpoint(DEFAULT_AGENT))
+    return addresses
+
+
+def who(name: str | None) -> str:
+    """The name that is given, else that of the user of this process; empty when he has none."""
+    if name is not None:
+        return name
+    from accelwatch.fleet.hub_client.incident_changes import user_name
+
+    return user_name()
+
+
+def iso_time(option: str, text: str) -> str:
+    """A time as the API takes it; one without a zone is this machine's. Raises UsageError."""
+    try:
+        return datetime.fromisoformat(text).astimezone().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"{option}: {text[:40]!r} is not a valid time; "
+            "write 2030-01-31T18:00 or 2030-01-31T17:00:00Z"
+        ) from None

@@ -1,0 +1,181 @@
+"""Incidents as the hub's stream tells them: those that count now, then each that begins or changes.
+
+What is told is bounded (`MOST_OPEN`, `MOST_CLOSED`). A client that reads slowly gets each incident as it
+stands when it reads again; one that has missed an end is told to begin anew.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.base.slices import LongWork
+from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
+from accelwatch.web.http.stream import framed
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
+
+_NOBODY = RulesNow(judged=False, rules=0, problems=(), open={}, muted=0, untold=0, anew=False)
+
+
+class _Notice(msgspec.Struct, frozen=True, gc=False):
+    sequence: int
+    """Of the look that brought it."""
+    incident: Incident
+    mute: Mute | None
+    message: IncidentNow
+
+
+class IncidentFeed:
+    """What is told of incidents, numbered by looks that brought something; the loop's thread only."""
+
+    def __init__(self, runner: "Callable[[], RuleRunner | None]") -> None:
+        self._runner = runner
+        self.sequence = 0
+        """Of the last look that brought something; 0 before the first."""
+        self._rules = _NOBODY
+        self._restart_sequence = 0
+        """Who knows less than this sequence begins anew."""
+        self._notices: dict[str, _Notice] = {}
+        self._observed: tuple[object, int] = (self, -1)
+        """Who judged, and the version of his incidents, when they were looked at last."""
+        self._frames: dict[tuple[str, int], list[bytes]] = {}
+        self._refreshing = asyncio.Lock()
+
+    async def refresh(self) -> None:
+        """Take up what has changed; one look at a time."""
+        async with self._refreshing:
+            runner, work = self._runner(), LongWork()
+            observed = (runner, -1 if runner is None else runner.version)
+            changed = observed != self._observed
+            going_on = runner.open if changed and runner is not None else None
+            rules = await self._rules_now(runner, going_on, work)
+            if self.sequence and not changed and rules == self._rules:
+                return
+            sequence = self.sequence + 1
+            if runner is not self._observed[0]:
+                self._notices, self._restart_sequence = {}, sequence
+            if runner is not None and going_on is not None:
+                await self._choose(runner, going_on, sequence, work)
+            self._observed, self._rules, self._frames = observed, rules, {}
+            self.sequence = sequence
+        await asyncio.sleep(0)
+
+    async def _rules_now(
+        self, runner: "RuleRunner | None", going_on: Sequence[Incident] | None, work: LongWork
+    ) -> RulesNow:
+        """`going_on` are the incidents that are open, where any have changed."""
+        if runner is None:
+            return _NOBODY
+        before = self._rules
+        counts, muted, untold = before.open, before.muted, before.untold
+        if going_on is not None:
+            loud, muted = Counter[str](), 0
+            for incident in going_on:
+                if not (incident.group or runner.is_covered_by_leader(incident)):
+                    is_muted = runner.mute_of(incident) is not None
+                    muted += is_muted
+                    loud[incident.severity.value] += not is_muted
+                await work.rest()
+            counts = {severity: count for severity, count in loud.items() if count}
+            untold = max(len(going_on) - MOST_OPEN, 0)
+        return RulesNow(
+            judged=True,
+            rules=len(runner.rules.rules),
+            problems=runner.problems,
+            open=counts,
+            muted=muted,
+            untold=untold,
+            anew=False,
+        )
+
+    async def _choose(
+        self, runner: "RuleRunner", going_on: Sequence[Incident], sequence: int, work: LongWork
+    ) -> None:
+        """Choose what is told from now on."""
+        before = self._notices
+        notices: dict[str, _Notice] = {}
+        for incident in (*await _worst(going_on, before, work), *_over(runner)):
+            notice, mute = before.get(incident.id), runner.mute_of(incident)
+            if notice is None or notice.incident is not incident or notice.mute != mute:
+                notice = _Notice(sequence, incident, mute, _message(incident, mute))
+                await work.rest()
+            notices[incident.id] = notice
+        for id_ in before.keys() - notices.keys():
+            gone = before[id_]
+            # Everybody keeps the latest of those that are over; who was not told the end begins anew.
+            missed = sequence if gone.incident.is_open else gone.sequence
+            self._restart_sequence = max(self._restart_sequence, missed)
+        self._notices = notices
+
+    async def frames(self, form: str, after: int) -> tuple[Sequence[bytes], int]:
+        """What has come after a look, in a stream's form, and up to which look.
+
+        Made once for all who know as much.
+        """
+        sequence = self.sequence
+        if after >= sequence:
+            return (), after
+        key = form, after
+        made = self._frames.get(key)
+        if made is None:
+            frames, work, made = self._frames, LongWork(), []
+            for message in self._after(after):
+                made.append(framed(message, form))
+                await work.rest()
+            frames[key] = made
+        return made, sequence
+
+    def _after(self, after: int) -> list[RulesNow | IncidentNow]:
+        is_restart = after < self._restart_sequence or not after
+        rules = msgspec.structs.replace(self._rules, anew=is_restart)
+        messages = [
+            notice.message
+            for notice in self._notices.values()
+            if is_restart or notice.sequence > after
+        ]
+        return [rules, *messages]
+
+
+def _over(runner: "RuleRunner") -> Iterator[Incident]:
+    """Those that are over, the latest last."""
+    return reversed(runner.closed[:MOST_CLOSED])
+
+
+async def _worst(
+    incidents: Sequence[Incident], reported: Collection[str], work: LongWork
+) -> Sequence[Incident]:
+    """MOST_OPEN of them: the most severe, groups before members, those that are told, the first."""
+    if len(incidents) <= MOST_OPEN:
+        return incidents
+    ranks: dict[tuple[int, bool, bool], list[Incident]] = {}
+    for incident in incidents:
+        rank = (
+            -_WEIGHTS[incident.severity],
+            bool(incident.group or incident.follows),
+            incident.id not in reported,
+        )
+        ranks.setdefault(rank, []).append(incident)
+        await work.rest()
+    return [incident for rank in sorted(ranks) for incident in ranks[rank]][:MOST_OPEN]
+
+
+_WEIGHTS = {severity: severity.weight for severity in Severity}
+
+
+def _message(incident: Incident, mute: Mute | None) -> IncidentNow:
+    short = msgspec.structs.replace(
+        incident, nodes=incident.nodes[:MOST_NAMES], members=incident.members[:MOST_NAMES]
+    )
+    return IncidentNow(
+        incident=document_of(short, mute),
+        nodes_total=len(incident.nodes),
+        members_total=len(incident.members),
+    )

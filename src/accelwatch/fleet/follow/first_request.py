@@ -1,0 +1,29 @@
+"""What new targets are asked for first: a stream, or a page where hardly any other had a stream.
+
+A target that has none is asked twice, and often connected to twice, for an exporter that answers
+whatever it is asked for sends a page that nobody reads.
+"""
+
+_ENOUGH = 10
+"""Targets that had no stream before others are asked for a page first."""
+_SHARE = 9
+"""And so many times as many as had one."""
+
+
+class FirstRequest:
+    """One for all targets of a client."""
+
+    def __init__(self) -> None:
+        self._streams = self._pages = 0
+
+    @property
+    def page(self) -> bool:
+        """Whether a page is asked for first."""
+        return self._pages >= max(_ENOUGH, _SHARE * self._streams)
+
+    def record_outcome(self, *, streams: bool) -> None:
+        """A new target turned out to have a stream, or none."""
+        if streams:
+            self._streams += 1
+        else:
+            self._pages += 1

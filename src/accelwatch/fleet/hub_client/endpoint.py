@@ -1,0 +1,112 @@
+"""Where a hub is and how one gets in, from a URL and a file of credentials."""
+
+from pathlib import Path as FilePath
+from urllib.parse import urlsplit
+
+import msgspec
+
+from accelwatch.base.default_addresses import HUB_PORT
+from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.config.reader import Reader, build
+from accelwatch.fleet.follow.access import check_access
+from accelwatch.fleet.scrape_settings import (
+    REFUSED,
+    Authorization,
+    BasicAuth,
+    Scrape,
+    TlsConfig,
+)
+from accelwatch.located_yaml.complaint import refuse
+
+_REFUSED = {key.removeprefix("scrape."): why for key, why in REFUSED.items()}
+
+
+class HubAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """The file of `--hub.config.file`: credentials as in Prometheus' HTTP client configuration."""
+
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    tls_config: TlsConfig = TlsConfig()
+
+
+class HubEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A hub as a client finds it."""
+
+    name: str
+    """For people."""
+    base: str
+    """Scheme, authority and what stands before `/v1`; no slash at the end."""
+    unix_socket: str | None = None
+    access: Scrape = Scrape()
+    """Only its credentials and certificates are used."""
+
+
+def socket_endpoint(path: FilePath, name: str) -> HubEndpoint:
+    """The hub on a Unix socket, whose mode says who gets in."""
+    return HubEndpoint(name=name, base="http://hub", unix_socket=str(path))
+
+
+def hub_endpoint(
+    url: str,
+    config_file: FilePath | None = None,
+    *,
+    flag: str = "--hub",
+    port: int = HUB_PORT,
+) -> HubEndpoint:
+    """A hub by URL: `https://hub.example:9878/base`, `hub.example` or `unix:/run/hub.sock`.
+
+    Without a scheme it is http, with certificates in the file https. An agent is found likewise, by
+    another `flag` and `port`. Raises UsageError, ConfigError.
+    """
+    access = HubAccess() if config_file is None else load_access(config_file)
+    scrape = Scrape(
+        basic_auth=access.basic_auth,
+        authorization=access.authorization,
+        tls_config=access.tls_config,
+    )
+    if url.startswith("unix:"):
+        path = url.removeprefix("unix:").removeprefix("//")
+        if not path.startswith("/"):
+            raise UsageError(f"{flag} {url}: a socket has an absolute path, unix:/run/hub.sock")
+        return socket_endpoint(FilePath(path), url)
+    secure = access.tls_config != TlsConfig()
+    full_url = url if "://" in url else f"{'https' if secure else 'http'}://{url}"
+    base = _base(full_url, flag, port)
+    if secure and not base.startswith("https:"):
+        raise UsageError(f"{flag}: the file of --hub.config.file has a tls_config; write https://")
+    return HubEndpoint(name=base.partition("://")[2], base=base, access=scrape)
+
+
+def _base(url: str, flag: str, default_port: int) -> str:
+    shown = repr(url.rpartition("@")[2][:100])
+    try:
+        components = urlsplit(url)
+        host, port = components.hostname, components.port
+    except ValueError as error:
+        raise UsageError(f"{flag} {shown}: {error}") from error
+    if components.scheme not in ("http", "https"):
+        raise UsageError(f"{flag} {shown}: the scheme is http or https")
+    if components.username or components.password:
+        raise UsageError(f"{flag} {shown}: no credentials in a URL; use --hub.config.file")
+    if not host or components.query or components.fragment:
+        raise UsageError(f"{flag} {shown}: write http://host:{default_port}")
+    shown_host = f"[{host}]" if ":" in host else host
+    return f"{components.scheme}://{shown_host}:{port or default_port}{components.path.rstrip('/')}"
+
+
+def load_access(path: FilePath) -> HubAccess:
+    """The credentials of a file. Raises ConfigError with every mistake and its line."""
+    values, complaints = Reader(HubAccess, _REFUSED).read(path)
+    refuse(complaints)
+    access: HubAccess = build(HubAccess, values)
+    try:
+        check_access(
+            Scrape(
+                basic_auth=access.basic_auth,
+                authorization=access.authorization,
+                tls_config=access.tls_config,
+            )
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return access

@@ -1,0 +1,269 @@
+"""Rules over the whole fleet at once: columns say where a condition holds, and only there time is kept.
+
+The condition and the selection of every rule are worked out for all devices in arrays; `confirm`,
+`clear` and the evidence only for those few on which a rule has begun, one by one by the scalar code.
+Whether the fleet is a live one or that of an archive, only its ground knows.
+"""
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from time import thread_time_ns
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.rules.alert_states import AlertStates
+from accelwatch.alerting.rules.budget import Budgets
+from accelwatch.alerting.rules.document import Mode, Scope
+from accelwatch.alerting.rules.provenance import justification_of
+from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.timing import Truths
+from accelwatch.alerting.rules.verdict import Entity, Justification, VerdictChange
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.needs import Needs, window_bytes
+from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
+from accelwatch.fleet.rules.dormancy import Dormancy, can_fire, never_reported, without
+from accelwatch.fleet.rules.program import Program
+from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.rule_context import RuleContext
+from accelwatch.fleet.rules.suspects import suspects
+from accelwatch.fleet.rules.truths import Truths as Columns
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.fleet.table.windows import WindowsError
+from accelwatch.schema.metrics import Series
+
+_SHOWN = 3
+_AT_ONCE = 8
+"""Entities of a rule that are judged without a rest."""
+_OVER = Truths(when=False, clear=True)
+
+
+class _Condition(NamedTuple):
+    """A condition of the program."""
+
+    rule: str
+    selects: bool
+
+
+class FleetRuleEvaluator:
+    """The verdicts of a set of rules on a fleet; the loop's thread only."""
+
+    def __init__(
+        self,
+        context: RuleContext,
+        rules: Mapping[str, Rule],
+        alert_states: AlertStates | None = None,
+        budgets: Budgets | None = None,
+        clock_ns: Callable[[], int] = thread_time_ns,
+        *,
+        others: Needs | None = None,
+    ) -> None:
+        """`clock_ns` is what the costs of rules are counted by, `others` what is asked besides rules.
+
+        Raises WindowsError when the windows of the rules take too much memory.
+        """
+        self._context, self._clock_ns = context, clock_ns
+        self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        self.alert_states = AlertStates(self.rules) if alert_states is None else alert_states
+        self.alert_states.set_rules(self.rules)
+        self.budgets = budgets or Budgets()
+        """What they may cost."""
+        needs = needs_of(self.rules.values())
+        self._absent = context.absent(needs.series)
+        self.unjudged = never_true(self.rules, self._absent)
+        """Rules that ask for what nobody will ever tell."""
+        evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
+        try:
+            needed = needs_of(evaluated) if others is None else needs_of(evaluated) | others
+            self.columns = context.columns(needed, self._fires)
+        except WindowsError as error:
+            raise WindowsError(f"{error}; those who ask for most: {_dearest(evaluated)}") from error
+        self._queried_rules = sorted(needs_of(evaluated).rules)
+        """Rules whose firing others ask for."""
+        self._dormancy = Dormancy({rule.id: rule for rule in evaluated}, self._absent)
+        self._now = self._wall = 0.0
+        """Monotonic and Unix seconds of this tick."""
+        self._fired: dict[str, Bools] = {}
+        self._off: frozenset[str] = frozenset()
+        self._conditions: list[_Condition] = []
+        self._stamp: object = None
+        """Of what they follow from."""
+        self._program = self._compiled()
+
+    def _compiled(self) -> Program[_Condition]:
+        conditions = {}
+        self._off = frozenset(self.budgets.switched_off)
+        for id_, rule in self.rules.items():
+            if id_ not in self._off and id_ not in self.unjudged:
+                if rule.select is not None:
+                    conditions[_Condition(id_, True)] = without(rule.select, self._absent)
+                conditions[_Condition(id_, False)] = without(rule.when, self._absent)
+        return Program(conditions, self._clock_ns)
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        self.columns.close()
+
+    async def tick(self, work: LongWork) -> list[VerdictChange]:
+        """What has changed since the tick before."""
+        if self._off != self.budgets.switched_off.keys():
+            self._program, self._stamp = self._compiled(), None
+        await self.columns.refresh(work)
+        self._now, self._wall = self._context.monotonic(), self._context.wall()
+        self._fired = {id_: self._rows_of(id_) for id_ in self._queried_rules}
+        changes: list[VerdictChange] = []
+        selected: Columns | None = None
+        conditions = self._active_conditions()
+
+        def among(condition: _Condition) -> Bools | None:
+            """Of a rule that has begun on nobody it is enough to know where it is true."""
+            if self.alert_states.of(condition.rule):
+                return None
+            return self.columns.here if selected is None else self.columns.here & selected.true
+
+        spent_ns, started_ns = 0, self._clock_ns()
+        for condition, truths in self._program.run(self.columns, conditions, among):
+            spent_ns += self._clock_ns() - started_ns
+            if condition.selects:
+                selected, started_ns = truths, self._clock_ns()
+                continue
+            # What it costs to tell of those on which it fires is no fault of the rule.
+            self.budgets.spent(condition.rule, spent_ns)
+            if np.count_nonzero(truths.true) or self.alert_states.of(condition.rule):
+                changes += await self._evaluate(self.rules[condition.rule], selected, truths, work)
+            selected = None
+            await work.rest()
+            spent_ns, started_ns = 0, self._clock_ns()
+        return changes
+
+    def _active_conditions(self) -> list[_Condition]:
+        """Conditions of rules that may hold, or have begun on somebody."""
+        awake, active = self._dormancy.awake(self.columns), self.alert_states.active_rules
+        stamp = self._dormancy.version, active
+        if stamp != self._stamp:
+            conditions = self._program.names
+            self._conditions = [
+                condition
+                for condition in conditions
+                if awake[condition.rule] or condition.rule in active
+            ]
+            self._stamp = stamp
+        return self._conditions
+
+    async def _evaluate(
+        self, rule: Rule, selected: Columns | None, when: Columns, work: LongWork
+    ) -> list[VerdictChange]:
+        """The changes of one rule; where it has begun on many, others have their turn between them."""
+        meant = when.true if selected is None else when.true & selected.true
+        rows = np.flatnonzero(meant & self.columns.here)
+        evaluated: dict[Entity, Truths] = {}
+        row_by_entity: dict[Entity, int] = {}
+        concerned = itertools.chain(
+            self._started_entities(rule), self._context.entities(rule.scope, rows)
+        )
+        for count, (entity, row) in enumerate(concerned):
+            if entity not in row_by_entity:
+                row_by_entity[entity] = row
+                evaluated[entity] = self._truths(rule, selected, when, row)
+            await self._pause(count, work)
+        evaluated.update(dict.fromkeys(self._finished_jobs(rule), _OVER))
+
+        def witness(entity: Entity) -> Justification:
+            return justification_of(rule, Row(self.columns, row_by_entity[entity]))
+
+        changes: list[VerdictChange] = []
+        steps = self.alert_states.steps(rule, evaluated, self._now, self._wall, witness)
+        for count, change in enumerate(steps):
+            if change is not None:
+                changes.append(change)
+            await self._pause(count, work)
+        return changes
+
+    @staticmethod
+    async def _pause(count: int, work: LongWork) -> None:
+        if count % _AT_ONCE == _AT_ONCE - 1:
+            await work.rest()
+
+    def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
+        meant = True if selected is None else _at(selected, row)
+        if meant is False:
+            # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
+            return _OVER
+        environment = Row(self.columns, row)
+        return Truths(
+            when=_at(when, row) if meant is True else UNKNOWN,
+            confirm=True if rule.confirm is None else rule.confirm.evaluate(environment),
+            clear=None if rule.clear is None else rule.clear.evaluate(environment),
+        )
+
+    def _started_entities(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
+        """Entities on which a rule has begun and that are there, each with a row."""
+        for entity in tuple(self.alert_states.of(rule.id)):
+            row = self.row_of(entity)
+            if row is not None and row < self.columns.size and self.columns.here[row]:
+                yield entity, row
+
+    def _finished_jobs(self, rule: Rule) -> Iterator[Entity]:
+        """Jobs that are known to be over: nothing of them goes on."""
+        if rule.scope is Scope.JOB:
+            yield from (
+                entity
+                for entity in self.alert_states.of(rule.id)
+                if self._context.has_job_ended(entity.job)
+            )
+
+    def row_of(self, entity: Entity) -> int | None:
+        """The row that answers for an entity: of several the first."""
+        return self._context.row_of(entity, self.columns.here)
+
+    def suspects(self, incident: Incident) -> Sequence[str]:
+        """Nodes that may be to blame for what has befallen a job."""
+        return suspects(self._context, self.columns, incident)
+
+    def device_id(self, node: str, name: str) -> str | None:
+        """The id of a device by its name or id; None where there is none."""
+        return self._context.device_id(node, name)
+
+    def _rows_of(self, rule: str) -> Bools:
+        rows = np.zeros(self.columns.size, dtype=np.bool_)
+        for entity in self.alert_states.firing(rule):
+            row = self.row_of(entity)
+            if row is not None and row < len(rows):
+                rows[row] = True
+        return rows
+
+    def _fires(self, rule: str) -> Bools | None:
+        """Where a rule fired when the tick began; None where there is no such rule."""
+        if rule not in self.rules:
+            return None
+        fired = self._fired.get(rule)
+        return np.zeros(self.columns.size, dtype=np.bool_) if fired is None else fired
+
+
+def _dearest(rules: Iterable[Rule]) -> str:
+    """The rules whose windows take most, with their places."""
+    sizes = {rule.id: window_bytes(needs_of([rule]).windows, 1) for rule in rules}
+    most = sorted(rules, key=lambda rule: (-sizes[rule.id], rule.id))[:_SHOWN]
+    return ", ".join(f"{rule.id} ({rule.origin})" for rule in most)
+
+
+def never_true(rules: Mapping[str, Rule], absent: Collection[Series]) -> tuple[str, ...]:
+    """Those of the rules that ask for what nobody will ever tell."""
+    facts = never_reported(absent)
+    return tuple(id_ for id_, rule in rules.items() if not can_fire(rule, facts))
+
+
+def needs_of(rules: Iterable[Rule]) -> Needs:
+    """What all of these look at."""
+    needs = Needs()
+    for rule in rules:
+        for expression in rule.expressions:
+            needs |= expression.needs
+    return needs
+
+
+def _at(truths: Columns, row: int) -> Truth:
+    if truths.true[row]:
+        return True
+    return False if truths.false[row] else UNKNOWN

@@ -1,0 +1,67 @@
+"""A look at a scheduler that a person's yes waits for: what is approved is what is there by then."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from accelwatch.action.contract import Action
+from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.inbox import Inbox
+from accelwatch.remediation.execution.surveying import surveyed
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.pursued import Surveyed
+
+WITHIN_S = 10.0
+"""A person who says yes waits no longer for it."""
+
+
+class FreshSurveys:
+    """For one event loop."""
+
+    def __init__(
+        self,
+        actions: Mapping[str, Action],
+        clock: Clock,
+        inbox: Inbox,
+        state: Callable[[], RemedyState],
+    ) -> None:
+        """What is seen goes into `inbox`; `state` is what has been decided by now."""
+        self._actions = actions
+        self._clock = clock
+        self._inbox = inbox
+        self._state = state
+        self._decision_made = asyncio.Event()
+
+    def decided(self) -> None:
+        """Something was decided: whoever waits for that looks whether it was his look."""
+        self._decision_made.set()
+        self._decision_made.clear()
+
+    async def of(self, node: str) -> str:
+        """Look at the scheduler of a node, and wait until that is decided upon; else why not."""
+        state = self._state()
+        remedy = state.remedies.get(node)
+        target = node if remedy is None else remedy.target or node
+        shown_by = state.world.shown_by.get(target, "")
+        for name in [shown_by] if shown_by in self._actions else list(self._actions):
+            problem = await self._at(name)
+            if problem:
+                text = f"the plan for {node} keeps waiting; try again in a moment"
+                return f"cannot see what is running on {node}: {problem}; {text}"
+        return ""
+
+    async def _at(self, name: str) -> str:
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                survey = await surveyed(name, self._actions[name], self._clock)
+                if survey.unavailable:
+                    return f"{name} does not answer: {survey.unavailable}"
+                self._inbox.add_observations([survey])
+                while not self._has(survey):
+                    await self._decision_made.wait()
+        except TimeoutError:
+            return f"{name} does not answer within {WITHIN_S:g} s"
+        return ""
+
+    def _has(self, survey: Surveyed) -> bool:
+        scheduler = self._state().world.schedulers.get(survey.action)
+        return scheduler is not None and scheduler.time >= survey.time

@@ -1,0 +1,95 @@
+"""What is wanted of a node that is out: the strictest of all that the open rules want of it now. Pure.
+
+A node is taken out by the rule that comes first, and may then wait until its jobs have ended. A rule
+that begins to fire later may want them to leave now. Its policy then takes the place of the first, as
+far as its own mode and every guard would let it take the node out; when that fault is over, the first
+counts again.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.alerting.rules.document import QuarantineLevel, When
+from accelwatch.remediation.policy.jobs.jobs import LEAVING
+from accelwatch.remediation.policy.plan.gates import may_lead
+from accelwatch.remediation.policy.state.case import Policy
+from accelwatch.remediation.policy.state.cases import leading, with_desired_policy
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+replace = msgspec.structs.replace
+_SOONER: Mapping[When, int] = MappingProxyType(
+    {When.AFTER_JOB: 0, When.AT_CHECKPOINT: 1, When.NOW: 2}
+)
+
+
+class DesiredPolicy(NamedTuple):
+    """A policy, and the incident whose rule wants it; empty: the one by which the node was taken out."""
+
+    policy: Policy
+    incident: str = ""
+
+
+def strictness(policy: Policy) -> tuple[bool, int, bool, bool]:
+    """Greater is stricter: jobs leave, at once, whatever the rule wants of them, and the whole node."""
+    leave = policy.job in LEAVING
+    is_node_level = policy.level is QuarantineLevel.NODE
+    return leave and policy.when is not When.AFTER_JOB, _SOONER[policy.when], leave, is_node_level
+
+
+def strictest(ctx: StepContext, remedy: Remedy) -> DesiredPolicy | None:
+    """What counts now of all that is wanted of a node that is out; None if a person has it in hand."""
+    first = remedy.first_policy or remedy.policy
+    if first is None or remedy.manual:
+        return None
+    best = DesiredPolicy(first)
+    cases = leading(ctx, remedy)
+    # Of two that are alike the one that counts already goes on.
+    cases.sort(key=lambda case: case.incident != remedy.led_by)
+    for case in map(with_desired_policy, cases):
+        is_stricter = strictness(case.policy) > strictness(best.policy)
+        if is_stricter and may_lead(ctx, remedy, case):
+            best = DesiredPolicy(case.policy, case.incident)
+    return best
+
+
+def is_otherwise(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether another policy counts now than the one that the node has."""
+    desired = strictest(ctx, remedy)
+    if desired is None or remedy.policy is None:
+        return False
+    return desired.incident != remedy.led_by or strictness(desired.policy) != strictness(
+        remedy.policy
+    )
+
+
+def led_by(remedy: Remedy, desired: DesiredPolicy) -> Remedy:
+    """The remedy by another policy; to be given back it takes the most that was wanted so far."""
+    before = remedy.policy or desired.policy
+    policy = replace(
+        desired.policy,
+        passive_s=max(desired.policy.passive_s, before.passive_s),
+        tests=tuple(dict.fromkeys((*desired.policy.tests, *before.tests))),
+        probation_s=max(desired.policy.probation_s, before.probation_s),
+    )
+    quarantine = remedy.hold
+    if quarantine is not None and policy.level is not None:
+        quarantine = replace(quarantine, level=policy.level)
+    return replace(
+        remedy,
+        policy=policy,
+        first_policy=(remedy.first_policy or before) if desired.incident else None,
+        led_by=desired.incident,
+        hold=quarantine,
+        rung=remedy.rung if policy.ladder == before.ladder else 0,
+    )
+
+
+def policy_text(policy: Policy) -> str:
+    """For people: what a policy wants of the jobs on a node."""
+    if policy.job not in LEAVING:
+        return f"out {policy.when.value.replace('_', ' ')}, its jobs left alone"
+    return f"its jobs to leave ({policy.job}) {policy.when.value.replace('_', ' ')}"

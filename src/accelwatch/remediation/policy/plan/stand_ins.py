@@ -1,0 +1,226 @@
+"""Who stands in for a node that is out, and when he is a spare again. Pure."""
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import HoldState
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.state import spares
+from accelwatch.remediation.policy.state.cases import barring, is_barred
+from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
+from accelwatch.remediation.policy.state.score import keys_of, worst
+from accelwatch.remediation.policy.state.spares import (
+    Candidate,
+    Drawn,
+    SpareRequest,
+    SpareState,
+    SpareStatus,
+)
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.world import NodeStatus
+
+replace = msgspec.structs.replace
+
+
+def drawn(ctx: StepContext, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
+    """The spare that would be drawn for a node, and the state in which it is reserved."""
+    status = ctx.node_status(remedy.node)
+    labels = {} if status is None else {"model": status.model, "rack": status.rack, **status.labels}
+    request = SpareRequest(incident=remedy.incident, node=ctx.target(remedy), labels=labels)
+    candidates = {name: candidate(ctx, name) for name in ctx.state.spares.spares}
+    limits = ctx.settings.spares
+    return spares.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
+
+
+def hub_name(ctx: StepContext, name: str) -> str:
+    """The hub's name of a spare, of which the settings know the scheduler's."""
+    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
+    return names.get(name, name)
+
+
+def candidate(ctx: StepContext, name: str) -> Candidate:
+    """What is known of a spare besides its standing."""
+    node = hub_name(ctx, name)
+    status = ctx.node_status(node)
+    if status is None:
+        return Candidate(usable=False, why="has not been heard of since the hub began")
+    why = _why_unusable(ctx, name, status)
+    return Candidate(
+        labels={"model": status.model, "rack": status.rack, **status.labels},
+        score=worst(ctx.state.scores, keys_of(node), ctx.now),
+        usable=not why,
+        why=why,
+    )
+
+
+def _why_unusable(ctx: StepContext, name: str, status: NodeStatus) -> str:
+    """Empty for a spare that is there, well, and nobody else's."""
+    observation = ctx.world.scheduler_nodes.get(name)
+    if observation is None:
+        return "is not shown by its scheduler"
+    if observation.hold_state is not HoldState.OPEN:
+        return f"is not open at its scheduler ({observation.hold_state})"
+    if observation.answering is False:
+        return "does not answer its scheduler"
+    if ctx.now - status.time > FRESH_S:
+        return "is silent"
+    if status.healthy is not True or _has_trouble(ctx, status.node):
+        return "is not known to be well"
+    return ""
+
+
+def _has_trouble(ctx: StepContext, node: str) -> bool:
+    """Whether something is being done about a node, or keeps work away from it."""
+    remedy = ctx.state.remedies.get(node)
+    if remedy is None:
+        return False
+    return remedy.stage not in _ONLY_REPORTED or is_barred(ctx, remedy)
+
+
+_ONLY_REPORTED = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
+"""Stages of a node about which nothing was begun."""
+
+
+def needs_spare(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
+    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare:
+        return False
+    return not remedy.spareless or may_request_spare(ctx, remedy)
+
+
+def may_request_spare(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether a spare can be drawn now, and none was tried in vain a moment ago."""
+    requested_at = remedy.spare_asked
+    if requested_at is not None and 0 <= ctx.now - requested_at < SPARE_AGAIN_S:
+        return False
+    return isinstance(drawn(ctx, remedy)[1], Drawn)
+
+
+def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
+    """Reserve the best spare for a node; the scheduler is changed only after that is written down."""
+    state, answer = drawn(ctx, remedy)
+    if isinstance(answer, Denial):
+        return remedy
+    ctx.set("spares", state)
+    return replace(remedy, spare=answer.name, spare_asked=ctx.now)
+
+
+def works(ctx: StepContext, remedy: Remedy, name: str) -> Remedy:
+    """The spare that was reserved is in the pool now; a broken one is there as well."""
+    if _is(ctx, name, SpareStatus.FAILED):
+        ctx.set("spares", spares.drawn_late(ctx.state.spares, name))
+    if not _is(ctx, name, SpareStatus.RESERVED) or remedy.spare != name:
+        return remedy
+    ctx.set("spares", spares.activated(ctx.state.spares, name))
+    if remedy.spareless:
+        ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.NOTIFY)
+    return replace(remedy, spareless=False, spare_asked=None)
+
+
+def without(ctx: StepContext, remedy: Remedy, text: str) -> Remedy:
+    """Nobody stands in for it: its jobs go on without, and a person is notified the first time."""
+    if not remedy.spareless:
+        again = "a spare is drawn as soon as there is one that fits"
+        line = f"no spare stands in for {remedy.node}: {text}; {again}"
+        ctx.note(remedy, line, Loudness.ALERT)
+    return replace(remedy, spare="", spareless=True)
+
+
+def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
+    """The draw of a spare has ended without it; what had happened by then is undone."""
+    intent, changed = pursued.intent, bool(pursued.original)
+    if _is(ctx, intent.spare, SpareStatus.FAILED):
+        if changed:
+            ctx.set("spares", spares.drawn_late(ctx.state.spares, intent.spare))
+        return remedy
+    if remedy.spare != intent.spare:
+        return remedy
+    if changed and _is(ctx, remedy.spare, SpareStatus.RESERVED):
+        ctx.set("spares", spares.activated(ctx.state.spares, remedy.spare))
+        _recall_spare(ctx, remedy.spare, intent)
+    elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
+        ctx.set("spares", spares.released(ctx.state.spares, remedy.spare))
+    if pursued.result is PursuitResult.CANCELLED:
+        return replace(remedy, spare="", spare_asked=None)
+    return without(ctx, remedy, pursued.text)
+
+
+def return_spare(ctx: StepContext, remedy: Remedy, intent: Intent) -> Remedy:
+    """The node works again, or is no business of ours any more: its spare goes back."""
+    if is_dead(ctx, remedy.spare):
+        ctx.set(
+            "spares", spares.broken(ctx.state.spares, remedy.spare, fault_of(ctx, remedy.spare))
+        )
+    elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
+        ctx.set("spares", spares.released(ctx.state.spares, remedy.spare))
+    elif _is(ctx, remedy.spare, SpareStatus.IN_USE):
+        _recall_spare(ctx, remedy.spare, intent)
+    return replace(remedy, spare="")
+
+
+def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
+    ctx.set("spares", spares.returning(ctx.state.spares, name))
+    start_return(ctx, name, intent)
+
+
+def adrift(ctx: StepContext, draw: Intent) -> None:
+    """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
+    if _is(ctx, draw.spare, SpareStatus.FAILED):
+        ctx.set("spares", spares.drawn_late(ctx.state.spares, draw.spare))
+    elif _is(ctx, draw.spare, SpareStatus.READY):
+        ctx.set("spares", spares.adrift(ctx.state.spares, draw.spare))
+        start_return(ctx, draw.spare, draw)
+
+
+def start_return(ctx: StepContext, name: str, intent: Intent) -> None:
+    """Have a spare put among the spares of its scheduler again; `intent` is about it."""
+    back = replace(
+        intent,
+        kind=Kind.RETURN_SPARE,
+        spare=name,
+        asked=ctx.now,
+        deadline=ctx.now + RESTORE_S,
+    )
+    ctx.set_row("chores", f"spare {name}", back)
+    ctx.pursue(back)
+
+
+def is_dead(ctx: StepContext, name: str) -> bool:
+    """Whether a spare that is reserved or in use has a fault of its own."""
+    busy = _is(ctx, name, SpareStatus.RESERVED) or _is(ctx, name, SpareStatus.IN_USE)
+    remedy = ctx.state.remedies.get(hub_name(ctx, name))
+    return busy and remedy is not None and is_barred(ctx, remedy)
+
+
+def fault_of(ctx: StepContext, name: str) -> str:
+    """What is wrong with a spare, for people."""
+    cases = barring(ctx, ctx.remedy(hub_name(ctx, name)))
+    return next((case.title or case.policy.rule for case in cases), "it is taken out itself")
+
+
+def holder_of(ctx: StepContext, move: Intent) -> Remedy | None:
+    """The remedy of the node that a job has left, while that is out."""
+    quarantined = (remedy for remedy in ctx.state.remedies.values() if remedy.hold is not None)
+    return next((remedy for remedy in quarantined if remedy.target == move.node), None)
+
+
+def spare_for(ctx: StepContext, move: Intent) -> str:
+    """The spare that was drawn since a move began; empty where there is none."""
+    remedy = holder_of(ctx, move)
+    return "" if remedy is None or remedy.spare == move.spare else remedy.spare
+
+
+def is_back(ctx: StepContext, intent: Intent) -> None:
+    """A spare is among the spares again."""
+    if intent.kind is Kind.RETURN_SPARE and _is(ctx, intent.spare, SpareStatus.RETURNING):
+        ctx.set("spares", spares.returned(ctx.state.spares, intent.spare))
+
+
+def _is(ctx: StepContext, name: str, status: SpareStatus) -> bool:
+    spare = ctx.state.spares.spares.get(name)
+    return spare is not None and spare.standing is status

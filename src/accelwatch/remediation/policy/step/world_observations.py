@@ -1,0 +1,228 @@
+"""What is seen of nodes: by the hub, by the schedulers, and how much of the fleet is seen at all."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.remediation.policy.guards import data_guard
+from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
+from accelwatch.remediation.policy.jobs.departures import departed
+from accelwatch.remediation.policy.jobs.probing import speaks_again
+from accelwatch.remediation.policy.plan.set_back import dated, is_ahead
+from accelwatch.remediation.policy.plan.state_loss import (
+    controller_boot,
+    lost_annotations,
+    notify_state_lost,
+)
+from accelwatch.remediation.policy.state.clocks import FRESH_S, GAP_S
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.node_locations import machine_of
+from accelwatch.remediation.policy.state.pursued import Surveyed
+from accelwatch.remediation.policy.state.stage import Stage, Trigger
+from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
+from accelwatch.remediation.policy.step import reservations
+from accelwatch.remediation.policy.table.conditions import Happening
+from accelwatch.remediation.policy.table.node_quarantine import is_taken_over
+from accelwatch.remediation.policy.table.transitions import happen, replaced, store_remedy
+
+replace = msgspec.structs.replace
+_TRIGGERS: Mapping[HoldState, Trigger] = MappingProxyType(
+    {
+        HoldState.OPEN: Trigger.OBSERVED_OPEN,
+        HoldState.OURS: Trigger.OBSERVED_OURS,
+        HoldState.FOREIGN: Trigger.OBSERVED_FOREIGN,
+        HoldState.DOWN: Trigger.OBSERVED_DOWN,
+        HoldState.MISSING: Trigger.OBSERVED_MISSING,
+    }
+)
+
+
+def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Surveyed) -> None:
+    """Take up what was seen."""
+    match observation:
+        case NodeStatus():
+            _apply_node_status(ctx, dated(ctx, observation))
+        case FleetCoverage():
+            guard = data_guard.record_tick(ctx.world.guard, observation, ctx.settings.data_guard)
+            ctx.guard(guard)
+        case Surveyed():
+            _surveyed(ctx, observation)
+
+
+def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
+    before = ctx.world.node_statuses.get(status.node)
+    if before is not None and status.time < before.time:
+        return
+    ctx.set_world_row("node_statuses", status.node, status)
+    if status.healthy is not None:
+        ctx.set_world_row("good", status.node, _good(ctx, status))
+    if before is None or before.labels != status.labels:
+        ctx.recount(names=False)
+        replaced(ctx, status.node)
+    if before is None or machine_of(before) != machine_of(status):
+        ctx.recount(names=True)
+    if before is not None and status.late is not before.late:
+        if not status.late:
+            speaks_again(ctx, status.node)
+        ctx.set_world_row("late", status.node, ctx.now if status.late else None)
+    remedy = ctx.state.remedies.get(status.node)
+    if remedy is None:
+        return
+    if remedy.fenced and status.healthy is not None and remedy.stage is not Stage.FENCING:
+        # It answers again: what was proven of it holds no more.
+        store_remedy(ctx, remedy, replace(remedy, fenced=False))
+    if _swapped(remedy, status):
+        happen(ctx, status.node, Happening(Trigger.SWAPPED))
+
+
+def _good(ctx: StepContext, status: NodeStatus) -> Good | None:
+    if not status.healthy:
+        return None
+    before = ctx.world.good.get(status.node)
+    since = status.time
+    if (
+        before is not None
+        and before.generation == status.generation
+        and status.time - before.until <= GAP_S
+    ):
+        since = before.since
+    return Good(generation=status.generation, since=since, until=status.time)
+
+
+def _swapped(remedy: Remedy, status: NodeStatus) -> bool:
+    """Whether a device is there that was never seen in the node before."""
+    if not remedy.serials:
+        return False
+    existing = {*remedy.serials.values(), *(case.serial for case in remedy.cases)}
+    return any(serial and serial not in existing for serial in status.serials.values())
+
+
+def _surveyed(ctx: StepContext, survey: Surveyed) -> None:
+    if is_ahead(ctx, survey.time):
+        return
+    previous = ctx.world.schedulers.get(survey.action)
+    if previous is not None and survey.time < previous.time:
+        return
+    if survey.unavailable:
+        before = previous or Scheduler(time=survey.time)
+        scheduler = replace(before, unavailable=survey.unavailable, probes=False)
+        ctx.touched.everything = True
+        ctx.set_world_row("schedulers", survey.action, scheduler)
+        return
+    _apply_survey(ctx, survey)
+    _answers(ctx, previous, survey.time)
+    scheduler = Scheduler(
+        time=survey.time,
+        probes=survey.probes,
+        controller_boot=survey.controller_boot,
+        impossible=survey.impossible,
+    )
+    ctx.set_world_row("schedulers", survey.action, scheduler)
+    lost = lost_annotations(ctx)
+    _update_remedies(ctx, survey)
+    notify_state_lost(ctx, survey.action, lost_annotations(ctx) - lost)
+
+
+def _answers(ctx: StepContext, previous: Scheduler | None, time: float) -> None:
+    """Touch those to whom it is news that a scheduler has answered, asked at a moment."""
+    if previous is None or previous.unavailable or ctx.now - previous.time > FRESH_S:
+        ctx.touched.everything = True
+        return
+    # What was looked at by itself since then is shown by all that is read from now on.
+    ctx.touched.nodes.update(
+        node for node, settled in ctx.world.settled.items() if previous.time <= settled < time
+    )
+
+
+def _apply_survey(ctx: StepContext, survey: Surveyed) -> None:
+    """Have the nodes as they are shown now; one that is not shown any more is missing."""
+    shown = {node.name for node in survey.nodes}
+    gone = [
+        NodeObservation(name=name, hold_state=HoldState.MISSING)
+        for name, action in ctx.world.shown_by.items()
+        if name not in shown and action == survey.action
+    ]
+    left: dict[JobKey, list[str]] = {}
+    again: frozenset[JobKey] = frozenset()
+    for node in (*survey.nodes, *gone):
+        before = ctx.world.scheduler_nodes.get(node.name)
+        if before is node or before == node:
+            continue
+        again |= frozenset() if before is None else before.restartable
+        for job in () if before is None else before.jobs:
+            if job not in node.jobs:
+                left.setdefault(job, []).append(node.name)
+        ctx.set_world_row("scheduler_nodes", node.name, node)
+        ctx.set_world_row("shown_by", node.name, survey.action)
+        same_identity = before is not None and _who(before) == _who(node)
+        ctx.recount(names=not same_identity)
+    departed(ctx, left, again, survey.time)
+    reservations.record_survey(ctx, survey)
+    reservations.recheck_chores(ctx, left)
+
+
+def _who(observation: NodeObservation) -> tuple[str, str, str, float | None, bool]:
+    missing = observation.hold_state is HoldState.MISSING
+    return (
+        observation.address,
+        observation.boot_id,
+        observation.system_uuid,
+        observation.boot_time,
+        missing,
+    )
+
+
+def _update_remedies(ctx: StepContext, survey: Surveyed) -> None:
+    """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
+    nodes = {
+        remedy.target or ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()
+    }
+    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
+    forgotten = ctx.state.forgotten
+    for observation in survey.nodes:
+        ours = observation.hold_state is HoldState.OURS
+        node = nodes.get(observation.name) or names.get(observation.name, observation.name)
+        if ours or observation.name in nodes:
+            _stand(ctx, node, observation, survey.time)
+        elif node in forgotten:
+            ctx.set_row("forgotten", node, None)
+
+
+def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: float) -> None:
+    remedy = ctx.state.remedies.get(node)
+    # What was read before the last look of an action at the node is out of date.
+    if time <= ctx.world.settled.get(node, float("-inf")):
+        return
+    if remedy is None and node in ctx.state.lingering:
+        return
+    if remedy is not None:
+        remedy = _with_controller_boot(ctx, remedy, observation)
+    busy = remedy is not None and remedy.pursuing is not None
+    if busy and observation.hold_state is not HoldState.FOREIGN:
+        return
+    if (
+        observation.hold_state is HoldState.OURS
+        and remedy is not None
+        and is_taken_over(remedy, observation)
+    ):
+        happen(ctx, node, Happening(Trigger.OBSERVED_FOREIGN, observation=observation))
+    else:
+        happen(ctx, node, Happening(_TRIGGERS[observation.hold_state], observation=observation))
+
+
+def _with_controller_boot(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> Remedy:
+    """A controller that was started anew has kept our mark: what it shows from now on is no loss."""
+    quarantine, boot = remedy.hold, controller_boot(ctx, observation.name)
+    if (
+        quarantine is None
+        or observation.hold_state is not HoldState.OURS
+        or boot in ("", quarantine.controller_boot)
+    ):
+        return remedy
+    kept = replace(remedy, hold=replace(quarantine, controller_boot=boot))
+    store_remedy(ctx, remedy, kept)
+    return kept

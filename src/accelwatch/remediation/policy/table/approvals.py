@@ -1,0 +1,132 @@
+"""What rows of the table do when people are asked, answer, or want something themselves."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.plan.gates import leader
+from accelwatch.remediation.policy.plan.planned_steps import steps_of
+from accelwatch.remediation.policy.state.cases import leading
+from accelwatch.remediation.policy.state.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
+from accelwatch.remediation.policy.state.model import (
+    ApprovalStep,
+    Denied,
+    Remedy,
+)
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.table.conditions import Happening, Scene, plan_of
+
+replace = msgspec.structs.replace
+
+
+def actor_of(happening: Happening) -> str:
+    """Who asked for it; empty where nobody did."""
+    return "" if happening.command is None else happening.command.by
+
+
+def by_hand(at: Scene) -> Remedy:
+    """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
+    command = at.happening.command
+    text = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
+    return replace(at.remedy, manual=True, wanted_out=text, vouched="", forced="")
+
+
+def request_approval(at: Scene) -> Remedy:
+    """Ask a person for a yes to the plan as it is now; one that waits already is asked nothing new."""
+    remedy, ctx = at.remedy, at.ctx
+    digest = plan_of(ctx, remedy)
+    case = leader(ctx, remedy)
+    if case is None:
+        return remedy
+    remedy = replace(remedy, policy=case.policy, incident=case.incident)
+    steps = tuple(ApprovalStep(*step) for step in steps_of(ctx, remedy, case.policy))
+    if at.remedy.stage is Stage.AWAITING_APPROVAL:
+        changes = "; ".join(changed(remedy.asked_steps, steps)) or "another rule, or another job"
+        text = f"the plan for {remedy.node} is another one now ({changes}): plan {digest}"
+        ctx.note(remedy, text, Loudness.LOG)
+    else:
+        # Of marks that a scheduler has lost a person was told already, in one message for all of them.
+        loudness = Loudness.NOTIFY if remedy.mark_lost else Loudness.ALERT
+        again = " again" if remedy.mark_lost else ""
+        ctx.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
+    return replace(remedy, asked=digest, asked_steps=steps, asked_as_of=ctx.observed_at(remedy))
+
+
+def changed(before: Iterable[ApprovalStep], after: Iterable[ApprovalStep]) -> list[str]:
+    """What a plan has, and has not any more, that another one before it had not, or had."""
+    old, new = [step.text for step in before], [step.text for step in after]
+    more = [f"new: {text}" for text in new if text not in old]
+    return [*more, *(f"no more: {text}" for text in old if text not in new)]
+
+
+def approve(at: Scene) -> Remedy:
+    """A person said yes to this plan, and to no other."""
+    by = actor_of(at.happening)
+    at.ctx.note(at.remedy, f"{by} approved", Loudness.NOTIFY, by)
+    return replace(at.remedy, approved=by, approved_plan=plan_of(at.ctx, at.remedy))
+
+
+def deny(at: Scene) -> Remedy:
+    """A person said no, for a while, to all that the rules which fire now want of the node.
+
+    A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
+    """
+    by, node, now = actor_of(at.happening), at.remedy.node, at.ctx.now
+    command = at.happening.command
+    until = None if command is None else command.until
+    until = now + DENIED_S if until is None else until
+    rules = dict.fromkeys(case.policy.rule for case in leading(at.ctx, at.remedy))
+    before = at.ctx.state.denied.get(node)
+    if before is not None and before.until > now:
+        rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
+    if rules:
+        no = Denied(node=node, rules=tuple(rules), by=by, until=until)
+        at.ctx.set_row("denied", node, no)
+    text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
+    at.ctx.note(at.remedy, text, Loudness.NOTIFY, by)
+    return replace(at.remedy, approved="", approved_plan="")
+
+
+def expire(at: Scene) -> Remedy:
+    """Nobody answered: it is observed only, and asked again on newer evidence."""
+    case = leader(at.ctx, at.remedy)
+    # Who was asked knows of it. Only what is critical is worth a second bell.
+    critical = case is not None and case.severity is Severity.CRITICAL
+    loudness = Loudness.ALERT if critical else Loudness.NOTIFY
+    at.ctx.note(at.remedy, "not approved in time; it is only observed", loudness)
+    return replace(at.remedy, expired=at.ctx.now if case is None else case.evidence_at, asked="")
+
+
+def watch_blind(at: Scene) -> Remedy:
+    """Nobody can tell what the node is like: wait a while before a person is told."""
+    return replace(at.remedy, due=at.ctx.now + BLIND_S)
+
+
+def stop_clock(at: Scene) -> Remedy:
+    """It can be told again."""
+    return replace(at.remedy, due=None)
+
+
+def notify_blind(at: Scene) -> Remedy:
+    """A person has to look."""
+    at.ctx.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
+    return replace(at.remedy, due=at.ctx.now + BLIND_AGAIN_S)
+
+
+def vouch(at: Scene) -> Remedy:
+    """A person says that it is well."""
+    by = actor_of(at.happening)
+    left = tuple(case for case in at.remedy.cases if not case.orphaned)
+    return replace(at.remedy, vouched=by, manual=False, cases=left)
+
+
+def force(at: Scene) -> Remedy:
+    """A person wants it back, whatever is seen."""
+    return replace(at.remedy, forced=actor_of(at.happening), manual=False)
+
+
+def reset_failures(at: Scene) -> Remedy:
+    """A person lets it go on."""
+    return replace(at.remedy, failures=0)

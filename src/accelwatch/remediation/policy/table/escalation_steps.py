@@ -1,0 +1,56 @@
+"""What rows of the table do about a rung that is refused, that fails, or that cannot be done here. Pure.
+
+People hear of each with the reason: in the incident's message and timeline, and in the plan.
+"""
+
+import msgspec
+
+from accelwatch.remediation.policy.plan.escalation import INTENTS, impossible
+from accelwatch.remediation.policy.plan.escalation import next_escalation_step as name_of_next
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.outcome import Loudness
+from accelwatch.remediation.policy.table.conditions import Scene
+
+replace = msgspec.structs.replace
+
+
+def escalate(at: Scene) -> Remedy:
+    """This rung is not to be had on this node."""
+    remedy = at.remedy
+    if remedy.policy is None or not remedy.attempts:
+        return remedy
+    name = remedy.attempts[-1].rung
+    return _left_out(at, _after(remedy, name), name, f"was refused: {_text(at)}")
+
+
+def skip_step(at: Scene) -> Remedy:
+    """This rung can be done to no node here: it is not even begun."""
+    name = name_of_next(at.remedy)
+    why = impossible(at.ctx, INTENTS[name])
+    return _left_out(at, _after(at.remedy, name), name, f"is left out: {why}")
+
+
+def fail_step(at: Scene) -> Remedy:
+    """This rung was begun and has not come to what it should."""
+    if not at.remedy.attempts:
+        return at.remedy
+    return _left_out(at, at.remedy, at.remedy.attempts[-1].rung, f"has failed: {_text(at)}")
+
+
+def _after(remedy: Remedy, name: str) -> Remedy:
+    """The remedy behind a rung of its ladder."""
+    steps = () if remedy.policy is None else remedy.policy.ladder
+    for index, step in enumerate(steps):
+        if step.name == name and index >= remedy.rung:
+            return replace(remedy, rung=index + 1)
+    return remedy
+
+
+def _left_out(at: Scene, remedy: Remedy, name: str, what: str) -> Remedy:
+    text = f"{name.replace('_', ' ')} of {remedy.node} {what}"
+    at.ctx.note(remedy, text, Loudness.NOTIFY)
+    return replace(remedy, left_out=(*remedy.left_out, text))
+
+
+def _text(at: Scene) -> str:
+    return "no reason is given" if at.happening.pursued is None else at.happening.pursued.text
