@@ -31,8 +31,8 @@ import msgspec
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents import storm
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.grouping import storms as storm
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from accelwatch.alerting.rules.json_schema import rule_file_schema
+from accelwatch.alerting.rules.loading.json_schema import rule_file_schema
 
 TARGET = Path(__file__).with_name("rules.schema.json")
 

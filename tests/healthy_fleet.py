@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Severity
 from accelwatch_simulator import dcgm, node_exporter
 from accelwatch_simulator.fleet import Fleet, Instant

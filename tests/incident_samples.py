@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Facts, Incident, IncidentState
+from accelwatch.alerting.incidents.model.incident import Facts, Incident, IncidentState
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 

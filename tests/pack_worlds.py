@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.engine import Engine
 from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
-from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import MISSING
 from accelwatch.expr.vocabulary.names import IDENTITY

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from accelwatch.alerting.rules.document import Scope
-from accelwatch.alerting.rules.prometheus import AlertingRule, exported
-from accelwatch.alerting.rules.prometheus_file import rule_file
+from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule, exported
+from accelwatch.alerting.rules.prometheus.rule_file import rule_file
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.testing import Play, played
+from accelwatch.alerting.rules.testing.rule_tests import Play, played
+from accelwatch.alerting.rules.testing.world import Member
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
-from accelwatch.alerting.rules.world import Member
 from accelwatch.expr.promql import Assumed
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
 from accelwatch.schema.event import ErrorEvent

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import MuteNote
 from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationRow
-from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.picture.model import FleetView, Past

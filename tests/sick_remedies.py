@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.remedies.measures import current_series
 from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus

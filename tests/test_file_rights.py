@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from accelwatch.agent.runtime import state_folder
-from accelwatch.alerting.delivery.post import tls_context
-from accelwatch.alerting.rules.configured import loaded_rules
+from accelwatch.alerting.delivery.transport.post import tls_context
+from accelwatch.alerting.rules.loading.configured import loaded_rules
 from accelwatch.base.errors import AccelwatchError, ConfigError
 from accelwatch.config.model import RuleSettings, Settings
 from accelwatch.files.file_rights import (

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.alerting.delivery.post import Answer
+from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script.process import RunResult
 from accelwatch_script.references import HIDDEN

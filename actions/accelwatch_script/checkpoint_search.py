@@ -4,7 +4,7 @@ import logging
 import uuid
 
 from accelwatch.action.checkpoint_options import CheckpointOptions
-from accelwatch.alerting.delivery.blocking import Blocking
+from accelwatch.alerting.delivery.transport.blocking import Blocking
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script import process
 

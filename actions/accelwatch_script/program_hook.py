@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from accelwatch.action.step import ReportStatus, stands
-from accelwatch.alerting.delivery.blocking import Blocking
+from accelwatch.alerting.delivery.transport.blocking import Blocking
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script import answer, call, process, references

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urljoin, urlsplit
 
 from accelwatch.action.step import stands
-from accelwatch.alerting.delivery.post import Answer, Poster, PostError
+from accelwatch.alerting.delivery.transport.post import Answer, Poster, PostError
 from accelwatch.base.clock import Clock
 from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch_script import answer, call, references

@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
-from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
+from accelwatch.alerting.delivery.transport.post import Poster, PostError, failed, outcome_of
 from accelwatch.alerting.sink import Notice, Outcome, SinkContext, Status
 from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
-from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
+from accelwatch.alerting.delivery.transport.blocking import Blocking, StillBusyError
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.base.errors import ConfigError

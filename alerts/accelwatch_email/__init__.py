@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
-from accelwatch.alerting.delivery.post import tls_context
+from accelwatch.alerting.delivery.transport.blocking import Blocking, StillBusyError
+from accelwatch.alerting.delivery.transport.post import tls_context
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import checked

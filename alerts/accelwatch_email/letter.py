@@ -6,7 +6,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 
-from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice
 from accelwatch.base.untrusted_text import printable

@@ -8,7 +8,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alerting.delivery.post import Answer, Poster, PostError, failed, outcome_of
+from accelwatch.alerting.delivery.transport.post import (
+    Answer,
+    Poster,
+    PostError,
+    failed,
+    outcome_of,
+)
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked

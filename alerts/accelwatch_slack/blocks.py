@@ -3,7 +3,7 @@
 Slack counts characters; here bytes of UTF-8 are counted, of which there are never fewer.
 """
 
-from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
 

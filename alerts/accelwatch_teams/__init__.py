@@ -6,8 +6,8 @@ second. A workflow's message cannot be edited, so each notice is a card of its o
 
 import msgspec
 
-from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
-from accelwatch.alerting.delivery.text import body, fitted, headline
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline
+from accelwatch.alerting.delivery.transport.post import Poster, PostError, failed, outcome_of
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext
 from accelwatch.plugins.options import check_url, checked

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.alerting.delivery.post import Poster, PostError, failed, outcome_of
+from accelwatch.alerting.delivery.transport.post import Poster, PostError, failed, outcome_of
 from accelwatch.alerting.sink import Notice, Outcome, SinkContext
 from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch.plugins.options import check_url, checked

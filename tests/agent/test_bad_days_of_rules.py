@@ -16,7 +16,7 @@ from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.opening import LOCK
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.schema.device import Device

@@ -17,9 +17,9 @@ from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.event_deduplicator import MAX_AGE_S
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.document import Scope
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.base.clock import ManualClock

@@ -11,9 +11,9 @@ _ROOT = Path(__file__).parents[2] / "alerts"
 _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
     "accelwatch.alerting.sink",
-    "accelwatch.alerting.delivery.blocking",
-    "accelwatch.alerting.delivery.post",
-    "accelwatch.alerting.delivery.text",
+    "accelwatch.alerting.delivery.transport.blocking",
+    "accelwatch.alerting.delivery.transport.post",
+    "accelwatch.alerting.delivery.formatting.text",
     "accelwatch.base.errors",
     "accelwatch.plugins.options",
     "accelwatch.alerting.rules.document",

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.recording import Recorder
 from accelwatch.fleet.backtest.incidents import Backtest

@@ -14,7 +14,7 @@ import machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file, pack_names
 from accelwatch.archive.recording import Recorder
 from accelwatch.cli.check.check_options import CHECK_OPTIONS, CheckOptions, parse
 from accelwatch.cli.check.check_report import Report, Status, document, nagios, slurm

@@ -16,9 +16,9 @@ from accelwatch.alerting.delivery.dispatcher import Dispatcher
 from accelwatch.alerting.delivery.message import Key
 from accelwatch.alerting.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
 from accelwatch.alerting.delivery.sinks import sinks_of
-from accelwatch.alerting.incidents.incident import Facts, Incident
 from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.sink import ApprovalRequest, Notice, Outcome, Sink, Status
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, DeadMan, Route, SinkSettings

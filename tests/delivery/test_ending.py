@@ -3,8 +3,12 @@
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.resolve_wait import MOST_WORK_S, WORK_AGAIN_S, resolve_wait_s
-from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
+from accelwatch.alerting.delivery.stages.resolve_wait import (
+    MOST_WORK_S,
+    WORK_AGAIN_S,
+    resolve_wait_s,
+)
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.config.alerts import Alerts
 from incident_samples import START, incident, over
 

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.notice import notice_of
-from accelwatch.alerting.delivery.text import body, fitted, headline, lasting
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.delivery.formatting.notice import notice_of
+from accelwatch.alerting.delivery.formatting.text import body, fitted, headline, lasting
+from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
     TimelineEntry,

@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.calling import call_of, entity_of
+from accelwatch.alerting.delivery.formatting.notice import notice_of
+from accelwatch.alerting.delivery.formatting.person_call import call_of, entity_of
+from accelwatch.alerting.delivery.formatting.text import headline
 from accelwatch.alerting.delivery.message import NEVER, Message
-from accelwatch.alerting.delivery.notice import notice_of
 from accelwatch.alerting.delivery.queue import (
     EDIT_EVERY_S,
     GIVE_UP_AFTER_S,
@@ -18,8 +19,7 @@ from accelwatch.alerting.delivery.queue import (
     Traits,
 )
 from accelwatch.alerting.delivery.routing import Routes
-from accelwatch.alerting.delivery.text import headline
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
     IncidentState,

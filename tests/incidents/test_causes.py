@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.causes import AGAIN_S, TOGETHER_S, Causes, level_of
-from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.grouping.causes import AGAIN_S, TOGETHER_S, Causes, level_of
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
-from accelwatch.alerting.incidents.silence import Silence, matchers
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.silence import Silence, matchers
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.timing import Transition

@@ -5,12 +5,12 @@ import itertools
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
     TimelineKind,
 )
-from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Grouping
 from accelwatch.alerting.rules.timing import Transition

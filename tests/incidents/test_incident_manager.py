@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.model.incident import (
     ENGINE,
     MOST_TIMELINE_ENTRIES,
     Facts,
@@ -15,7 +16,6 @@ from accelwatch.alerting.incidents.incident import (
     TimelineKind,
     notes,
 )
-from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident import MOST_NOTES, Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.incident_store import IncidentStore, Line
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
@@ -19,7 +18,8 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.model.incident import MOST_NOTES, Facts, Incident, TimelineKind
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.errors import UnmetError, UsageError

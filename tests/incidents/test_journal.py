@@ -13,13 +13,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident import (
-    Facts,
-    Incident,
-    IncidentState,
-    TimelineEntry,
-    TimelineKind,
-)
 from accelwatch.alerting.incidents.journal.file import (
     FILE,
     KEPT_S,
@@ -42,7 +35,14 @@ from accelwatch.alerting.incidents.journal.records import (
     StateRecord,
 )
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.model.incident import (
+    Facts,
+    Incident,
+    IncidentState,
+    TimelineEntry,
+    TimelineKind,
+)
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.document import Advice, Confidence, Severity
 from incidents.incident_rules import START, device
 

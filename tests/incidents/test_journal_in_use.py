@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal import checking, patient
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
 from incidents.incident_rules import START
 

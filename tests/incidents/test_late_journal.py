@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal import patient
 from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
 from incidents.incident_rules import START
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.model.incident import Facts, Incident, TimelineKind
 from accelwatch.alerting.rules.rule import Grouping, RuleSet
 from accelwatch.alerting.rules.timing import Transition
 from incidents.incident_rules import START, change, device, rule

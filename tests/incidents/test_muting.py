@@ -2,9 +2,9 @@
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.muting import MOST_SILENCES, MOST_WINDOWS, Muting
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.muting import MOST_SILENCES, MOST_WINDOWS, Muting
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.base.errors import UsageError
 from incident_samples import START, incident, over, storm
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.base.errors import UsageError
 
 LABELS = {"node": "n12", "rule": "nvidia.gpu.lost", "pool": "train,big"}

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts, Incident
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Grouping, Rule
 from accelwatch.alerting.rules.timing import Transition

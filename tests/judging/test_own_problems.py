@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.notice import notice_of
-from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, is_own
+from accelwatch.alerting.delivery.formatting.notice import notice_of
+from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, incident_of, is_own
 from accelwatch.alerting.delivery.queue import Queue, Traits
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.evaluation.own_problems import (
@@ -13,8 +13,8 @@ from accelwatch.alerting.evaluation.own_problems import (
     journal_problem,
 )
 from accelwatch.alerting.evaluation.runner import CHECK_EVERY_S
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
 from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from incident_samples import incident

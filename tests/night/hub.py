@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal import opening, patient
 from accelwatch.alerting.incidents.journal.file import JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Notice, Outcome, Status
 from accelwatch.base import slices
 from accelwatch.base.clock import Clock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
+from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.otlp import Otlp, mistakes
 from accelwatch.otlp.encoding import chunks

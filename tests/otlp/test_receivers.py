@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
+from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.otlp import Otlp, mistakes

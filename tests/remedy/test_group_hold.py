@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind

@@ -9,7 +9,7 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.errors import ConfigError
 from accelwatch.remediation.actions import check_in_job
 from accelwatch.remediation.policy.plan.plan import planned

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.rules.checks import REMEDIES
+from accelwatch.alerting.rules.loading.checks import REMEDIES
 from accelwatch.remediation.policy.plan.escalation import INTENTS, SERVICE
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.conditions import CONDITIONS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import (
     Advice,
     Confidence,

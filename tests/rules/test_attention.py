@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Timing
 from accelwatch.alerting.rules.verdict import VerdictChange
-from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule
 from accelwatch.expr.vocabulary.rule_names import of_host

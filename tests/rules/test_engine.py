@@ -7,11 +7,11 @@ import pytest
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS, Budgets
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
-from accelwatch.alerting.rules.world import Member, World
 from accelwatch.base.errors import ConfigError
 from accelwatch.expr.needs import Needs
 from accelwatch.schema.event import Category, ErrorEvent

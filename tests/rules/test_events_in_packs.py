@@ -9,10 +9,10 @@ import pytest
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
-from accelwatch.alerting.rules.world import Member, World
 from accelwatch.expr.needs import Needs
 from accelwatch.kernel.amdgpu_ras import BLOCKS
 from accelwatch.kernel.xid import XIDS

@@ -7,8 +7,8 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from accelwatch.alerting.rules.json_schema import rule_file_schema
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.json_schema import rule_file_schema
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.errors import ConfigError
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "rules.schema.json"

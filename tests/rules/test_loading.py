@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.configured import loaded_rules
 from accelwatch.alerting.rules.document import (
     JobPolicy,
     Mode,
@@ -14,9 +13,10 @@ from accelwatch.alerting.rules.document import (
     Trust,
     When,
 )
-from accelwatch.alerting.rules.loading import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.configured import loaded_rules
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Deadlines, EscalationStep, RuleSet
-from accelwatch.alerting.rules.world import Member, World
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
 from accelwatch.expr.rule import RuleExpression

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 
-from accelwatch.alerting.rules.loading import load, pack_file, pack_names
-from accelwatch.alerting.rules.prometheus import AlertingRule, Untranslated, exported
-from accelwatch.alerting.rules.prometheus_file import rule_file
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule, Untranslated, exported
+from accelwatch.alerting.rules.prometheus.rule_file import rule_file
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.testing import Play, read_case
+from accelwatch.alerting.rules.testing.rule_tests import Play, read_case
 from accelwatch.base.errors import ExpressionError
 from accelwatch.expr.promql import Assumed, PromqlError, condition
 from accelwatch.expr.rule import compile_rule

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.loading import load
-from accelwatch.alerting.rules.series_script import values_of
-from accelwatch.alerting.rules.testing import run
+from accelwatch.alerting.rules.loading.rule_files import load
+from accelwatch.alerting.rules.testing.rule_tests import run
+from accelwatch.alerting.rules.testing.series_script import values_of
 from accelwatch.base.errors import ConfigError
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.loading import load, pack_file
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file
 from week_four.week_four_site import WeekFour, blocks, spares, week_four
 from whole_way.training import Training
 from working_slurm import until, working_slurm

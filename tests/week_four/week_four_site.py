@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from accelwatch.alerting.rules.loading import pack_file
+from accelwatch.alerting.rules.loading.rule_files import pack_file
 from accelwatch.base.host_ranges import expand
 from agents import AgentProcess
 from slurm_site import SlurmSite

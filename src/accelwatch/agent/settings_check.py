@@ -78,7 +78,7 @@ def _of_backends(collect: Collect) -> Iterator[Mistake]:
 
 def _of_rules(rules: RuleSettings) -> Iterator[Mistake]:
     if rules.any:
-        from accelwatch.alerting.rules.configured import loaded_rules
+        from accelwatch.alerting.rules.loading.configured import loaded_rules
 
         try:
             loaded_rules(rules)

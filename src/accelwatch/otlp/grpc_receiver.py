@@ -10,8 +10,8 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
-from accelwatch.alerting.delivery.post import tls_context
-from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
+from accelwatch.alerting.delivery.transport.post import tls_context
+from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
 from accelwatch.backend_kit.grpc.call import framed, status_name
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.untrusted_text import escaped

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from accelwatch.alerting.delivery.push_queue import Counts, PushQueue, Request
+from accelwatch.alerting.delivery.transport.push_queue import Counts, PushQueue, Request
 from accelwatch.base.clock import Clock
 from accelwatch.config.otlp import Otlp
 from accelwatch.otlp.encoding import MetricsChunk

@@ -15,8 +15,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
-from accelwatch.alerting.delivery.post import Poster, PostError
-from accelwatch.alerting.delivery.push_queue import NotAccepted, Request
+from accelwatch.alerting.delivery.transport.post import Poster, PostError
+from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.config.otlp import Otlp

@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.alerting.incidents.silence import Matcher, Operator
+from accelwatch.alerting.incidents.model.silence import Matcher, Operator
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.changing import IncidentChanges

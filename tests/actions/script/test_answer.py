@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.action.step import ReportStatus
-from accelwatch.alerting.delivery.post import Answer
+from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch_script.answer import HookReply, of_program, of_request
 from accelwatch_script.process import RunResult
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.archive.history.check import check
 from accelwatch.archive.history.layout import DEVICES, NODES, ArchiveError
 from accelwatch.archive.history.names import series_of

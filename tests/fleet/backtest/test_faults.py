@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from accelwatch.alerting.incidents.causes import Causes
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.grouping.causes import Causes
 from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.reader import Archive

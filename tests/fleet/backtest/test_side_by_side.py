@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from accelwatch.alerting.rules.loading import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.rules import backtest_command

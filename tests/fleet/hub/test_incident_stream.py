@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.incident_feed import IncidentFeed

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic

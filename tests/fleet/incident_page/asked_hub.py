@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.file import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.approval.approvals import Approvals
 from accelwatch.fleet.approval.links import Link, Signer

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.delivery.text import time_text
+from accelwatch.alerting.delivery.formatting.text import time_text
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from accelwatch.alerting.rules.loading import load
-from accelwatch.alerting.rules.prometheus import exported
-from accelwatch.alerting.rules.prometheus_file import rule_file
+from accelwatch.alerting.rules.loading.rule_files import load
+from accelwatch.alerting.rules.prometheus.alerting_rules import exported
+from accelwatch.alerting.rules.prometheus.rule_file import rule_file
 from accelwatch.config.model import RuleSettings
 from accelwatch.expr.promql import Assumed
 from accelwatch.fleet.targets.settings import Targets

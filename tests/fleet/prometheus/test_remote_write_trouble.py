@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 import machines
-from accelwatch.alerting.delivery.push_queue import Counts, Request
+from accelwatch.alerting.delivery.transport.push_queue import Counts, Request
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.scrape_settings import TlsConfig

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.alerting.delivery.notice import notice_of
+from accelwatch.alerting.delivery.formatting.notice import notice_of
 from accelwatch.alerting.delivery.queue import Queue, Traits
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.incident_store import MOST_CLOSED
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Outcome, Status
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.alerts import Alerts, SinkSettings

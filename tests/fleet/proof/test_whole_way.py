@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 from accelwatch_simulator.nodes import FleetSize
 from proving_ground import ProvingGround, played

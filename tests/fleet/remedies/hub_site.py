@@ -7,7 +7,7 @@ from pathlib import Path
 
 import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.remediation.policy.state.changes import CaseChanged

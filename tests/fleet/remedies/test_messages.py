@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.evaluation.describing import document_of
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.stage import Stage
 from fleet.remedies.hub_site import HubSite, until

@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.alerting.evaluation.silencing import NewSilence, silence_of
-from accelwatch.alerting.incidents.incident import ENGINE, TimelineKind
+from accelwatch.alerting.incidents.model.incident import ENGINE, TimelineKind
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.stage import Stage

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator

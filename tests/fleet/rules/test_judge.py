@@ -9,7 +9,7 @@ import pytest
 import machines
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS, Budgets
 from accelwatch.alerting.rules.document import Scope
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange

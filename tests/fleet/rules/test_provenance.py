@@ -7,7 +7,7 @@ import pytest
 
 import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.evidence import ReceivedAlert

@@ -8,8 +8,8 @@ import pytest
 
 import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.verdict import VerdictChange

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.rules.loading import load
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext

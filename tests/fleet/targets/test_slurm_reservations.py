@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.incident import Facts
 from accelwatch.alerting.incidents.incident_store import IncidentStore
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.incident import Facts
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.targets.settings import SlurmSd

@@ -9,7 +9,7 @@ import pytest
 
 import machines
 from accelwatch.alerting.evaluation.describing import document_of
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.live import LiveStreams

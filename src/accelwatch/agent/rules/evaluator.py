@@ -10,7 +10,7 @@ from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator, node_rules
 from accelwatch.agent.rules.wake import Wake
 from accelwatch.alerting.evaluation.evaluator import IsNew
 from accelwatch.alerting.evaluation.explanation import Explanation
-from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope

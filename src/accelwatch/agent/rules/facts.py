@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from accelwatch.agent.rules.snapshot_lookups import owner_names
-from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.schema.snapshot import DeviceView, Snapshot

@@ -1,7 +1,6 @@
-"""From incidents to people: what is said, to whom, when, and again until it has arrived.
+"""From incidents to people: who is notified of what, when, and again until it has arrived.
 
-`notice` is what is said of an incident, `text` how it reads in plain words within the limits of a sink.
-`routing` and `quiet` say who is told from when on, `queue` what is still to be said; they are pure.
-`dispatcher` is the part that waits, `outbox` keeps what has not arrived. `post` and `blocking` are for
-sinks.
+`routing` says which sinks are notified of an incident, `queue` what they still have to be told, by the
+`stages` that a notification passes; these are pure. `formatting` has the texts, `transport` what sinks
+send with. `dispatcher` is the part that waits, `outbox` keeps what has not arrived.
 """

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import ApprovalRequest, Planned
 
 

@@ -16,18 +16,18 @@ from accelwatch.alerting.delivery.approval_requests import (
     NoApprovalRequests,
     named,
 )
-from accelwatch.alerting.delivery.calling import is_call
-from accelwatch.alerting.delivery.circuit import Circuit
-from accelwatch.alerting.delivery.dead_man import DeadManPing
+from accelwatch.alerting.delivery.formatting.notice import notice_of
+from accelwatch.alerting.delivery.formatting.own_problem import is_own
+from accelwatch.alerting.delivery.formatting.person_call import is_call
+from accelwatch.alerting.delivery.formatting.text import lasting
 from accelwatch.alerting.delivery.message import NEVER
-from accelwatch.alerting.delivery.notice import notice_of
 from accelwatch.alerting.delivery.outbox import Outbox
-from accelwatch.alerting.delivery.own_problem import is_own
 from accelwatch.alerting.delivery.queue import Lost, Queue, Traits
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.delivery.sinks import sinks_of
-from accelwatch.alerting.delivery.text import lasting
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.delivery.transport.circuit import Circuit
+from accelwatch.alerting.delivery.transport.dead_man import DeadManPing
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Planned, Sink, Status
 from accelwatch.base.clock import Clock

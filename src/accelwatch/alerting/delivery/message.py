@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from accelwatch.alerting.delivery.cadence import Cadence, reminds_at, rings_at
+from accelwatch.alerting.delivery.stages.cadence import Cadence, reminds_at, rings_at
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.alerting.delivery.agenda import Agenda
+from accelwatch.alerting.delivery.formatting.own_problem import is_own, is_own_id
 from accelwatch.alerting.delivery.message import NEVER, Key, Message, decoded, encoded, rings
-from accelwatch.alerting.delivery.own_problem import is_own, is_own_id
 from accelwatch.alerting.delivery.routing import Plan, Routes
-from accelwatch.alerting.incidents.grouping import FLEET
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.incidents.grouping.groups import FLEET
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status
 from accelwatch.base.backoff import doubled
 

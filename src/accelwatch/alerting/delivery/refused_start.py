@@ -9,8 +9,8 @@ import hashlib
 import logging
 from pathlib import Path
 
-from accelwatch.alerting.delivery.notice import notice_of
-from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, resolved
+from accelwatch.alerting.delivery.formatting.notice import notice_of
+from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, incident_of, resolved
 from accelwatch.alerting.delivery.trial import delivered
 from accelwatch.alerting.sink import Notice, NoticeKind, Status
 from accelwatch.base.clock import Clock

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.alerting.delivery.cadence import Cadence
-from accelwatch.alerting.delivery.own_problem import is_own
-from accelwatch.alerting.delivery.quiet_hours import after_quiet_hours
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Matcher, matchers
+from accelwatch.alerting.delivery.formatting.own_problem import is_own
+from accelwatch.alerting.delivery.stages.cadence import Cadence
+from accelwatch.alerting.delivery.stages.quiet_hours import after_quiet_hours
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Matcher, matchers
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.errors import UsageError
 from accelwatch.config.alerts import Alerts, Route

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from accelwatch.alerting.delivery.dead_man import ping_url
 from accelwatch.alerting.delivery.routing import Mistake, mistakes_in
+from accelwatch.alerting.delivery.transport.dead_man import ping_url
 from accelwatch.alerting.sink import Sink, SinkContext
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError, OptionsError

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from accelwatch.alerting.delivery.approval_requests import ApprovalRequests, NoApprovalRequests
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts
 

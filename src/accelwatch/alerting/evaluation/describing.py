@@ -6,8 +6,8 @@ from accelwatch.alerting.evaluation.documents import (
     MuteNote,
     TimelineNote,
 )
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from accelwatch.alerting.evaluation.explanation import Explanation
-from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.rule import Rule, RuleSet

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from accelwatch.alerting.delivery.own_problem import OwnProblem, incident_of, resolved
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, incident_of, resolved
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 
 NOTIFIED_AFTER_S = 10.0

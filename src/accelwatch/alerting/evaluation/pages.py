@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote, RuleRow, RulesPage
-from accelwatch.alerting.incidents.incident import Incident, IncidentState
+from accelwatch.alerting.incidents.model.incident import Incident, IncidentState
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.web.pages.json_page import json_page

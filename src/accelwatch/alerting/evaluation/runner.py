@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accelwatch.alerting.delivery.approval_requests import ApprovalRequests
-from accelwatch.alerting.delivery.blocking import Blocking, StillBusyError
-from accelwatch.alerting.delivery.calling import call_of, entity_of
-from accelwatch.alerting.delivery.resolve_wait import resolve_wait_s
+from accelwatch.alerting.delivery.formatting.person_call import call_of, entity_of
+from accelwatch.alerting.delivery.stages.resolve_wait import resolve_wait_s
+from accelwatch.alerting.delivery.transport.blocking import Blocking, StillBusyError
 from accelwatch.alerting.evaluation.alerting import Alerting
 from accelwatch.alerting.evaluation.evaluator import Evaluator
 from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
@@ -27,11 +27,11 @@ from accelwatch.alerting.evaluation.own_problems import (
     state_problem,
 )
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
-from accelwatch.alerting.incidents.incident import Facts, Incident
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges, restore_firing
 from accelwatch.alerting.incidents.journal.records import StateRecord
-from accelwatch.alerting.incidents.muting import Mute
-from accelwatch.alerting.rules.configured import FileStamps, file_stamps, loaded_rules
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.muting import Mute
+from accelwatch.alerting.rules.loading.configured import FileStamps, file_stamps, loaded_rules
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.alerts import Alerts

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.schema.timestamps import timestamp
 
 _MOST_UNKNOWN = 20

@@ -32,8 +32,8 @@ from accelwatch.alerting.evaluation.silencing import (
     who,
     window_of,
 )
-from accelwatch.alerting.incidents.incident import OWN_LABELS
-from accelwatch.alerting.incidents.silence import Maintenance, Silence, named
+from accelwatch.alerting.incidents.model.incident import OWN_LABELS
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, named
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.timestamps import timestamp

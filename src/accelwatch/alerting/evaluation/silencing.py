@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.alerting.incidents.silence import (
+from accelwatch.alerting.incidents.model.silence import (
     LONGEST_S,
     MOST_MATCHERS,
     Maintenance,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.model.incident import (
     MOST_EVIDENCE,
     Facts,
     Incident,

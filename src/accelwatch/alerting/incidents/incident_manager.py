@@ -19,8 +19,9 @@ from accelwatch.alerting.incidents.course import (
     with_visibility,
     without_lost,
 )
-from accelwatch.alerting.incidents.grouping import Groups
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.grouping.groups import Groups
+from accelwatch.alerting.incidents.grouping.storms import WITHIN_S, Storms
+from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
     IncidentState,
@@ -28,7 +29,6 @@ from accelwatch.alerting.incidents.incident import (
     TimelineKind,
     with_entry,
 )
-from accelwatch.alerting.incidents.storm import WITHIN_S, Storms
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import (

@@ -11,16 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.alerting.incidents.causes import Causes, Suspects
-from accelwatch.alerting.incidents.incident import (
-    ENGINE,
-    MOST_NOTES,
-    Incident,
-    TimelineEntry,
-    TimelineKind,
-    notes,
-    with_entry,
-)
+from accelwatch.alerting.incidents.grouping.causes import Causes, Suspects
 from accelwatch.alerting.incidents.incident_manager import Describe, IncidentManager
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import (
@@ -32,8 +23,17 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
 )
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
-from accelwatch.alerting.incidents.muting import Mute, MuteSource, Muting
-from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.alerting.incidents.model.incident import (
+    ENGINE,
+    MOST_NOTES,
+    Incident,
+    TimelineEntry,
+    TimelineKind,
+    notes,
+    with_entry,
+)
+from accelwatch.alerting.incidents.model.muting import Mute, MuteSource, Muting
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule, RuleSet

@@ -16,7 +16,7 @@ from accelwatch.cli.check.check_options import CheckOptions
 from accelwatch.cli.output import write_stdout
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.rules.loading import RuleFiles
+    from accelwatch.alerting.rules.loading.rule_files import RuleFiles
     from accelwatch.cli.check.check_report import Report
 
 UNKNOWN = 3
@@ -141,7 +141,7 @@ def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
 
 
 def _files(options: CheckOptions) -> "RuleFiles":
-    from accelwatch.alerting.rules.loading import (
+    from accelwatch.alerting.rules.loading.rule_files import (
         RuleFiles,
         pack_file,
         pack_names,

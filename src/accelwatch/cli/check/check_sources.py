@@ -13,7 +13,7 @@ from accelwatch.agent.rules.own_health import unhealthy_devices
 from accelwatch.agent.rules.snapshot_check import Finding, check_snapshot, concerned
 from accelwatch.alerting.evaluation.documents import DeviceNote
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading import RuleFiles
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.check.check_report import Report, Status
 from accelwatch.exposition.display import counted

@@ -30,7 +30,12 @@ _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
     """The rules of files and packs; without either all packs. Raises ConfigError."""
-    from accelwatch.alerting.rules.loading import load, pack_file, pack_names, refuse_empty_folders
+    from accelwatch.alerting.rules.loading.rule_files import (
+        load,
+        pack_file,
+        pack_names,
+        refuse_empty_folders,
+    )
 
     refuse_empty_folders(files or [])
     names = packs or ([] if files else pack_names())
@@ -41,7 +46,7 @@ def rules_check(
     files: list[Path] | None, packs: list[str] | None, devices: int, as_json: bool = False
 ) -> int:
     """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
-    from accelwatch.alerting.rules.doubts import doubts
+    from accelwatch.alerting.rules.loading.lint import doubts
     from accelwatch.exposition.display import counted
     from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
 
@@ -73,7 +78,7 @@ def rules_check(
 
 def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool = False) -> int:
     """Run all tests; exit code 1 when one fails. Raises ConfigError."""
-    from accelwatch.alerting.rules.testing import run
+    from accelwatch.alerting.rules.testing.rule_tests import run
     from accelwatch.cli.progress import counting, progress
     from accelwatch.exposition.display import counted, stdout_is_terminal
 
@@ -260,7 +265,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
 
 def rules_schema() -> int:
     """Print the JSON Schema of rule files."""
-    from accelwatch.alerting.rules.json_schema import rule_file_schema
+    from accelwatch.alerting.rules.loading.json_schema import rule_file_schema
 
     _write_json(rule_file_schema())
     return OK

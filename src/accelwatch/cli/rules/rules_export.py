@@ -9,7 +9,7 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.output import complain, emit, output_mode
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.rules.prometheus import AlertingRule, Untranslated
+    from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule, Untranslated
     from accelwatch.alerting.rules.rule import Rule
 
 
@@ -28,8 +28,8 @@ class ExportPlan:
 
 def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
     """Write the file, and tell on stderr what is not in it. Raises AccelwatchError."""
-    from accelwatch.alerting.rules.prometheus import Untranslated, exported
-    from accelwatch.alerting.rules.prometheus_file import rule_file
+    from accelwatch.alerting.rules.prometheus.alerting_rules import Untranslated, exported
+    from accelwatch.alerting.rules.prometheus.rule_file import rule_file
     from accelwatch.base.durations import seconds
     from accelwatch.expr.promql import Assumed
 
@@ -53,7 +53,7 @@ def _json(made: "list[AlertingRule | Untranslated]") -> str:
     import json
     from dataclasses import asdict
 
-    from accelwatch.alerting.rules.prometheus import AlertingRule
+    from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule
 
     rows: list[dict[str, object]] = []
     for translation in made:

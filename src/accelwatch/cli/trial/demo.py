@@ -75,7 +75,7 @@ def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     from accelwatch.fleet.hub_client.child import fork_child
 
     def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.alerting.rules.loading import pack_names
+        from accelwatch.alerting.rules.loading.rule_files import pack_names
         from accelwatch.config.model import RuleSettings
         from accelwatch_simulator.rehearsal import ALL_THERE_S
         from accelwatch_simulator.stage import run_stage

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from accelwatch.alerting.evaluation.silencing import timestamp_of
-from accelwatch.alerting.incidents.silence import named
+from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.alertmanager_webhook import alerts_of
 from accelwatch.fleet.api.evidence_documents import (

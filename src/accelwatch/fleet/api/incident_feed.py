@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.alerting.evaluation.describing import document_of
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow

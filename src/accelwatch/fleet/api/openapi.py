@@ -18,8 +18,8 @@ from accelwatch.alerting.evaluation.silence_documents import (
     SilencesPage,
 )
 from accelwatch.alerting.evaluation.silencing import Closing, NewMaintenance, NewNote, NewSilence
-from accelwatch.alerting.incidents.incident import IncidentState
 from accelwatch.alerting.incidents.journal.listing import AuditPage
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.version import __version__
 from accelwatch.fleet.api.alertmanager_webhook import AlertmanagerMessage

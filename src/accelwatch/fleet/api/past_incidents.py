@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.alerting.evaluation.pages import incidents_page
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.events import parse_start
 from accelwatch.web.pages.json_page import json_page

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.archive.history.rows import MaintenanceRow
 
 MOST_ROWS = 200_000

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.archive.history.rows import EventRow, Gathering
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError

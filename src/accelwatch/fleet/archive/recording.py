@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.archive.settings import History

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.fleet.avoid.documents import AvoidReason, ReasonKind
 from accelwatch.fleet.names import NodeState

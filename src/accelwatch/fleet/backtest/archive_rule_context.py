@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.archive.history.reader import Archive

@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import NamedTuple
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.grouping.storms import WITHIN_S
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
-from accelwatch.alerting.incidents.storm import WITHIN_S
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.causes import GROUP, CauseReport, level_of, where_of
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.grouping.causes import GROUP, CauseReport, level_of, where_of
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import Evidence

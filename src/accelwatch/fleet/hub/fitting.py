@@ -94,7 +94,7 @@ def _short(host: str) -> str:
 
 
 def _of_rules(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[Complaint]:
-    from accelwatch.alerting.rules.configured import loaded_rules
+    from accelwatch.alerting.rules.loading.configured import loaded_rules
 
     if not settings.rules.any:
         return

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError

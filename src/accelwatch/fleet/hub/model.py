@@ -202,7 +202,7 @@ def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:
 
 def _mistakes_of_rules(settings: RuleSettings) -> Iterator[Mistake]:
     if settings.any:
-        from accelwatch.alerting.rules.configured import loaded_rules
+        from accelwatch.alerting.rules.loading.configured import loaded_rules
 
         try:
             loaded_rules(settings)

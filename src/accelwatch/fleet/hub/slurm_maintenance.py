@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.silence import Maintenance
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations

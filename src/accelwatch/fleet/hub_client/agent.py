@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import INCIDENTS
-from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
 
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from accelwatch.alerting.delivery.text import lasting, time_text
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.delivery.formatting.text import lasting, time_text
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.remediation.policy.guards.budget import bound
 from accelwatch.remediation.policy.plan.plan import Plan

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.file import JournalError
-from accelwatch.alerting.incidents.silence import named
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError

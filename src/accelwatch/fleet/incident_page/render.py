@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.delivery.notice import where
-from accelwatch.alerting.delivery.text import lasting, time_text
-from accelwatch.alerting.incidents.incident import Incident, TimelineEntry
-from accelwatch.alerting.incidents.muting import Mute
+from accelwatch.alerting.delivery.formatting.notice import where
+from accelwatch.alerting.delivery.formatting.text import lasting, time_text
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry
+from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.style import HEADERS, STYLE

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.incident_page.graph import Trace
 from accelwatch.fleet.state.fleet import Fleet

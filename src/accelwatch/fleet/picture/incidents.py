@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.base.errors import WireError
 from accelwatch.fleet.wire import IncidentNow

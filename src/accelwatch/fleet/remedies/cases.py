@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.remediation.policy.plan.of_incident import acting_rule, case_changed
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.remediation.policy.state.model import RemedyState

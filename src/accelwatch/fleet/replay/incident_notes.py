@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, TimelineNote
-from accelwatch.alerting.incidents.incident import IncidentState, TimelineKind
+from accelwatch.alerting.incidents.model.incident import IncidentState, TimelineKind
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, WATCH, Marker
 from accelwatch.fleet.replay.slot_registry import short_name

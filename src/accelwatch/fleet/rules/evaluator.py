@@ -7,7 +7,7 @@ from time import thread_time
 
 from accelwatch.alerting.evaluation.evaluator import IsNew
 from accelwatch.alerting.evaluation.explanation import Explanation
-from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope

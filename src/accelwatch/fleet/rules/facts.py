@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Facts
+from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.fleet.state.fleet import Fleet

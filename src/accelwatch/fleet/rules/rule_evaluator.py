@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Mode, Scope

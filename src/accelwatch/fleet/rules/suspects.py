@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.rules.columns import Columns, Indices
 from accelwatch.fleet.rules.rule_context import RuleContext

@@ -3,7 +3,12 @@
 import contextlib
 import time
 
-from accelwatch.alerting.delivery.push_queue import Counts, NotAccepted, PushQueue, Request
+from accelwatch.alerting.delivery.transport.push_queue import (
+    Counts,
+    NotAccepted,
+    PushQueue,
+    Request,
+)
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import TargetFault

@@ -10,7 +10,7 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
-from accelwatch.alerting.delivery.push_queue import Counts, Request
+from accelwatch.alerting.delivery.transport.push_queue import Counts, Request
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rounds import rounds

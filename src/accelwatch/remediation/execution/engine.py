@@ -13,10 +13,10 @@ import msgspec
 
 from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.alerting.incidents.incident import ENGINE
 from accelwatch.alerting.incidents.journal.file import JournalError
 from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.effect import Site
 from accelwatch.remediation.execution.fresh_survey import FreshSurveys

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.expr import MISSING, Key, Missing, NameTable, Type, Value, compile_condition
 from accelwatch.fleet.picture.incidents import Keeps, status_of

@@ -12,7 +12,6 @@ from typing import Self
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
 from accelwatch.alerting.incidents.journal.chain import (
     Line,
     Verdict,
@@ -44,7 +43,8 @@ from accelwatch.alerting.incidents.journal.records import (
 )
 from accelwatch.alerting.incidents.journal.renamed import incident_of, with_current_vendors
 from accelwatch.alerting.incidents.journal.schema import VERSION, migrate, version_of
-from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.sqlite_files import (
     WAIT_S,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import ENGINE
 from accelwatch.alerting.incidents.journal.file import JournalError, JournalRefusedError
 from accelwatch.alerting.incidents.journal.opening import open_journal
 from accelwatch.alerting.incidents.journal.records import Batch, Loaded, Record, key_of
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
+from accelwatch.alerting.incidents.model.incident import ENGINE
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import ENGINE, Incident
-from accelwatch.alerting.incidents.silence import Maintenance, Silence
+from accelwatch.alerting.incidents.model.incident import ENGINE, Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 
 MOST_BODY = 64 * 1024
 """Bytes of the body of a state."""

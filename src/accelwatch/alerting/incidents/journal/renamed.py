@@ -5,8 +5,8 @@ The entries stay as they were written, and so does their chain; only what is mad
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Matcher, Silence
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Matcher, Silence
 from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.alerting.incidents.incident import IncidentState
+from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView

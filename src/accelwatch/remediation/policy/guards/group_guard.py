@@ -7,7 +7,7 @@ asked here is whether an open group across nodes has the incident.
 
 from collections.abc import Mapping
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 
 _NODE_PREFIX = "node="

@@ -5,7 +5,7 @@ Only what is about one node becomes a case: a job or a rack is nobody that could
 
 from collections.abc import Mapping
 
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.rule import Action, Rule
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.group_guard import may_act

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.grouping import (
+from accelwatch.alerting.incidents.grouping.groups import (
     FLEET,
     closed_at,
     group_of,
     title_of,
     with_members,
 )
-from accelwatch.alerting.incidents.incident import Incident, TimelineEntry, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule
 

@@ -9,8 +9,6 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.alerting.rules.amending import Amendment, amended, amendments_of
-from accelwatch.alerting.rules.checks import Section, action_of, canary_of, grouping_of, seconds_of
 from accelwatch.alerting.rules.document import (
     VERSION,
     CaseDocument,
@@ -21,9 +19,17 @@ from accelwatch.alerting.rules.document import (
     RuleDocument,
     Scope,
 )
+from accelwatch.alerting.rules.loading.checks import (
+    Section,
+    action_of,
+    canary_of,
+    grouping_of,
+    seconds_of,
+)
+from accelwatch.alerting.rules.loading.overrides import Amendment, amended, amendments_of
+from accelwatch.alerting.rules.loading.scope import check_scope
+from accelwatch.alerting.rules.loading.selection import selecting
 from accelwatch.alerting.rules.rule import Origin, Profile, Rule, RuleSet
-from accelwatch.alerting.rules.scope import check_scope
-from accelwatch.alerting.rules.selection import selecting
 from accelwatch.alerting.rules.timing import Timing
 from accelwatch.base.errors import ConfigError, ExpressionError
 from accelwatch.expr.cost import Cost
@@ -33,7 +39,7 @@ from accelwatch.located_yaml.document import Document, parse, read
 from accelwatch.located_yaml.nodes import Location, read_file
 from accelwatch.schema.metrics import nearest
 
-PACKS = Path(__file__).parent / "packs"
+PACKS = Path(__file__).parents[1] / "packs"
 """The rules that are shipped, a file a pack."""
 SUFFIXES = (".yaml", ".yml")
 MOST_RULES = 1000

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from accelwatch.alerting.rules.prometheus import AlertingRule, Untranslated
+from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule, Untranslated
 from accelwatch.expr.promql.query import duration
 
 _HEAD = """\

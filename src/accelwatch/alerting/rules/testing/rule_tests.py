@@ -8,10 +8,10 @@ import msgspec
 from accelwatch.alerting.rules.document import CaseDocument
 from accelwatch.alerting.rules.engine import Engine
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.alerting.rules.series_script import values_of
+from accelwatch.alerting.rules.testing.series_script import values_of
+from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import VerdictChange
-from accelwatch.alerting.rules.world import Member, World
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import ConfigError, ExpressionError, UsageError
 from accelwatch.base.host_ranges import expand

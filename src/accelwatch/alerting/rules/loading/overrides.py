@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.rules.checks import Section, action_of, canary_of
 from accelwatch.alerting.rules.document import AmendmentDocument, Confidence, Mode, Trust
+from accelwatch.alerting.rules.loading.checks import Section, action_of, canary_of
 from accelwatch.alerting.rules.rule import Action, Canary, Origin, Rule
 from accelwatch.schema.metrics import nearest
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import (
+from accelwatch.alerting.incidents.model.incident import (
     MOST_EVIDENCE,
     MOST_NODES,
     Facts,

@@ -11,9 +11,9 @@ import heapq
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from accelwatch.alerting.incidents.cause import AT_ONCE, Cause, Leading
-from accelwatch.alerting.incidents.grouping import may_join_group
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.grouping.cause import AT_ONCE, Cause, Leading
+from accelwatch.alerting.incidents.grouping.groups import may_join_group
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.alerting.delivery.quiet_hours import after_quiet_hours
+from accelwatch.alerting.delivery.stages.quiet_hours import after_quiet_hours
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.alerts import QuietHours
 

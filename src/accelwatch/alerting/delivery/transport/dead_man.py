@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.alerting.delivery.post import Poster, PostError
+from accelwatch.alerting.delivery.transport.post import Poster, PostError
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import DeadMan
 from accelwatch.located_yaml.nodes import read_file

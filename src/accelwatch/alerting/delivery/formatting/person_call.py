@@ -4,7 +4,7 @@ itself. It is told as an incident would be, once, and is kept nowhere. Pure.
 
 import hashlib
 
-from accelwatch.alerting.incidents.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.incident import Incident
-from accelwatch.alerting.incidents.silence import Maintenance, Operator, Silence
+from accelwatch.alerting.incidents.model.incident import Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance, Operator, Silence
 from accelwatch.base.errors import UsageError
 
 MOST_SILENCES = 200

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from accelwatch.alerting.incidents.incident import Incident
+from accelwatch.alerting.incidents.model.incident import Incident
 
 AT_ONCE = 256
 """Incidents that are looked at in one step."""

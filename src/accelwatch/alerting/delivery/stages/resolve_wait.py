@@ -5,7 +5,7 @@ after which it cannot come back; for less where a site says so, until it has com
 something is still done about it by itself, its end waits for that, so that one message says both.
 """
 
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 
 WORK_AGAIN_S = 5.0
 """After which it is looked again whether what is done about an incident has come to its end."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from accelwatch.alerting.incidents.incident import Incident, TimelineKind
+from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.sink import ApprovalRequest, Notice, NoticeKind
 from accelwatch.base.untrusted_text import printable
 

@@ -1,0 +1,1 @@
+"""The stages that a notification passes on its way to a sink, one job each. Pure: time is given."""

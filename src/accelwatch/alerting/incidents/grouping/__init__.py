@@ -1,0 +1,1 @@
+"""Which incidents belong together: groups of rules, storms of many nodes, and causes."""

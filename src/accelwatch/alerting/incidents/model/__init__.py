@@ -1,0 +1,1 @@
+"""What an incident and a silence are. Pure data."""

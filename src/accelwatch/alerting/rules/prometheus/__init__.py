@@ -1,0 +1,1 @@
+"""Our rules as alerting rules of Prometheus."""

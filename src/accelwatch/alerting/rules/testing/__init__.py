@@ -1,0 +1,1 @@
+"""The tests inside rule files: small worlds that rules are played on."""
