@@ -1,8 +1,8 @@
 """One run of a program: bounded in time and output, alone in its group, and ended with all it started.
 
-Blocking, for a thread of its own. Whatever a program has started ends with it: a subreaper sees to that
-(`subreaper.py`). Where that was killed too, and on systems without subreapers, what is left of its process
-group ends, and what is found by the variable CALL when it is ended from outside.
+Blocking, for a thread of its own. Whatever a program has started ends with it: a subreaper sees to
+that (`subreaper.py`). Where that was killed too, and on systems without subreapers, what is left of its
+process group ends, and what is found by the variable CALL when it is ended from outside.
 """
 
 import contextlib
