@@ -65,7 +65,7 @@ peers:
 	@test -x .peers/bin/python || $(PYTHON) -m venv .peers
 	@.peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
 
-# Mutation tests (CONTRIBUTING.md): of one module, MODULE=src/accelwatch/query/picking.py, or of all that are listed.
+# Mutation tests (docs/mutation-tests.md): of one module, MODULE=src/accelwatch/query/picking.py, or of all that are listed.
 .PHONY: mutants
 mutants: $(STAMP)
 	@PYTHONDONTWRITEBYTECODE= BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
