@@ -69,7 +69,7 @@ class NvidiaBackend:
     )
     """CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
     R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>."""
-    remote = "accelwatch_nvidia.smi_remote:REMOTE"
+    remote = "accelwatch_nvidia.smi.remote:REMOTE"
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -135,8 +135,8 @@ class NvidiaBackend:
         return opened
 
     def _nvml(self) -> DriverSource:
-        from accelwatch_nvidia.nvml import Nvml, import_library
-        from accelwatch_nvidia.nvml_source import NvmlSource
+        from accelwatch_nvidia.devices.source import NvmlSource
+        from accelwatch_nvidia.nvml.nvml import Nvml, import_library
 
         try:
             library = import_library()
@@ -149,7 +149,7 @@ class NvidiaBackend:
         return NvmlSource(self._context, Nvml(library))
 
     def _smi(self, refusal: BackendUnavailable | None = None) -> DriverSource:
-        from accelwatch_nvidia.smi import SmiSource
+        from accelwatch_nvidia.smi.source import SmiSource
 
         return SmiSource(self._context, instead_of=refusal)
 

@@ -13,7 +13,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch_nvidia import smi_document, smi_mapping
+from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia_smi import (
     app_fields,
     machine_of,

@@ -11,7 +11,8 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
-from accelwatch_nvidia import smi_document, smi_mapping
+from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia_smi import document, machine_of
 from accelwatch_nvidia_smi.leaves import leaves
 from machines import GIB, device, lost_view, mig_view, snapshot, view

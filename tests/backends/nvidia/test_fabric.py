@@ -5,7 +5,7 @@ import pytest
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
-from accelwatch_nvidia import fabric
+from accelwatch_nvidia.quantities import fabric
 
 from .conftest import Rig
 from .test_smi_variants import changed

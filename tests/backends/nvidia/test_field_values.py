@@ -6,7 +6,7 @@ from ctypes import string_at
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch_nvidia.field_values import query
+from accelwatch_nvidia.nvml.field_values import query
 
 
 class Driver:

@@ -9,7 +9,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import Series
-from accelwatch_nvidia.gpm import MIN_INTERVAL_S
+from accelwatch_nvidia.quantities.gpm import MIN_INTERVAL_S
 
 from .conftest import Rig
 

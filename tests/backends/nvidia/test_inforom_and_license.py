@@ -12,8 +12,9 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
-from accelwatch_nvidia import smi_document, smi_mapping
-from accelwatch_nvidia.inforom import PACE_S, RETRY_S
+from accelwatch_nvidia.quantities.inforom import PACE_S, RETRY_S
+from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import mapping as smi_mapping
 from smi_documents import Gpu, document
 
 from .conftest import Rig

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from accelwatch_nvidia import calls, library
-from accelwatch_nvidia.nvml import import_library
+from accelwatch_nvidia.nvml import library
+from accelwatch_nvidia.nvml.nvml import import_library
+from accelwatch_nvidia.quantities import calls
 
 
 def protocol_names() -> list[str]:
@@ -36,7 +37,7 @@ def test_the_library_sees_the_interpreter_as_it_is() -> None:
     program = (
         "import ctypes.util, sys\n"
         "before = sys.modules['ctypes.util']\n"
-        "from accelwatch_nvidia.nvml import import_library\n"
+        "from accelwatch_nvidia.nvml.nvml import import_library\n"
         "library = import_library()\n"
         "print(sys.modules['ctypes.util'] is before, library.find_library is before.find_library)\n"
     )

@@ -8,10 +8,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Collected
-from accelwatch_nvidia import mapping, returns, smi_rows
-from accelwatch_nvidia.calls import CALLS
-from accelwatch_nvidia.fields import FIELDS
-from accelwatch_nvidia.gpm import METRICS
+from accelwatch_nvidia import mapping, returns
+from accelwatch_nvidia.quantities.calls import CALLS
+from accelwatch_nvidia.quantities.fields import FIELDS
+from accelwatch_nvidia.quantities.gpm import METRICS
+from accelwatch_nvidia.smi import rows as smi_rows
 
 ROWS = [
     *((series, row.group) for row in CALLS for series in row.series),

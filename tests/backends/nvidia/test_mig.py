@@ -7,7 +7,7 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch_nvidia.mig import profile_of
+from accelwatch_nvidia.devices.mig import profile_of
 
 from .conftest import Rig
 

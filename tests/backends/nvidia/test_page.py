@@ -2,9 +2,9 @@
 
 import pytest
 
-from accelwatch_nvidia import smi_rows
-from accelwatch_nvidia.calls import CALLS
-from accelwatch_nvidia.fields import FIELDS
+from accelwatch_nvidia.quantities.calls import CALLS
+from accelwatch_nvidia.quantities.fields import FIELDS
+from accelwatch_nvidia.smi import rows as smi_rows
 from samples import FIXTURES
 
 PAGE = (FIXTURES.parent / "docs/backends/nvidia.md").read_text()

@@ -8,8 +8,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
-from accelwatch_nvidia import calls
-from accelwatch_nvidia.nvml import import_library
+from accelwatch_nvidia.nvml.nvml import import_library
+from accelwatch_nvidia.quantities import calls
 
 from .conftest import Rig
 from .test_smi_variants import changed

@@ -11,8 +11,8 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch_nvidia import smi_mapping
-from accelwatch_nvidia.smi_document import MAX_DEPTH, parse
+from accelwatch_nvidia.smi import mapping as smi_mapping
+from accelwatch_nvidia.smi.document import MAX_DEPTH, parse
 from samples import FIXTURES
 
 GROUPS = frozenset({"ecc", "pcie", "pools", "components"})

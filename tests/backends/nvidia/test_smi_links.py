@@ -7,8 +7,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link
-from accelwatch_nvidia import smi_links
-from accelwatch_nvidia.smi_links import LinkReader
+from accelwatch_nvidia.smi import nvlink as smi_links
+from accelwatch_nvidia.smi.nvlink import LinkReader
 from samples import sample
 
 from .test_smi_source import Tool, fixture, tool

@@ -10,9 +10,9 @@ from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
-from accelwatch_nvidia import smi_mapping
-from accelwatch_nvidia.smi import listed_instances
-from accelwatch_nvidia.smi_document import Document, parse
+from accelwatch_nvidia.smi import mapping as smi_mapping
+from accelwatch_nvidia.smi.document import Document, parse
+from accelwatch_nvidia.smi.source import listed_instances
 from polling import assert_all_believed
 from samples import sample, samples_root
 

@@ -16,7 +16,7 @@ from accelwatch.base.errors import (
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend
-from accelwatch_nvidia.smi_remote import SmiReader
+from accelwatch_nvidia.smi.remote import SmiReader
 from samples import FIXTURES
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch_nvidia import smi_text
+from accelwatch_nvidia.smi import text as smi_text
 from samples import sample
 
 

@@ -10,7 +10,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
 from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link, Number
-from accelwatch_nvidia import links, smi_text
+from accelwatch_nvidia.quantities import links
+from accelwatch_nvidia.smi import text as smi_text
 
 _STATE = re.compile(r"\s*Link\s+(\d{1,3}):\s+(?:(<inactive>)|\d+(?:\.\d+)?\s+GB/s)\s*", re.ASCII)
 _ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+([A-Za-z][\w ]{1,40}):\s+(\d{1,19})\s*", re.ASCII)

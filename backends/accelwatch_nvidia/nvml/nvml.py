@@ -8,9 +8,10 @@ from typing import Any
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.schema.reading import Number
-from accelwatch_nvidia import field_values, returns
-from accelwatch_nvidia.field_values import FieldPair
-from accelwatch_nvidia.library import Handle, Library
+from accelwatch_nvidia import returns
+from accelwatch_nvidia.nvml import field_values
+from accelwatch_nvidia.nvml.field_values import FieldPair
+from accelwatch_nvidia.nvml.library import Handle, Library
 
 MAX_GPUS = 1024
 """More than any machine holds; a count above it is no count."""

@@ -10,13 +10,13 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import identity, presence
-from accelwatch_nvidia.nvml import Nvml
+from accelwatch_nvidia.devices.processes import HostProcesses
+from accelwatch_nvidia.devices.reader import DeviceReader
+from accelwatch_nvidia.nvml.nvml import Nvml
 from accelwatch_nvidia.presence import PresentGpu
-from accelwatch_nvidia.processes import HostProcesses
-from accelwatch_nvidia.reader import DeviceReader
 
 if TYPE_CHECKING:
-    from accelwatch_nvidia.events import EventWaiter
+    from accelwatch_nvidia.nvml.events import EventWaiter
 
 
 def _reader_key(device: Device) -> tuple[str, str | None]:
@@ -136,7 +136,7 @@ class NvmlSource:
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Xid events of the GPUs that were opened."""
         if self._events is None:
-            from accelwatch_nvidia.events import EventWaiter
+            from accelwatch_nvidia.nvml.events import EventWaiter
 
             self._events = EventWaiter(self._nvml, self._context.clock)
         opened = [

@@ -5,10 +5,15 @@ from typing import Any
 from accelwatch.backend_kit.recovery_action import concerns_device
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Number
-from accelwatch_nvidia import fabric, fields, mapping, placement
-from accelwatch_nvidia.calls import FABRIC_STRUCTURES, PLATFORM_STRUCTURES, SRAM_STRUCTURES
+from accelwatch_nvidia import mapping
 from accelwatch_nvidia.mapping import Outcome, record_first
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
+from accelwatch_nvidia.quantities import fabric, fields, placement
+from accelwatch_nvidia.quantities.calls import (
+    FABRIC_STRUCTURES,
+    PLATFORM_STRUCTURES,
+    SRAM_STRUCTURES,
+)
 
 MAX_FANS = 16
 """More than any board has; a count above it is no count."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch_nvidia import returns
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 MAX_ROWS = 1 << 17
 """A third of the pids that Linux gives out on a small machine; more is no count of processes."""

@@ -6,7 +6,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.mapping import Outcome
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 SERIES = ("inforom_corrupted",)
 GROUP = "ecc"

@@ -1,9 +1,9 @@
-"""Registration of a GPU with its NVLink fabric: from NVML's mask, and from nvidia-smi's words.
+"""Registration of a GPU with its NVLink fabric, as NVML numbers it. Pure.
 
-Pure. NVML gives numbers (nvml.h, "Fabric definitions"), nvidia-smi prints the same facts as words.
+The numbers are those of nvml.h, "Fabric definitions".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
@@ -82,41 +82,10 @@ def from_numbers(state: int, status: int, health_mask: int, summary: int) -> Reg
         faults.append("unhealthy" if summary == 2 else f"health summary {summary}")
     limited = summary == _LIMITED_CAPACITY
     failure = f"registration ended with NVML status {status}" if status else ""
-    return _registration(STATES.get(state, str(state)), failure, faults, limited=limited)
+    return registration(STATES.get(state, str(state)), failure, faults, limited=limited)
 
 
-_GOOD_TEXTS: Mapping[str, frozenset[str]] = {
-    "bandwidth": frozenset({"full"}),
-    "route_recovery_in_progress": frozenset({"false"}),
-    "route_unhealthy": frozenset({"false"}),
-    "access_timeout_recovery": frozenset({"false"}),
-    "incorrect_configuration": frozenset({"none", "false"}),
-    "summary": frozenset({"healthy", "limited capacity"}),
-}
-"""Per element of `fabric/health`: what it says of a healthy fabric; an absence is no fault either."""
-
-
-_NO_FAILURE = ("success", "n/a", "")
-"""Other words are NVML's sentence for the return code, `Unknown Error` among them."""
-
-
-def from_texts(state: str, status: str, health: Mapping[str, str]) -> Registration:
-    """Registration of nvidia-smi's `fabric` element; `health` holds the text of each of its leaves."""
-    from accelwatch_nvidia import smi_text  # not where NVML is read
-
-    faults = [
-        f"{tag.replace('_', ' ')}: {text}"
-        for tag, good in _GOOD_TEXTS.items()
-        if (text := health.get(tag, "N/A"))
-        and smi_text.absence(text) is None
-        and text.lower() not in good
-    ]
-    failure = "" if status.lower() in _NO_FAILURE else status
-    limited = health.get("summary", "").lower() == "limited capacity"
-    return _registration(smi_text.label_value(state), failure, faults, limited=limited)
-
-
-def _registration(state: str, failure: str, faults: list[str], *, limited: bool) -> Registration:
+def registration(state: str, failure: str, faults: list[str], *, limited: bool) -> Registration:
     """`completed` holds only for a registration that succeeded on a fabric without a fault.
 
     How it `ended` counts for a completed one alone (nvml.h, nvmlGpuFabricInfo_v2_t).

@@ -14,8 +14,9 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import proc, sysfs
 from accelwatch.schema.reading import MAX_PROCESSES, Process, cut_note
-from accelwatch_nvidia import lists, returns
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia import returns
+from accelwatch_nvidia.nvml import lists
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 _LISTS = (
     (

@@ -2,7 +2,7 @@
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 VIRTUAL = 2
 """NVML_GPU_VIRTUALIZATION_MODE_VGPU: of a guest. Others list products that need no license there."""

@@ -10,8 +10,8 @@ from accelwatch.kernel import xid
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch_nvidia import returns
-from accelwatch_nvidia.library import Handle
-from accelwatch_nvidia.nvml import Nvml, code_of
+from accelwatch_nvidia.nvml.library import Handle
+from accelwatch_nvidia.nvml.nvml import Nvml, code_of
 
 XID_EVENT = 0x8
 """nvmlEventTypeXidCriticalError (nvml.h)."""

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
+from xml.etree.ElementTree import Element  # only the type; parsing is in smi.document
 
 from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.errors import AccelwatchError, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device, normal_pci_bus_id
-from accelwatch_nvidia import identity, returns, smi_mapping, smi_text
-from accelwatch_nvidia.smi_document import parse
+from accelwatch_nvidia import identity, returns
+from accelwatch_nvidia.smi import mapping as smi_mapping
+from accelwatch_nvidia.smi import text as smi_text
+from accelwatch_nvidia.smi.document import parse
 
 _MENU = re.compile(rb"<supported_clocks>.*?</supported_clocks>", re.DOTALL)
 """Every clock that could be set: most of the document, and nothing is read from it."""

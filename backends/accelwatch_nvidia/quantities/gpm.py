@@ -11,9 +11,9 @@ from typing import Any
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch_nvidia import mapping
-from accelwatch_nvidia.library import Handle
 from accelwatch_nvidia.mapping import Outcome
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.library import Handle
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 MIN_INTERVAL_S = 0.1
 """Two samples must be at least 100 ms apart (nvml.h, nvmlGpmMetricsGet)."""

@@ -9,27 +9,24 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.kernel.shared_memory import collect_shared_memory
 from accelwatch.schema.device import Device, MemoryKind
-from accelwatch.schema.reading import Collected, Reading, wholly_absent
-from accelwatch_nvidia import conditions, identity, inforom, mig, presence, quantities, returns
-from accelwatch_nvidia.gpm import GpmSampler
-from accelwatch_nvidia.inforom import Inforom
-from accelwatch_nvidia.mapping import record_first, settle
-from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
-from accelwatch_nvidia.processes import HostProcesses, ProcessReader
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch_nvidia import identity, presence, returns
+from accelwatch_nvidia.devices import mig
+from accelwatch_nvidia.devices.partitions import (
+    SOURCE,
+    Partitions,
+    settled,
+    with_processes,
+    without_processes,
+)
+from accelwatch_nvidia.devices.processes import HostProcesses, ProcessReader
+from accelwatch_nvidia.mapping import record_first
+from accelwatch_nvidia.nvml.nvml import DeviceCalls, Nvml, code_of
+from accelwatch_nvidia.quantities import conditions, inforom, table_reader
+from accelwatch_nvidia.quantities.gpm import GpmSampler
+from accelwatch_nvidia.quantities.inforom import Inforom
 
-SOURCE = "nvml"
 _WORST = (returns.RESET_REQUIRED, returns.UNKNOWN, returns.NO_PERMISSION, returns.TIMEOUT)
-_HANDLE_VOID = frozenset({returns.INVALID_ARGUMENT, returns.NOT_FOUND})
-"""Codes of a handle whose MIG instance was destroyed."""
-
-
-class _Partition(msgspec.Struct):
-    """A MIG instance with its own calls, samples and processes."""
-
-    instance: mig.Instance
-    calls: DeviceCalls
-    gpm: GpmSampler
-    processes: ProcessReader
 
 
 class DeviceReader:
@@ -39,16 +36,14 @@ class DeviceReader:
         self, context: Context, nvml: Nvml, gpm_lock: threading.Lock, host: HostProcesses
     ) -> None:
         self._context = context
-        self._host = host
         self._nvml = nvml
-        self._gpm_lock = gpm_lock
         self._calls: DeviceCalls | None = None
         self._generation = 0
-        self._slow: quantities.Slow | None = None
+        self._slow: table_reader.Slow | None = None
         self._inforom = Inforom()
         self._gpm = GpmSampler(gpm_lock)
         self._processes = ProcessReader(host)
-        self._partitions: list[_Partition] = []
+        self._partitions = Partitions(context, nvml, gpm_lock, host)
         self.device: Device | None = None
         """The full identity, once known."""
 
@@ -68,29 +63,9 @@ class DeviceReader:
         if before is None or before.partition_mode != full.partition_mode:
             self._gpm.restart(library_restarted=False)
         instances = mig.instances(calls, full) if full.partition_mode == "enabled" else []
-        self._partitions = self._matched(instances, calls)
+        self._partitions.replace(instances, calls)
         self.device = full
-        return [full, *(partition.instance.device for partition in self._partitions)]
-
-    def _matched(self, instances: list[mig.Instance], calls: DeviceCalls) -> list[_Partition]:
-        """Partitions for the instances; one that was there before keeps its samples."""
-        before = {partition.instance.device.id: partition for partition in self._partitions}
-        partitions = []
-        for instance in instances:
-            previous = before.pop(instance.device.id, None)
-            partitions.append(
-                _Partition(
-                    instance=instance,
-                    calls=DeviceCalls(self._nvml, instance.handle, instance.device.name),
-                    gpm=previous.gpm
-                    if previous
-                    else GpmSampler(self._gpm_lock, instance.gpu_instance),
-                    processes=previous.processes if previous else ProcessReader(self._host),
-                )
-            )
-        for gone in before.values():
-            gone.gpm.close(calls)
-        return partitions
+        return [full, *self._partitions.devices]
 
     def _open(self, device: Device) -> DeviceCalls:
         """Handle of the device, asked anew after a loss or a driver reload. Raises ReadError.
@@ -118,19 +93,11 @@ class DeviceReader:
         return calls
 
     def _renew(self, calls: DeviceCalls, device: Device) -> None:
-        """Take a new handle into use; partitions that are no longer there keep their void one."""
+        """Take a new handle into use, for the device and for its partitions."""
         restarted = calls.generation != self._generation
         self._calls, self._generation, self._slow = calls, calls.generation, None
-        for sampler in (self._gpm, *(partition.gpm for partition in self._partitions)):
-            sampler.restart(library_restarted=restarted)
-        if not self._partitions:
-            return
-        fresh = {instance.device.id: instance for instance in mig.instances(calls, device)}
-        for partition in self._partitions:
-            instance = fresh.get(partition.instance.device.id)
-            if instance is not None:
-                partition.instance = instance
-                partition.calls = DeviceCalls(self._nvml, instance.handle, instance.device.name)
+        self._gpm.restart(library_restarted=restarted)
+        self._partitions.renew(calls, device, library_restarted=restarted)
 
     def _no_handle(self, code: int, device: Device) -> ReadError:
         if code in returns.STACK_GONE:
@@ -153,8 +120,8 @@ class DeviceReader:
     def close(self) -> None:
         """Free what the activity samples hold."""
         if self._calls is not None:
-            for sampler in (self._gpm, *(partition.gpm for partition in self._partitions)):
-                sampler.close(self._calls)
+            self._gpm.close(self._calls)
+            self._partitions.close(self._calls)
 
     def read(self, device: Device, request: Request) -> list[Reading]:
         """Readings of the device and its MIG instances. Raises ReadError."""
@@ -162,19 +129,17 @@ class DeviceReader:
             calls = self._open(device)
             calls.clear_codes()
             device_reading = self._read_device(device, calls, request)
-            current = list(self._partitions)
-            partitions = self._read_partitions(current, request)
+            partitions = self._partitions.read(calls, request)
             if request.processes:
-                request.numbers([device_reading, *partitions])
-                device_reading = self._with_processes(
-                    device_reading, calls, self._processes, request
+                request.numbers([device_reading, *(reading for _, reading in partitions)])
+                device_reading = self._with_processes(device_reading, calls, request)
+                readings = _each_process_once(
+                    device_reading, self._partitions.with_processes(partitions, request)
                 )
-                partitions = self._partition_processes(current, partitions, request)
-                readings = _each_process_once(device_reading, partitions)
             else:
-                why = Absence.NOT_COLLECTED
                 readings = [
-                    _without_processes(reading, why) for reading in (device_reading, *partitions)
+                    without_processes(reading, Absence.NOT_COLLECTED)
+                    for reading in (device_reading, *(reading for _, reading in partitions))
                 ]
             return [self._with_inforom(readings[0], calls, device, request), *readings[1:]]
         except ReadError as error:
@@ -188,8 +153,8 @@ class DeviceReader:
         groups = request.groups
         slow = self._slow
         if slow is None or request.slow or slow.groups != groups:
-            slow = self._slow = quantities.read_slow(device.id, calls, groups)
-        quantities.read_fast(calls, collected, groups)
+            slow = self._slow = table_reader.read_slow(device.id, calls, groups)
+        table_reader.read_fast(calls, collected, groups)
         conditions.read_throttle(calls, collected, slow.throttle_reasons, groups)
         conditions.read_fans(calls, collected, slow.fans)
         conditions.read_headroom(collected, slow.slowdown_margin)
@@ -206,9 +171,9 @@ class DeviceReader:
             record_first(collected, series, outcome)
         if returns.RESET_REQUIRED in calls.codes:
             collected.put("reset_required", 1)
-        quantities.merge(collected, slow.collected)
+        table_reader.merge(collected, slow.collected)
         record_first(collected, inforom.SERIES, self._inforom.outcome)
-        return _settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
+        return settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
 
     def _with_inforom(
         self, reading: Reading, calls: DeviceCalls, device: Device, request: Request
@@ -223,75 +188,9 @@ class DeviceReader:
             if code in calls.codes:
                 raise calls.failure(code, "every call")
 
-    def _with_processes(
-        self, reading: Reading, calls: DeviceCalls, reader: ProcessReader, request: Request
-    ) -> Reading:
-        answer = reader.read(
-            calls,
-            reading.device_id,
-            self._context.clock.monotonic(),
-            argv=request.argv,
-            refresh=request.slow,
-        )
-        if isinstance(answer, Absence):
-            return _without_processes(reading, answer)
-        notes = (*reading.notes, *reader.notes)
-        return msgspec.structs.replace(reading, processes=answer, notes=notes)
-
-    def _partition_processes(
-        self, partitions: list[_Partition], readings: list[Reading], request: Request
-    ) -> list[Reading]:
-        completed = []
-        for partition, reading in zip(partitions, readings, strict=True):
-            if ("*",) in reading.absent:
-                completed.append(reading)
-                continue
-            try:
-                completed.append(
-                    self._with_processes(reading, partition.calls, partition.processes, request)
-                )
-            except DeviceLost:
-                raise
-            except ReadError as error:
-                completed.append(_without_processes(reading, error.absence))
-        return completed
-
-    def _read_partitions(self, partitions: list[_Partition], request: Request) -> list[Reading]:
-        readings = []
-        for partition in partitions:
-            partition.calls.clear_codes()
-            try:
-                readings.append(self._read_partition(partition, request))
-            except DeviceLost:
-                raise
-            except ReadError as error:
-                readings.append(wholly_absent(partition.instance.device.id, error.absence))
-        return readings
-
-    def _read_partition(self, partition: _Partition, request: Request) -> Reading:
-        collected = Collected(partition.instance.device.id)
-        conditions.read_memory(partition.calls, collected)
-        if not collected.values and partition.calls.codes & _HANDLE_VOID:
-            return wholly_absent(partition.instance.device.id, Absence.LOST)
-        if "pools" in request.groups:
-            quantities.record_calls(partition.calls, quantities.group_rows("pools"), collected)
-        if "ecc" in request.groups:
-            quantities.record_calls(partition.calls, quantities.PARTITION_ECC, collected)
-        assert self._calls is not None
-        activity = partition.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
-        for series, outcome in activity.items():
-            record_first(collected, series, outcome)
-        return _settled(collected.reading(sources={"*": SOURCE}))
-
-
-def _settled(reading: Reading) -> Reading:
-    return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
-
-
-def _without_processes(reading: Reading, why: Absence) -> Reading:
-    if ("*",) in reading.absent:
-        return reading
-    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})
+    def _with_processes(self, reading: Reading, calls: DeviceCalls, request: Request) -> Reading:
+        now = self._context.clock.monotonic()
+        return with_processes(reading, calls, self._processes, request, now)
 
 
 def _each_process_once(device_reading: Reading, partitions: list[Reading]) -> list[Reading]:

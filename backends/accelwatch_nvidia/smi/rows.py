@@ -10,8 +10,8 @@ from functools import partial
 import msgspec
 
 from accelwatch.schema.metrics import Series
-from accelwatch_nvidia import smi_text
 from accelwatch_nvidia.mapping import REMAP_AVAILABILITY, Outcome
+from accelwatch_nvidia.smi import text as smi_text
 
 
 class TextRow(msgspec.Struct, frozen=True):

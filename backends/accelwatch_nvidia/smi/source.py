@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Sequence
-from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
+from xml.etree.ElementTree import Element  # only the type; parsing is in smi.document
 
 import msgspec
 
@@ -30,17 +30,13 @@ from accelwatch.schema.reading import (
     Reading,
     wholly_absent,
 )
-from accelwatch_nvidia import (
-    identity,
-    presence,
-    returns,
-    smi_links,
-    smi_mapping,
-    smi_text,
-)
+from accelwatch_nvidia import identity, presence, returns
 from accelwatch_nvidia.mapping import settle
-from accelwatch_nvidia.smi_document import Document, parse
-from accelwatch_nvidia.smi_links import LinkReader
+from accelwatch_nvidia.smi import mapping as smi_mapping
+from accelwatch_nvidia.smi import nvlink
+from accelwatch_nvidia.smi import text as smi_text
+from accelwatch_nvidia.smi.document import Document, parse
+from accelwatch_nvidia.smi.nvlink import LinkReader
 
 TIMEOUT_S = 10.0
 """A run takes 0.05-0.5 s, several seconds when the driver must first be initialised."""
@@ -246,7 +242,7 @@ class SmiSource:
             collected.miss("interconnect_links", links)
             listed: tuple[Link, ...] = ()
         else:
-            listed = smi_links.record_links(links, collected, request.groups)
+            listed = nvlink.record_links(links, collected, request.groups)
         return msgspec.structs.replace(
             reading,
             values={**reading.values, **collected.values},

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Link, Number
-from accelwatch_nvidia import fields
 from accelwatch_nvidia.mapping import record_first
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
+from accelwatch_nvidia.quantities import fields
 
 MAX_LINKS = 36
 """NVML_NVLINK_MAX_LINKS of the newest header; older GPUs refuse the higher numbers."""

@@ -1,7 +1,7 @@
 """One `gpu` element of nvidia-smi's XML to a device, its MIG instances and their readings; pure."""
 
 import re
-import xml.etree.ElementTree as ET  # only Element; parsing is in smi_document
+import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
 from collections.abc import Iterable
 
 import msgspec
@@ -12,20 +12,15 @@ from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.processes.program import program_name
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import PROCESS_LETTERS, Collected, Process, Reading
-from accelwatch_nvidia import (
-    conditions,
-    fabric,
-    identity,
-    mapping,
-    mig,
-    placement,
-    returns,
-    smi_rows,
-    smi_text,
-)
-from accelwatch_nvidia.licensing import STATES
+from accelwatch_nvidia import identity, mapping, returns
+from accelwatch_nvidia.devices import mig
 from accelwatch_nvidia.mapping import Outcome, record_first, settle
-from accelwatch_nvidia.smi_document import INFOROM
+from accelwatch_nvidia.quantities import conditions, placement
+from accelwatch_nvidia.quantities.licensing import STATES
+from accelwatch_nvidia.smi import rows as xml_rows
+from accelwatch_nvidia.smi import text as smi_text
+from accelwatch_nvidia.smi.document import INFOROM
+from accelwatch_nvidia.smi.fabric import from_texts
 
 SOURCE = "nvidia-smi"
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -66,7 +61,7 @@ def text_at(element: ET.Element, path: str) -> str | None:
     return None if len(at) else (at.text or "").strip()
 
 
-def first_value(element: ET.Element, row: smi_rows.TextRow) -> Outcome | None:
+def first_value(element: ET.Element, row: xml_rows.TextRow) -> Outcome | None:
     """Value of a row, else its most telling absence; None where the document has no such tag."""
     outcome: Outcome | None = None
     for path in row.paths:
@@ -156,7 +151,7 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     """Reading of a whole GPU; raises DeviceLost."""
     check_usable(gpu, device.name)
     collected = Collected(device.id)
-    _record_rows(gpu, smi_rows.ROWS, groups, collected)
+    _record_rows(gpu, xml_rows.ROWS, groups, collected)
     _read_headroom(gpu, collected)
     _read_ecc(gpu, collected, groups)
     _read_throttle(gpu, collected, groups)
@@ -172,7 +167,7 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
 
 def _record_rows(
     element: ET.Element,
-    rows: Iterable[smi_rows.TextRow],
+    rows: Iterable[xml_rows.TextRow],
     groups: frozenset[str],
     collected: Collected,
 ) -> None:
@@ -183,7 +178,7 @@ def _record_rows(
 
 
 def _read_headroom(gpu: ET.Element, collected: Collected) -> None:
-    text = text_at(gpu, smi_rows.SLOWDOWN_MARGIN)
+    text = text_at(gpu, xml_rows.SLOWDOWN_MARGIN)
     slowdown = Absence.UNSUPPORTED if text is None else smi_text.number(text, "celsius")
     conditions.read_headroom(collected, slowdown)
 
@@ -223,7 +218,7 @@ def read_partition(
 ) -> Reading:
     """Reading of a MIG instance: its memory, its errors and its processes."""
     collected = Collected(device.id)
-    _record_rows(element, smi_rows.PARTITION_ROWS, groups, collected)
+    _record_rows(element, xml_rows.PARTITION_ROWS, groups, collected)
     _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), ())
 
@@ -257,10 +252,10 @@ def _sum(gpu: ET.Element, alternatives: tuple[tuple[str, ...], ...]) -> Outcome 
 
 
 def _read_ecc(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
-    for series, alternatives in smi_rows.ECC_SUMS:
+    for series, alternatives in xml_rows.ECC_SUMS:
         if (outcome := _sum(gpu, alternatives)) is not None:
             record_first(collected, series, outcome)
-    if "ecc" in groups and (outcome := _sum(gpu, smi_rows.SRAM_UNCORRECTED)) is not None:
+    if "ecc" in groups and (outcome := _sum(gpu, xml_rows.SRAM_UNCORRECTED)) is not None:
         record_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
 
 
@@ -269,7 +264,7 @@ def _read_throttle(gpu: ET.Element, collected: Collected, groups: frozenset[str]
     active = supported = 0
     why: Absence = Absence.UNSUPPORTED
     for prefix in ("clocks_event_reason", "clocks_throttle_reason"):
-        for tag, bit in smi_rows.THROTTLE_TAGS:
+        for tag, bit in xml_rows.THROTTLE_TAGS:
             text = text_at(gpu, f"{prefix}s/{prefix}_{tag}")
             if text is None:
                 continue
@@ -295,7 +290,7 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
     inforom = text_at(gpu, INFOROM)
     corrupted = Absence.UNSUPPORTED if inforom is None else smi_text.flag(inforom)
     record_first(collected, ("inforom_corrupted",), corrupted)
-    for path in smi_rows.REPAIR_PENDING:
+    for path in xml_rows.REPAIR_PENDING:
         text = text_at(gpu, path)
         pending = Absence.UNSUPPORTED if text is None else smi_text.flag(text)
         if isinstance(pending, Absence):
@@ -343,7 +338,7 @@ def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
         collected.miss("fabric_state_info", why)
         return ()
     health = gpu.find("fabric/health")
-    registration = fabric.from_texts(
+    registration = from_texts(
         state,
         text_at(gpu, "fabric/status") or "N/A",
         {leaf.tag: (leaf.text or "").strip() for leaf in health} if health is not None else {},

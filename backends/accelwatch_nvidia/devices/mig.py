@@ -7,8 +7,8 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
-from accelwatch_nvidia.library import Handle
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.library import Handle
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 MAX_SLOTS = 64
 """Eight times what a GPU has; a count above it is no count."""

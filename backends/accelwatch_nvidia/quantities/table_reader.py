@@ -6,11 +6,11 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Link, Number
-from accelwatch_nvidia import conditions, licensing, links
-from accelwatch_nvidia.calls import CALLS, Call
-from accelwatch_nvidia.fields import FIELDS, Field
 from accelwatch_nvidia.mapping import record_first
-from accelwatch_nvidia.nvml import DeviceCalls
+from accelwatch_nvidia.nvml.nvml import DeviceCalls
+from accelwatch_nvidia.quantities import conditions, licensing, links
+from accelwatch_nvidia.quantities.calls import CALLS, Call
+from accelwatch_nvidia.quantities.fields import FIELDS, Field
 
 
 @functools.lru_cache(maxsize=64)

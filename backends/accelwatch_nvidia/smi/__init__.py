@@ -1,0 +1,1 @@
+"""The GPUs through nvidia-smi: its XML, its list of NVLinks, and other machines by both."""
