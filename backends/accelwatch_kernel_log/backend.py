@@ -1,5 +1,6 @@
 """The kernel log as a source of events. It has no devices; who an event is about is in its subject."""
 
+import functools
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -10,8 +11,7 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch.files.atomic_file import read_replaced, replace_file
-from accelwatch.files.damaged import set_aside
+from accelwatch.files.kept_file import DamagedFileError, KeptFile, decode_version
 from accelwatch.kernel.sysfs import read_text
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
@@ -22,6 +22,7 @@ from accelwatch_kernel_log.record import Framer, Record
 
 _LOG = logging.getLogger(__name__)
 _FILE = "kernel_log.json"
+_VERSION = 1
 _UNKNOWN = (
     "where the kernel log was read up to is not known: faults that it has from before this start "
     "are not reported"
@@ -47,8 +48,12 @@ class PositionStore:
     """Keeps the position in one small file; without a directory it keeps nothing."""
 
     def __init__(self, state_dir: Path | None) -> None:
-        self._path = state_dir / _FILE if state_dir is not None else None
-        self._failing = False
+        decode = functools.partial(decode_version, kind=Position, version=_VERSION)
+        self._file: KeptFile[Position] | None = (
+            None
+            if state_dir is None
+            else KeptFile(state_dir / _FILE, decode, _UNKNOWN, durable=False)
+        )
 
     def load(self, boot_time: float) -> Position | None:
         """The stored position; None when there is none. A damaged file is logged.
@@ -56,43 +61,26 @@ class PositionStore:
         It is set aside too, unless it is from before `boot_time`, as after a power cut: the log of
         that boot is gone.
         """
-        if self._path is None:
+        if self._file is None:
             return None
+        if not _is_from_before(self._file.path, boot_time):
+            return self._file.load()
         try:
-            return msgspec.json.decode(read_replaced(self._path), type=Position)
-        except FileNotFoundError:
+            return self._file.read()
+        except (OSError, DamagedFileError) as error:
+            _LOG.warning("%s path=%s fault=%s", _WORTHLESS, self._file.path, error)
             return None
-        except OSError as error:
-            _LOG.warning("%s path=%s error=%s", _UNKNOWN, self._path, error)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if self._is_from_before(boot_time):
-                _LOG.warning("%s path=%s fault=%s", _WORTHLESS, self._path, error)
-                return None
-            aside = set_aside(self._path)
-            _LOG.warning("%s path=%s fault=%s kept=%s", _UNKNOWN, self._path, error, aside)
-        return None
-
-    def _is_from_before(self, boot_time: float) -> bool:
-        if self._path is None:
-            return False
-        try:
-            return self._path.lstat().st_mtime < boot_time
-        except OSError:
-            return False
 
     def save(self, position: Position) -> bool:
         """Replace the file in one step; a full disk costs the position, never an event."""
-        if self._path is None:
-            return False
-        try:
-            replace_file(self._path, msgspec.json.encode(position), durable=False)
-        except OSError as error:
-            if not self._failing:
-                _LOG.warning("position not kept path=%s error=%s", self._path, error)
-            self._failing = True
-            return False
-        self._failing = False
-        return True
+        return self._file is not None and not self._file.save(msgspec.json.encode(position))
+
+
+def _is_from_before(path: Path, boot_time: float) -> bool:
+    try:
+        return path.lstat().st_mtime < boot_time
+    except OSError:
+        return False
 
 
 class KernelLogBackend:

@@ -136,23 +136,35 @@ def test_every_warning_names_the_file_and_the_cause(
     path.mkdir()
     CountFile(tmp_path).load()
     stored(tmp_path)
-    kept = f"kept={path}.damaged"
+    lost = (
+        "event counters begin at 0, since a file is damaged or of another version: it is set aside and "
+        f"a new one begun; put a good copy in its place and restart, or remove it path={path}"
+    )
     assert warnings_in(caplog) == [
-        f"event counters are damaged path={path} fault=format 9 {kept}",
-        f"event counters are damaged path={path} fault=Expected `object`, got `array` {kept}",
-        f"event counters cannot be read path={path} error=[Errno 21] Is a directory: '{path}'",
-        f"event counters are kept in memory only path={path} error=[Errno 21] Is a directory:"
+        f"{lost} fault=format 9 kept={path}.damaged",
+        f"{lost} fault=Expected `object`, got `array` kept={path}.damaged-2",
+        f"{path}: event counters begin at 0: Is a directory; nothing is written there until it is put "
+        "back from a backup or moved away, and this process restarted",
+        f"what is new is kept in memory only path={path} error=[Errno 21] Is a directory:"
         f" '{tmp_path}/.{path.name}.{os.getpid()}' -> '{path}'",
     ]
 
 
-def test_a_damaged_file_that_cannot_be_moved_is_no_fault(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_a_damaged_file_that_cannot_be_moved_is_no_fault_and_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
     (tmp_path / "event_counts.json").write_bytes(b"{")
-    (tmp_path / "event_counts.json.damaged").mkdir()
-    assert CountFile(tmp_path).load() == {}
+    file = CountFile(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refuse)
+        assert file.load() == {}
     assert len(caplog.records) == 1
+    file.offer(COUNTS)
+    file.close()
+    assert (tmp_path / "event_counts.json").read_bytes() == b"{"
 
 
 def test_a_disk_that_fails_again_is_told_again(

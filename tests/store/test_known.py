@@ -272,7 +272,7 @@ def test_a_damaged_file_is_set_aside(
     (tmp_path / FILE).write_bytes(content)
     assert [*begun(tmp_path, found()).views()] == ["nvidia:5"]
     assert (tmp_path / f"{FILE}.damaged").read_bytes() == content
-    assert "known devices are damaged" in caplog.text
+    assert "devices that were lost before are not known" in caplog.text
 
 
 def test_an_entry_without_a_device_is_passed_over(tmp_path: Path) -> None:

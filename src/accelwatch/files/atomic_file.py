@@ -40,7 +40,20 @@ def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool 
             if durable:
                 os.fsync(file.fileno())
         beside.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     except OSError:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name of a file outlive a power cut, where the file system can do that."""
+    # The file is whole under its name by now, so a failure here is none of the caller's.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -126,10 +126,10 @@ def test_events_are_kept_as_read_only_once_the_caller_has_them(root: Path) -> No
 def test_full_disk_costs_the_position_and_no_event(
     root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(path: Path, data: bytes, *, durable: bool) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("accelwatch_kernel_log.backend.replace_file", full)
+    monkeypatch.setattr(Path, "replace", full)
     log = Log()
     backend = start(root, log)
     for sequence in (1, 2, 3):

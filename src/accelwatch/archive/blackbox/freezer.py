@@ -5,7 +5,7 @@ goes down, costs what would have followed and nothing else: the next writer free
 """
 
 import contextlib
-import logging
+import functools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,12 +15,10 @@ import msgspec
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Segment, frozen_files, frozen_path, partial_path
 from accelwatch.archive.blackbox.triggers import Trigger
-from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
-from accelwatch.files.damaged import set_aside
-
-logger = logging.getLogger(__name__)
+from accelwatch.files.kept_file import KeptFile, decode_version
 
 _NOTE = "pending.json"
+_VERSION = 1
 _AGAIN_S = 60.0
 """A freeze that failed is tried again after this long."""
 
@@ -40,7 +38,12 @@ class Freezer:
         self._bounds = bounds
         self._recent: dict[tuple[str, str], float] = {}
         self._not_before = float("-inf")
-        self.pending = _noted(folder / _NOTE)
+        self._note: KeptFile[Pending] = KeptFile(
+            folder / _NOTE,
+            functools.partial(decode_version, kind=Pending, version=_VERSION),
+            "what the black box was to freeze is lost",
+        )
+        self.pending = self._note.load()
         """What is waited for."""
 
     @property
@@ -61,7 +64,9 @@ class Freezer:
             most = self.pending.first.time + self._bounds.most_after_s
             until = max(self.pending.until, min(until, most))
             self.pending = msgspec.structs.replace(self.pending, until=until)
-        replace_file(self._folder / _NOTE, msgspec.json.encode(self.pending), mode=PRIVATE)
+        # Without a note a file is frozen all the same, unless the writer ends before.
+        if not self._note.problem:
+            self._note.write(msgspec.json.encode(self.pending))
         return is_new
 
     def _is_fresh(self, trigger: Trigger) -> bool:
@@ -99,7 +104,7 @@ class Freezer:
     def give_up(self) -> None:
         """What is pending is over."""
         self.pending, self._not_before = None, float("-inf")
-        (self._folder / _NOTE).unlink(missing_ok=True)
+        self._note.remove()
 
     def prune(self, now: float, room_for: int = 0) -> None:
         """Let go of frozen files that are too many, too old or too large together, oldest first."""
@@ -114,21 +119,6 @@ class Freezer:
             oldest = existing.pop()
             total -= oldest.bytes
             oldest.path.unlink(missing_ok=True)
-
-
-def _noted(path: Path) -> Pending | None:
-    """What an earlier writer has noted; a damaged note is none."""
-    try:
-        return msgspec.json.decode(read_replaced(path), type=Pending)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        aside = set_aside(path)
-        logger.warning(
-            "the black box's note is damaged: what it was to freeze is lost path=%s error=%s kept=%s",
-            *(path, error, aside),
-        )
-        return None
 
 
 def _join(ring: list[Segment], path: Path) -> None:

@@ -26,6 +26,7 @@ _MORE = (
         "accelwatch.files.atomic_file",
         "accelwatch.backend",
         "accelwatch.files.damaged",
+        "accelwatch.files.kept_file",
         "accelwatch.kernel.proc",
         "accelwatch.backend_kit",
         "accelwatch.base.untrusted_text",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.files.atomic_file import replace_file
-from accelwatch.node.store.state_file import StateFile, Write
+from accelwatch.files.kept_file import Write
+from accelwatch.node.store.state_file import StateFile
 from accelwatch.schema.snapshot import EventCount
 
 Counts = dict[str, dict[str, EventCount]]
@@ -23,8 +23,10 @@ class _Document(msgspec.Struct, frozen=True):
 class CountFile:
     """Loads counters once, then writes the newest ones on a thread of its own."""
 
-    def __init__(self, state_dir: Path, write: Write = replace_file) -> None:
-        self._file = StateFile(state_dir / _FILE, _Document, _FORMAT, "event counters", write)
+    def __init__(self, state_dir: Path, write: Write | None = None) -> None:
+        self._file = StateFile(
+            state_dir / _FILE, _Document, _FORMAT, "event counters begin at 0", write
+        )
 
     def load(self) -> Counts:
         """The stored counters; empty when there are none. A damaged file is set aside."""

@@ -20,7 +20,9 @@ class IdentityFile:
     """Loads known devices once, then writes the newest ones on a thread of its own."""
 
     def __init__(self, state_dir: Path) -> None:
-        self._file = StateFile(state_dir / _FILE, _Document, _FORMAT, "known devices")
+        self._file = StateFile(
+            state_dir / _FILE, _Document, _FORMAT, "devices that were lost before are not known"
+        )
 
     def load(self) -> tuple[CachedIdentity, ...]:
         """Those stored; empty when there are none. A damaged file is set aside."""

@@ -9,14 +9,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import WireError
-from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
-from accelwatch.files.damaged import set_aside
+from accelwatch.files.kept_file import KeptFile
 from accelwatch.node.usage.account import Account
 from accelwatch.node.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.node.usage.observation import Observation
@@ -79,6 +77,16 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Comes last: nothing is missing."""
 
 
+class Stored(NamedTuple):
+    """What `Ledger.resume` goes on from."""
+
+    time: float
+    total: Account
+    accounts: dict[By, list[Account]]
+    observations: list[tuple[float, Observation]]
+    names: dict[str, str]
+
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Head | Names | Accounts | LastObserved | End).decode
 
@@ -87,8 +95,11 @@ class LedgerFile:
     """Where a ledger is kept; without a path, nowhere."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._complaint = ""
+        self._file = (
+            None
+            if path is None
+            else KeptFile(path, _stored, "usage is counted anew", durable=False)
+        )
 
     def load(self, ledger: Ledger, now: float) -> None:
         """Have an empty ledger go on where it was, if that is not long ago. Never raises.
@@ -96,38 +107,29 @@ class LedgerFile:
         A clock that was set back a little meanwhile is followed, as while it counts. A file that cannot
         be read is set aside.
         """
-        if self._path is None:
+        stored = None if self._file is None else self._file.load()
+        if stored is None:
             return
-        try:
-            _restore(ledger, read_replaced(self._path), now)
-        except FileNotFoundError:
+        ago = now - stored.time
+        if abs(ago) > WINDOW_S:
+            when = f"{ago:.0f} s ago" if ago > 0 else f"{-ago:.0f} s after what the clock says now"
+            logger.info("usage is counted anew: it was counted last %s", when)
             return
-        except OSError as error:
-            logger.warning("usage is counted anew: %s: %s", self._path, error.strerror)
-        except (msgspec.DecodeError, WireError, ValueError) as error:
-            logger.warning("usage is counted anew, %s is set aside: %s", self._path, error)
-            set_aside(self._path)
+        ledger.resume(*stored)
 
     async def save(self, ledger: Ledger, rest: Callable[[], Awaitable[None]]) -> None:
         """Write it down; nobody may count meanwhile. What goes wrong is logged, once."""
-        if self._path is None or ledger.total is None:
+        if self._file is None or ledger.total is None:
             return
         chunks: list[bytes] = []
         for message in _messages(ledger, ledger.total):
             chunks.append(frame(_encode(message)))
             await rest()
-        try:
-            await asyncio.to_thread(_write, self._path, chunks)
-        except OSError as error:
-            if self._complaint != error.strerror:
-                logger.error("usage is not kept: %s: %s", self._path, error.strerror)
-            self._complaint = error.strerror or ""
-        else:
-            self._complaint = ""
+        await asyncio.to_thread(_save, self._file, chunks)
 
 
-def _write(path: Path, chunks: list[bytes]) -> None:
-    replace_file(path, b"".join(chunks), mode=PRIVATE, durable=False)
+def _save(file: KeptFile[Stored], chunks: list[bytes]) -> None:
+    file.save(b"".join(chunks))
 
 
 def _messages(
@@ -172,27 +174,20 @@ def _account(row: AccountRow) -> Account:
     return account
 
 
-def _restore(ledger: Ledger, data: bytes, now: float) -> None:
-    """Raises DecodeError, WireError and ValueError, and the ledger is as it was."""
+def _stored(data: bytes) -> Stored:
+    """What a file holds. Raises DecodeError, WireError, ValueError."""
     messages = [_decode(body) for body in Splitter(_MAX_BYTES).feed(data)]
     if not messages or not isinstance(messages[-1], End):
         raise ValueError("it ends before it is complete")
     head = messages[0]
     if not isinstance(head, Head) or head.version != _VERSION:
         raise ValueError("another version wrote it")
-    ago = now - head.time
-    if abs(ago) > WINDOW_S:
-        when = f"{ago:.0f} s ago" if ago > 0 else f"{-ago:.0f} s after what the clock says now"
-        logger.info("usage is counted anew: it was counted last %s", when)
-        return
-    accounts: dict[By, list[Account]] = {by: [] for by in By}
-    observations: list[tuple[float, Observation]] = []
-    names: dict[str, str] = {}
+    stored = Stored(head.time, _account(head.total), {by: [] for by in By}, [], {})
     for message in messages[1:]:
         if isinstance(message, Names):
-            names.update(message.rows)
+            stored.names.update(message.rows)
         elif isinstance(message, Accounts):
-            accounts[message.by] += map(_account, message.rows)
+            stored.accounts[message.by].extend(map(_account, message.rows))
         elif isinstance(message, LastObserved):
-            observations += message.rows
-    ledger.resume(head.time, _account(head.total), accounts, observations, names)
+            stored.observations.extend(message.rows)
+    return stored
