@@ -33,14 +33,12 @@ def main() -> None:
 
         early.start(lasting=True)
     elif _serves(argv):
-        from accelwatch.daemon.deferred import defer
         from accelwatch.daemon.memory import use_single_arena
         from accelwatch.daemon.privacy import new_files_for_ourselves
         from accelwatch.node.sampler import early
 
         new_files_for_ourselves()
         use_single_arena()
-        defer()
         early.load_more_shared()
         early.start(lasting=True)
     elif _follows(argv):

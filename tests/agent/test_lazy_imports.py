@@ -14,7 +14,7 @@ from standins import NvmlScenario
 
 NEEDLESS = (
     *("aiohttp", "typer", "click", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),
-    *("shutil", "tempfile", "lzma", "gzip", "ssl", "ipaddress", "locale"),
+    *("lzma", "gzip"),
 )
 
 
