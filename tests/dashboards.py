@@ -18,11 +18,11 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.theme.appearance import Appearance
+from accelwatch.tui.theme.preferences import Preferences
 from machines import GIB, NOW, lost_view, snapshot, view
 
 COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")

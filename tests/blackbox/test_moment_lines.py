@@ -8,7 +8,7 @@ from accelwatch.archive.blackbox.excerpt import Excerpt, read_excerpt
 from accelwatch.archive.recording import Recorder
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
-from accelwatch.tui.views.excerpt_lines import about, lines
+from accelwatch.tui.views.blackbox.excerpt_lines import about, lines
 from blackbox.test_moment import machine
 
 

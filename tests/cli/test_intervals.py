@@ -5,7 +5,7 @@ import pytest
 from accelwatch.base.durations import LEAST_INTERVAL_S, reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.startup.dashboard import override
-from accelwatch.tui.drawing.preferences import INTERVALS, Preferences
+from accelwatch.tui.theme.preferences import INTERVALS, Preferences
 from installed_command import accelwatch
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.announcement import announcement
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.theme.preferences import Preferences
 from fleets import FedFleet, FleetStage, fleet_view, on
 from machines import NOW
 

@@ -12,8 +12,8 @@ from accelwatch.archive.blackbox.files import SUFFIX, Frozen
 from accelwatch.archive.blackbox.locations import Box, boxes
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.local.changes import Change
-from accelwatch.tui.views.excerpt_page import ExcerptPage
+from accelwatch.tui.events.changes import Change
+from accelwatch.tui.views.blackbox.excerpt_page import ExcerptPage
 from dashboards import GUARD_S, FedSource, Stage, board_of, lost, node, running
 from fleets import FleetStage
 from fleets import on as on_fleet

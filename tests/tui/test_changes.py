@@ -12,9 +12,9 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
-from accelwatch.tui.fleet.changes import FleetChanges
-from accelwatch.tui.fleet.events import event_line
-from accelwatch.tui.local.changes import Change, Changes
+from accelwatch.tui.events.changes import Change, Changes
+from accelwatch.tui.events.event_lines import event_line
+from accelwatch.tui.events.fleet_changes import FleetChanges
 from accelwatch.tui.views.change_list import change_line, span_text, widths_of
 from dashboards import hung, lost, node, stale, unread
 from fleets import fleet_view

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from accelwatch.tui.local.process_rows import COLUMNS
-from accelwatch.tui.screens.choice import ChoiceScreen
+from accelwatch.tui.local.processes.rows import COLUMNS
+from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, node, on, running
 from fleets import FleetStage

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from rich.color import Color
 
-from accelwatch.tui.drawing.appearance import Appearance, appearance_for
-from accelwatch.tui.drawing.palettes import PALETTES, Palette
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.theme.appearance import Appearance, appearance_for
+from accelwatch.tui.theme.palettes import PALETTES, Palette
+from accelwatch.tui.theme.preferences import Preferences
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, hung, lost, node, running
 from fleets import FAULTS, FedFleet, fleet_view, following

@@ -18,8 +18,8 @@ from accelwatch.cli.startup.dashboard_command import dashboard_command
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.local.live import LiveSource
-from accelwatch.tui.local.replay import ReplaySource
+from accelwatch.tui.local.sources.live import LiveSource
+from accelwatch.tui.local.sources.replay import ReplaySource
 from dashboards import node
 from machines import NOW
 

@@ -9,8 +9,9 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
-from accelwatch.tui.local import device_facts, device_tiles
-from accelwatch.tui.local.quantity_names import quantity_name
+from accelwatch.tui.local.devices import facts as device_facts
+from accelwatch.tui.local.devices import tiles as device_tiles
+from accelwatch.tui.local.devices.quantity_names import quantity_name
 from dashboards import texts
 from machines import lost_view, snapshot, view
 

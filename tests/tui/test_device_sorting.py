@@ -6,8 +6,8 @@ import pytest
 
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.local import device_rows
-from accelwatch.tui.local.device_sorting import MACHINE, SORTS, following, ordered
+from accelwatch.tui.local.devices import rows as device_rows
+from accelwatch.tui.local.devices.sorting import MACHINE, SORTS, following, ordered
 from dashboards import JOB, FedSource, Stage, hung, lost, node, owned, running
 
 SHOT = node(12, d3=lost(3), d5=hung(5))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.local.replay import ReplaySource
+from accelwatch.tui.local.sources.replay import ReplaySource
 from dashboards import FedSource, Stage, board_of, lost, node, running
 from fleets import FedFleet, FleetStage, event, fleet_view
 from fleets import on as on_fleet

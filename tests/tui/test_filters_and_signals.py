@@ -14,10 +14,11 @@ from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.fleet.picture.time_parsing import parse_time
 from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
-from accelwatch.tui.local import filters, signals
-from accelwatch.tui.local.environment import read_environment
-from accelwatch.tui.local.process_rows import rows_of
-from accelwatch.tui.local.signals import Target, send, targets
+from accelwatch.tui.local import filters
+from accelwatch.tui.local.processes import signals
+from accelwatch.tui.local.processes.environment import read_environment
+from accelwatch.tui.local.processes.rows import rows_of
+from accelwatch.tui.local.processes.signals import Target, send, targets
 from dashboards import busy_process, lost, node
 
 

@@ -18,14 +18,14 @@ from rich.color import ColorSystem
 from rich.console import Console
 
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.pen import system_of
-from accelwatch.tui.drawing.preferences import Preferences
-from accelwatch.tui.first_picture import first_picture, picture
-from accelwatch.tui.local.live import LiveSource
-from accelwatch.tui.starting_picture import starting_picture
+from accelwatch.tui.local.sources.live import LiveSource
+from accelwatch.tui.startup.first_picture import first_picture, picture
+from accelwatch.tui.startup.starting_picture import starting_picture
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.terminal_screen import own_terminal
+from accelwatch.tui.terminal.alternate_screen import own_terminal
+from accelwatch.tui.theme.appearance import Appearance
+from accelwatch.tui.theme.preferences import Preferences
 from dashboards import board_of, node
 from standins import NvmlScenario
 
@@ -88,7 +88,7 @@ def test_devices_are_shown_while_the_rest_is_loaded(terminal: Terminal, source: 
 def test_the_first_readings_wait_for_no_others(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.tui.first_picture._GATHER_S", LONG_S)
+    monkeypatch.setattr("accelwatch.tui.startup.first_picture._GATHER_S", LONG_S)
     with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia0", b"nvidia3", b"%")
 
@@ -96,7 +96,7 @@ def test_the_first_readings_wait_for_no_others(
 def test_nothing_is_loaded_before_the_first_readings_are_shown(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", LONG_S)
+    monkeypatch.setattr("accelwatch.tui.startup.first_picture._FIRST_S", LONG_S)
     board = Board(Preferences(), Appearance())
     with first_picture(board, source, terminal.descriptor):
         assert source.all_reported
@@ -106,7 +106,7 @@ def test_nothing_is_loaded_before_the_first_readings_are_shown(
 def test_a_driver_that_takes_long_is_not_waited_for(
     terminal: Terminal, source: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.tui.first_picture._FIRST_S", 0.0)
+    monkeypatch.setattr("accelwatch.tui.startup.first_picture._FIRST_S", 0.0)
     monkeypatch.setattr(LiveSource, "all_reported", False)
     with first_picture(Board(Preferences(), Appearance()), source, terminal.descriptor):
         terminal.until(b"nvidia3", b"%")
@@ -240,7 +240,7 @@ def test_a_terminal_is_taken_to_be_able_of_what_rich_takes_it_for(term: str, col
 
 def test_what_takes_long_to_load_is_not_waited_for() -> None:
     looked = (
-        "import sys, accelwatch.tui.first_picture, accelwatch.tui.local.live\n"
+        "import sys, accelwatch.tui.startup.first_picture, accelwatch.tui.local.sources.live\n"
         "print([name for name in ('asyncio', 'textual', 'numpy') if name in sys.modules])"
     )
     words = [sys.executable, "-c", looked]
@@ -270,7 +270,7 @@ def test_without_a_terminal_nothing_is_written_before(capfd: pytest.CaptureFixtu
 
 def test_what_is_being_started_waits_for_no_library() -> None:
     code = (
-        "import sys, accelwatch.tui.starting_picture\n"
+        "import sys, accelwatch.tui.startup.starting_picture\n"
         "print([name for name in ('textual', 'rich', 'asyncio', 'msgspec') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -18,15 +18,15 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.lines import width_of
-from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.events.event_lines import recent
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
-from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
-from accelwatch.tui.fleet.grid import Grid
+from accelwatch.tui.fleet.map.grid import Grid
 from accelwatch.tui.fleet.node_view import NodeStatus, aged
 from accelwatch.tui.fleet_controller import rows_of
+from accelwatch.tui.theme.preferences import Preferences
 from dashboards import lost
 from dashboards import node as machine
 from fleets import FAULTS, STARTED, event, fleet_view

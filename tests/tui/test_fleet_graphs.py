@@ -9,8 +9,8 @@ import pytest
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.views import fleet_graphs
-from accelwatch.tui.views.fleet_graphs import enough, lines, since_first_value
+from accelwatch.tui.views.graphs import fleet_graphs
+from accelwatch.tui.views.graphs.fleet_graphs import enough, lines, since_first_value
 from dashboards import board_of, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, hour, on
 from machines import NOW

@@ -8,15 +8,15 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import Line, plain, width_of
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.device_cell import device_cell
-from accelwatch.tui.fleet.grid import Grid
-from accelwatch.tui.fleet.grid_lines import grid_line, wrong_line
+from accelwatch.tui.fleet.map.grid import Grid
+from accelwatch.tui.fleet.map.grid_lines import grid_line, wrong_line
 from accelwatch.tui.fleet.recent_loads import MOST_DEVICES, STEP_S, STEPS
 from accelwatch.tui.fleet.steady_values import SteadyValues
+from accelwatch.tui.theme.preferences import Preferences
 from dashboards import node as machine
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 

@@ -9,7 +9,7 @@ import pytest
 from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.drawing.palettes import PALETTES
+from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import board_of, empty_node
 from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following, on

@@ -15,7 +15,7 @@ from accelwatch.fleet.picture.tally import device_class as fleet_class
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.device_signs import device_class
-from accelwatch.tui.local.device_sorting import ordered
+from accelwatch.tui.local.devices.sorting import ordered
 from dashboards import FedSource, busy_view, lost, node, running
 from fleets import FedFleet, fleet_view, following, names
 

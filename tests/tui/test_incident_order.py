@@ -6,8 +6,8 @@ import pytest
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import entity_of, listed, location_of, seconds_of
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
-from accelwatch.tui.views.incident_graphs import IncidentPast, drawable, reasons
+from accelwatch.tui.incidents.filters import incident_filter, labels_of
+from accelwatch.tui.views.graphs.incident_graphs import IncidentPast, drawable, reasons
 from seen_incidents import everything, hint, job, lost, low_power, muted, over, past, storm
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from accelwatch.fleet.wire import MOST_OPEN
 from accelwatch.tui.drawing.glyphs import UNICODE
-from accelwatch.tui.drawing.palettes import PALETTES
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.screens.incidents import IncidentsScreen
-from accelwatch.tui.views.incident_list import why_none
+from accelwatch.tui.theme.palettes import PALETTES
+from accelwatch.tui.theme.preferences import Preferences
+from accelwatch.tui.views.fleet.incident_list import why_none
 from dashboards import FedSource, board_of, running, texts
 from dashboards import node as machine
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on

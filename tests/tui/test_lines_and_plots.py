@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.tui.drawing.appearance import Appearance
 from accelwatch.tui.drawing.lines import (
     clipped,
     fit,
@@ -16,10 +15,11 @@ from accelwatch.tui.drawing.lines import (
     wrapped,
 )
 from accelwatch.tui.drawing.plot import columns_of, graph, pooled
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.local.history import History, Ring
 from accelwatch.tui.local.process_history import MOST, ProcessHistory
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.theme.appearance import Appearance
+from accelwatch.tui.theme.preferences import Preferences
 from dashboards import busy_process, busy_view, lost, node
 from machines import NOW
 

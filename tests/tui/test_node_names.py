@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.tui.fleet.node_names import NONE, CommonAffixes, common_affixes, shortened
+from accelwatch.tui.drawing.node_names import NONE, CommonAffixes, common_affixes, shortened
 from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, on
 
 ADDRESSES = [f"127.0.0.1:{port}" for port in range(19400, 19412)]

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
-from accelwatch.tui.local import device_cells
-from accelwatch.tui.local.replay import ReplaySource
+from accelwatch.tui.local.devices import cells as device_cells
+from accelwatch.tui.local.sources.replay import ReplaySource
 from dashboards import (
     JOB,
     FedSource,

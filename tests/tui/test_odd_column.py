@@ -14,11 +14,11 @@ from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.selected_lines import selected_lines
+from accelwatch.tui.theme.preferences import Preferences
 from fleets import STARTED, fleet_view
 
 WIDE = 200

@@ -6,7 +6,7 @@ import pytest
 from textual.events import Key
 
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.screens.palette import EntryRows, PaletteScreen
+from accelwatch.tui.screens.dialogs.palette import EntryRows, PaletteScreen
 from accelwatch.tui.state.palette import Entry, matching
 from dashboards import Stage, on
 from fleets import FleetStage

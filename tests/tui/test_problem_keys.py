@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accelwatch.tui.problem_commands import following
+from accelwatch.tui.commands.problem_commands import following
 from dashboards import FedSource, hung, lost, node, running
 from fleets import FedFleet, FleetStage, fleet_view, on
 

@@ -8,8 +8,8 @@ import pytest
 
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.local import signals
-from accelwatch.tui.local.signals import Target
+from accelwatch.tui.local.processes import signals
+from accelwatch.tui.local.processes.signals import Target
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, empty_node, node, on, running

@@ -10,8 +10,8 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.local import process_rows
-from accelwatch.tui.local.process_rows import (
+from accelwatch.tui.local.processes import rows as process_rows
+from accelwatch.tui.local.processes.rows import (
     ProcessRow,
     arranged,
     columns_for,

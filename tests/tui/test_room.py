@@ -10,8 +10,8 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views.device_list import SPARK, SPARK_FROM
+from accelwatch.tui.views.graphs.sparkline import sparkline
 from accelwatch.tui.views.host_line import host_line
-from accelwatch.tui.views.sparkline import sparkline
 from dashboards import FedSource, board_of, busy_view, hung, node, running, with_history
 from machines import GIB, NOW, view
 

@@ -13,9 +13,11 @@ from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.device_signs import STATE_ROLES
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from accelwatch.tui.drawing.lines import Line, plain, width_of
-from accelwatch.tui.local import device_cells, device_rows, process_rows
+from accelwatch.tui.local.devices import cells as device_cells
+from accelwatch.tui.local.devices import rows as device_rows
 from accelwatch.tui.local.local_plan import plan
-from accelwatch.tui.local.process_rows import COLUMNS, arranged, column_at, columns_for, rows_of
+from accelwatch.tui.local.processes import rows as process_rows
+from accelwatch.tui.local.processes.rows import COLUMNS, arranged, column_at, columns_for, rows_of
 from dashboards import busy_view, hung, lost, node, stale
 from machines import mig_view
 

@@ -10,11 +10,11 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.palettes import PALETTES
-from accelwatch.tui.drawing.preferences import Preferences, document, load, save
-from accelwatch.tui.drawing.preferences import path_of as preferences_path
-from accelwatch.tui.local.quantity_lines import LACKS
-from accelwatch.tui.local.quantity_names import quantity_name
+from accelwatch.tui.local.devices.quantity_lines import LACKS
+from accelwatch.tui.local.devices.quantity_names import quantity_name
+from accelwatch.tui.theme.palettes import PALETTES
+from accelwatch.tui.theme.preferences import Preferences, document, load, save
+from accelwatch.tui.theme.preferences import path_of as preferences_path
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
 

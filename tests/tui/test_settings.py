@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.drawing.preferences import COMMENTS, INTERVALS, Preferences
 from accelwatch.tui.local import setting_rows
 from accelwatch.tui.local.setting_rows import VALUES, SettingRows
+from accelwatch.tui.theme.preferences import COMMENTS, INTERVALS, Preferences
 
 
 def shown(preferences: Preferences) -> dict[str, str]:

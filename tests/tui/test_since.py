@@ -12,10 +12,12 @@ from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.local import device_facts, device_rows
-from accelwatch.tui.local.changes import Changes
-from accelwatch.tui.views import doctor_lines, strip_graphs
+from accelwatch.tui.events.changes import Changes
+from accelwatch.tui.local.devices import facts as device_facts
+from accelwatch.tui.local.devices import rows as device_rows
+from accelwatch.tui.views import doctor_lines
 from accelwatch.tui.views.change_list import change_line
+from accelwatch.tui.views.graphs import device_graphs as strip_graphs
 from dashboards import board_of, lost, node, texts
 from machines import NOW
 

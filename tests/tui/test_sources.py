@@ -15,8 +15,8 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.store.reports import BackendChanged, Cycle, Outcome
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, is_awaited
 from accelwatch.tui.drawing import format as fmt
-from accelwatch.tui.local.live import LiveSource
-from accelwatch.tui.local.replay import ReplaySource
+from accelwatch.tui.local.sources.live import LiveSource
+from accelwatch.tui.local.sources.replay import ReplaySource
 from dashboards import node
 from machines import NOW
 from standins import NvmlScenario

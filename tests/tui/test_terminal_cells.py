@@ -13,7 +13,7 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from accelwatch.tui.terminal_cells import TerminalCells
+from accelwatch.tui.terminal.cells import TerminalCells
 
 WIDTH = 24
 CONSOLE = Console(

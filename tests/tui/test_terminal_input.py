@@ -13,7 +13,7 @@ from textual import constants, events
 from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 from textual.message import Message
 
-from accelwatch.tui.terminal_input import (
+from accelwatch.tui.terminal.input import (
     ReadableEvent,
     TerminalInput,
     TerminalOutput,

@@ -8,7 +8,7 @@ from accelwatch.fleet.wire import FleetEvent, IncidentNow, NodeNow
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
-from accelwatch.tui.fleet.changes import FleetChanges
+from accelwatch.tui.events.fleet_changes import FleetChanges
 from accelwatch.tui.views.change_list import change_line
 from fleets import Faults, event, fleet_view
 from machines import NOW

@@ -12,7 +12,7 @@ from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.fleet.query_cache import QueryCache
-from accelwatch.tui.local.using import OwnUsage
+from accelwatch.tui.local.own_usage import OwnUsage
 from accelwatch.tui.views import usage_lines
 from dashboards import FedSource, node, running, texts
 from fleets import FedFleet, FleetStage, fleet_view, following

@@ -56,7 +56,7 @@ def _app_fields() -> Iterable[str]:
 
 
 def _themes() -> Iterable[str]:
-    from accelwatch.tui.drawing.palettes import PALETTES
+    from accelwatch.tui.theme.palettes import PALETTES
 
     return PALETTES
 

@@ -17,19 +17,19 @@ from textual.widget import AwaitMount
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
-from accelwatch.tui import suspending
-from accelwatch.tui.bindings import ON_SCREENS, bindings
-from accelwatch.tui.commands import Commands
-from accelwatch.tui.drawing.styles import CSS, textual_theme
-from accelwatch.tui.local.device_rows import sort_at
-from accelwatch.tui.local.process_rows import column_at
-from accelwatch.tui.local.replay import ReplaySource, banner
-from accelwatch.tui.local.using import OwnUsage
-from accelwatch.tui.noting import Noting
+from accelwatch.tui.commands.bindings import ON_SCREENS, bindings
+from accelwatch.tui.commands.dispatch import Commands
+from accelwatch.tui.history_feed import Noting
+from accelwatch.tui.local.devices.rows import sort_at
+from accelwatch.tui.local.own_usage import OwnUsage
+from accelwatch.tui.local.processes.rows import column_at
+from accelwatch.tui.local.sources.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.terminal_cells import TerminalCells
-from accelwatch.tui.terminal_input import driver_class
+from accelwatch.tui.terminal import suspending
+from accelwatch.tui.terminal.cells import TerminalCells
+from accelwatch.tui.terminal.input import driver_class
+from accelwatch.tui.theme.styles import CSS, textual_theme
 from accelwatch.tui.views.device_list import row_width
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer

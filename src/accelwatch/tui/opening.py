@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.local.changes import Change
+    from accelwatch.tui.events.changes import Change
 
 Opening = Callable[["Dashboard"], Screen[None]]
 
@@ -104,7 +104,7 @@ def _events(app: "Dashboard") -> Screen[None]:
 
     if app.fleet_controller is None:
         return EventsScreen(app.board, app.board.changes.rows, app.clock.wall)
-    from accelwatch.tui.fleet.changes import FleetChanges
+    from accelwatch.tui.events.fleet_changes import FleetChanges
 
     controller, fleet_changes = app.fleet_controller, FleetChanges()
 

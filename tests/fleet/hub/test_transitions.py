@@ -17,7 +17,7 @@ from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
-from accelwatch.tui.fleet.events import event_line
+from accelwatch.tui.events.event_lines import event_line
 from hub_bench import Bench
 
 NODE = "http://n1:9410"

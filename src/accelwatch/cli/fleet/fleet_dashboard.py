@@ -22,8 +22,8 @@ def run_fleet_dashboard(hub: Hub, display: DisplayOptions, show: Show | None = N
 
     With something to `show`, the terminal says at once what is being started.
     """
-    from accelwatch.tui.starting_picture import starting_picture
-    from accelwatch.tui.terminal_screen import own_terminal
+    from accelwatch.tui.startup.starting_picture import starting_picture
+    from accelwatch.tui.terminal.alternate_screen import own_terminal
 
     terminal = None if show is None else own_terminal()
     with starting_picture(show.starting if show is not None else "", terminal):
@@ -37,7 +37,7 @@ def run_fleet_dashboard(hub: Hub, display: DisplayOptions, show: Show | None = N
 
 
 def _dashboard(hub: Hub, display: DisplayOptions) -> "Dashboard":
-    from accelwatch.tui.drawing.preferences import load, path_of
+    from accelwatch.tui.theme.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
@@ -46,8 +46,8 @@ def _dashboard(hub: Hub, display: DisplayOptions) -> "Dashboard":
         preferences.fleet_interval_s = reading_interval(display.interval)
     from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.drawing.appearance import appearance_for
     from accelwatch.tui.state.board import Board
+    from accelwatch.tui.theme.appearance import appearance_for
 
     hub.wait()
     appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=display.ascii_only)

@@ -205,9 +205,9 @@ def _show(replaying: Replaying, markers: "list[Marker]", display: DisplayOptions
     from accelwatch.exposition.display import utf8
     from accelwatch.fleet.replay.source import ArchiveSource
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.drawing.appearance import appearance_for
-    from accelwatch.tui.drawing.preferences import load, path_of
     from accelwatch.tui.state.board import Board
+    from accelwatch.tui.theme.appearance import appearance_for
+    from accelwatch.tui.theme.preferences import load, path_of
 
     preferences_path = path_of(os.environ)
     preferences, complaint = load(preferences_path)

@@ -133,7 +133,7 @@ def _row(time: str, device: str, state: str, *values: str) -> str:
 def picture(excerpt: Excerpt) -> str:
     """The moment for this terminal."""
     from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
-    from accelwatch.tui.views.excerpt_lines import lines
+    from accelwatch.tui.views.blackbox.excerpt_lines import lines
 
     width = shutil.get_terminal_size().columns
     coloured = colour("auto", sys.stdout, os.environ)

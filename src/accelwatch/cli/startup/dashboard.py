@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from accelwatch.fleet.picture.source import SnapshotSource
     from accelwatch.node.sampler.protocol.settings import CollectSettings
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.drawing.preferences import Preferences
-    from accelwatch.tui.local.live import LiveSource
+    from accelwatch.tui.local.sources.live import LiveSource
     from accelwatch.tui.state.board import Board, DeviceFilter
+    from accelwatch.tui.theme.preferences import Preferences
 
 DEMO = "demo"
 SHOWN_GROUPS = frozenset({"host"})
@@ -52,15 +52,15 @@ def run_dashboard(
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
     AccelwatchError when an error has ended the dashboard.
     """
-    from accelwatch.tui.drawing.preferences import load, path_of
+    from accelwatch.tui.theme.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
     override(preferences, interval, theme)
     keeps = _filter(condition)
     with contextlib.closing(_source(replay, preferences, machine, loop=loop)) as source:
-        from accelwatch.tui.drawing.appearance import appearance_for
         from accelwatch.tui.state.board import Board
+        from accelwatch.tui.theme.appearance import appearance_for
 
         appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
         board = Board(preferences, appearance)
@@ -123,9 +123,9 @@ def _first_picture(
     board: "Board", source: "SnapshotSource"
 ) -> contextlib.AbstractContextManager[None]:
     """Devices on the terminal while the rest is loaded; of a recording there is nothing to wait for."""
-    from accelwatch.tui.first_picture import first_picture
-    from accelwatch.tui.local.live import LiveSource
-    from accelwatch.tui.terminal_screen import own_terminal
+    from accelwatch.tui.local.sources.live import LiveSource
+    from accelwatch.tui.startup.first_picture import first_picture
+    from accelwatch.tui.terminal.alternate_screen import own_terminal
 
     descriptor = own_terminal()
     if descriptor is None or not isinstance(source, LiveSource):
@@ -144,7 +144,7 @@ def _agent() -> "FleetSource":
 
 def run_to_end(app: "Dashboard") -> None:
     """Show it until its user quits. Raises AccelwatchError for an error that ended it."""
-    from accelwatch.tui.termination_signals import quit_on_signal
+    from accelwatch.tui.terminal.termination_signals import quit_on_signal
 
     app.call_later(quit_on_signal, app)
     app.run()
@@ -164,7 +164,7 @@ def _filter(condition: str | None) -> "DeviceFilter | None":
 
 def override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
     """What the command line says goes before the file."""
-    from accelwatch.tui.drawing.palettes import PALETTES
+    from accelwatch.tui.theme.palettes import PALETTES
 
     if interval is not None:
         preferences.interval_s = reading_interval(interval)
@@ -199,7 +199,7 @@ def _source(
     from accelwatch.archive.recording import Recording, may_be_recording
 
     if may_be_recording(path):
-        from accelwatch.tui.local.replay import ReplaySource
+        from accelwatch.tui.local.sources.replay import ReplaySource
 
         if machine not in (CollectSettings(), CollectSettings(groups=SHOWN_GROUPS)):
             raise UsageError("--root, --backend and --collect are for devices, not for a recording")
@@ -224,7 +224,7 @@ def _start_source(settings: "CollectSettings", *, local: bool) -> "LiveSource":
     from accelwatch.node.sampler.protocol.settings import StartOrder
 
     early.give_order(StartOrder(settings=settings))
-    from accelwatch.tui.local.live import LiveSource
+    from accelwatch.tui.local.sources.live import LiveSource
 
     source = LiveSource(settings, local=local)
     source.start()

@@ -13,13 +13,13 @@ from accelwatch.fleet.picture.ordering import grouped, listed, ordered
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
 from accelwatch.fleet.wire import DeviceSlot, NodeNow
-from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.drawing.node_names import NONE, common_affixes
 from accelwatch.tui.fleet.filters import TextFilter
-from accelwatch.tui.fleet.incident_board import IncidentBoard
-from accelwatch.tui.fleet.node_names import NONE, common_affixes
 from accelwatch.tui.fleet.recent_loads import RecentLoads
-from accelwatch.tui.fleet.remedy_board import RemedyBoard
 from accelwatch.tui.fleet.steady_values import SteadyValues
+from accelwatch.tui.incidents.board import IncidentBoard
+from accelwatch.tui.incidents.remedy_board import RemedyBoard
+from accelwatch.tui.theme.preferences import Preferences
 
 SILENT_S = 10.0
 """Without a tick for this long, or three and a half intervals, nothing is of now any more."""

@@ -16,14 +16,14 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.verdict import Verdict, remedy_of
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing import node_signs as signs
 from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit, width_of
+from accelwatch.tui.drawing.node_names import NONE, shortened
 from accelwatch.tui.drawing.sentence import sentence
-from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.device_cell import device_cell
-from accelwatch.tui.fleet.node_names import NONE, shortened
 
 _LEAST_SENTENCE = 12
 _LEAST_NODE = 4

@@ -9,10 +9,10 @@ from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing.columns import BARRED, GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped
-from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import RenderContext
+from accelwatch.tui.theme.preferences import Preferences
 
 Cell = Callable[[FleetRow, RenderContext, int], Line]
 LIGHTS = 9

@@ -7,9 +7,10 @@ from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing import node_signs as signs
 from accelwatch.tui.drawing.lines import Line, wrapped_in
 from accelwatch.tui.drawing.sentence import verdict_text
-from accelwatch.tui.fleet import cells, signs
+from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.cells import RenderContext
 
 

@@ -7,8 +7,9 @@ import msgspec
 from accelwatch.fleet.picture.grouping import CYCLE
 from accelwatch.fleet.picture.ordering import SORTS
 from accelwatch.tui.drawing.lines import Line, clipped, fit
-from accelwatch.tui.drawing.palettes import PALETTES
-from accelwatch.tui.drawing.preferences import (
+from accelwatch.tui.local.processes.rows import COLUMNS
+from accelwatch.tui.theme.palettes import PALETTES
+from accelwatch.tui.theme.preferences import (
     COMMENTS,
     DENSITIES,
     FORMS,
@@ -16,7 +17,6 @@ from accelwatch.tui.drawing.preferences import (
     SHADES,
     Preferences,
 )
-from accelwatch.tui.local.process_rows import COLUMNS
 
 WRITE = "write"
 VALUES: dict[str, tuple[object, ...]] = {

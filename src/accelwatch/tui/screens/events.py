@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.local.changes import Change
+from accelwatch.tui.events.changes import Change
 from accelwatch.tui.state.action import EVENTS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.change_list import ChangeList, totals

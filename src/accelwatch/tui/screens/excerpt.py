@@ -5,7 +5,7 @@ from collections.abc import Callable
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import BLACK_BOX
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.excerpt_page import ExcerptPage
+from accelwatch.tui.views.blackbox.excerpt_page import ExcerptPage
 
 
 def excerpt_screen(

@@ -12,16 +12,16 @@ from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.announcement import announcement
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.map import grid_lines
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views import fleet_graphs
-from accelwatch.tui.views import fleet_head as head
-from accelwatch.tui.views.fleet_list import EventList, FleetList, render_context
+from accelwatch.tui.views.fleet import head
+from accelwatch.tui.views.fleet.node_list import EventList, FleetList, render_context
+from accelwatch.tui.views.graphs import fleet_graphs
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.lights import Lights

@@ -9,12 +9,12 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.incident_facts import IncidentFacts, lines
-from accelwatch.tui.fleet.remedy_facts import RemedyFacts
+from accelwatch.tui.incidents.facts import IncidentFacts, lines
+from accelwatch.tui.incidents.remedy_facts import RemedyFacts
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import INCIDENT
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.incident_graphs import (
+from accelwatch.tui.views.graphs.incident_graphs import (
     IncidentPast,
     drawable,
     incident_strip,

@@ -14,7 +14,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.state.action import INCIDENTS
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.incident_list import IncidentList, totals
+from accelwatch.tui.views.fleet.incident_list import IncidentList, totals
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel

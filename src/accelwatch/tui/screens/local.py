@@ -11,8 +11,8 @@ from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views import strip_graphs
 from accelwatch.tui.views.device_list import DeviceList
+from accelwatch.tui.views.graphs import device_graphs as strip_graphs
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.header_panel import header_panel

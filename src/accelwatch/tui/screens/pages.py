@@ -6,12 +6,13 @@ from accelwatch.node.topology.matrix import topology
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_lines
-from accelwatch.tui.local import device_facts
+from accelwatch.tui.local.devices import facts as device_facts
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import DEVICE, DOCTOR
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views import doctor_lines, help_lines, strip_graphs, topology_lines
+from accelwatch.tui.views import doctor_lines, help_lines, topology_lines
 from accelwatch.tui.views.device_lack import why_none
+from accelwatch.tui.views.graphs import device_graphs as strip_graphs
 
 
 def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:

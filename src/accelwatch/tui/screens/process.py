@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from accelwatch.schema.reading import Process
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.local import process_facts
-from accelwatch.tui.local.environment import read_environment
+from accelwatch.tui.local.processes import facts as process_facts
+from accelwatch.tui.local.processes.environment import read_environment
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views import strip_graphs
+from accelwatch.tui.views.graphs import device_graphs as strip_graphs
 
 
 class ProcessView:

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from accelwatch.tui.drawing.lines import Line, clipped
-from accelwatch.tui.drawing.preferences import save
 from accelwatch.tui.local import setting_rows
 from accelwatch.tui.local.setting_rows import SettingRows
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.theme.preferences import save
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.tui.drawing.appearance import Appearance
-from accelwatch.tui.drawing.paint import Paint
-from accelwatch.tui.drawing.preferences import Preferences
-from accelwatch.tui.local import device_sorting
-from accelwatch.tui.local.changes import Changes
-from accelwatch.tui.local.device_sorting import ordered
+from accelwatch.tui.events.changes import Changes
+from accelwatch.tui.local.devices import sorting as device_sorting
+from accelwatch.tui.local.devices.sorting import ordered
 from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
+from accelwatch.tui.theme.appearance import Appearance
+from accelwatch.tui.theme.paint import Paint
+from accelwatch.tui.theme.preferences import Preferences
 
 if TYPE_CHECKING:
     from accelwatch.archive.blackbox.locations import Box

@@ -7,9 +7,9 @@ from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.format import NOTHING, clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
-from accelwatch.tui.fleet.events import time_label
-from accelwatch.tui.fleet.severities import severity_role, severity_sign
-from accelwatch.tui.local.changes import Change
+from accelwatch.tui.drawing.severity_signs import severity_role, severity_sign
+from accelwatch.tui.events.changes import Change
+from accelwatch.tui.events.event_lines import time_label
 from accelwatch.tui.state.board import Board
 
 _WITH_END_TIMES = 110

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.schema.reading import Process
-from accelwatch.tui.local.device_facts import as_document
+from accelwatch.tui.local.devices.facts import as_document
 from accelwatch.tui.state.board import Board
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Hashable
 
 from accelwatch.tui.drawing.lines import Line, fit
-from accelwatch.tui.local.device_rows import block, heading, row
+from accelwatch.tui.local.devices.rows import block, heading, row
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.device_lack import why_none
-from accelwatch.tui.views.sparkline import sparkline
+from accelwatch.tui.views.graphs.sparkline import sparkline
 
 SPARK_FROM = 170
 """Cells from which a row ends with what its device did in the last five minutes."""

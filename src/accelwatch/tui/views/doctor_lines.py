@@ -56,7 +56,7 @@ def lines(
 
 def _silence(node_status: "NodeStatus", shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
     """Which state a node is in, since when, why, what to do, and what is not known for that."""
-    from accelwatch.tui.fleet.signs import NODE_ROLES, node_glyph
+    from accelwatch.tui.drawing.node_signs import NODE_ROLES, node_glyph
 
     role = NODE_ROLES.get(node_status.state, "bad")
     since = (

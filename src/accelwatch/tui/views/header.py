@@ -177,7 +177,7 @@ def _open_incidents(board: Board) -> Line:
     view = fleet.view if fleet is not None else None
     if view is None or view.rules is None:
         return []
-    from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_sign
+    from accelwatch.tui.drawing.severity_signs import SEVERITY_ROLES, severity_sign
 
     counts, glyphs = view.rules.open, board.paint.glyphs
     return [
@@ -189,7 +189,7 @@ def _open_incidents(board: Board) -> Line:
 
 def _second_line(board: Board, width: int, now: float, screen: str) -> Line:
     if board.fleet is not None and (_of_fleet(board) or board.fleet.problem is not None):
-        from accelwatch.tui.views.fleet_head import situation
+        from accelwatch.tui.views.fleet.head import situation
 
         return situation(board, board.fleet, width, now, screen)
     glyphs = board.paint.glyphs
@@ -234,7 +234,7 @@ def _age(board: Board, now: float, label: str) -> Line:
     if board.node_status is not None:
         return _node_status_line(board.node_status, label, board)
     if board.fleet is not None:
-        from accelwatch.tui.views.fleet_head import age_line
+        from accelwatch.tui.views.fleet.head import age_line
 
         return age_line(board, board.fleet, label)
     age = board.summary.oldest_s
@@ -249,7 +249,7 @@ def _age(board: Board, now: float, label: str) -> Line:
 
 def _node_status_line(node_status: "NodeStatus", label: str, board: Board) -> Line:
     """State of a node of a fleet and how long ago it was heard."""
-    from accelwatch.tui.fleet.signs import NODE_ROLES, node_glyph
+    from accelwatch.tui.drawing.node_signs import NODE_ROLES, node_glyph
 
     role = NODE_ROLES.get(node_status.state, "warn")
     sign = node_glyph(node_status.state, board.paint.glyphs)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 
 from accelwatch.exposition.display import size
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
-from accelwatch.tui.local import process_rows
-from accelwatch.tui.local.process_rows import (
+from accelwatch.tui.local.processes import rows as process_rows
+from accelwatch.tui.local.processes.rows import (
     COLUMNS,
     NONE_EMPTY,
     Key,

@@ -7,7 +7,7 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.fleet_list import render_context
+from accelwatch.tui.views.fleet.node_list import render_context
 
 _MOST = 40
 """Cells, so that the keys have room beside it."""

@@ -9,10 +9,10 @@ from textual.strip import Strip
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit
-from accelwatch.tui.local.device_cells import utilization
-from accelwatch.tui.local.device_rows import heading, row
+from accelwatch.tui.local.devices.cells import utilization
+from accelwatch.tui.local.devices.rows import heading, row
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.sparkline import sparkline
+from accelwatch.tui.views.graphs.sparkline import sparkline
 from accelwatch.tui.widgets.painted import Painted
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -10,10 +10,10 @@ from textual.strip import Strip
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.grid import Cell, Grid
-from accelwatch.tui.fleet.grid_lines import grid_line
+from accelwatch.tui.fleet.map.grid import Cell, Grid
+from accelwatch.tui.fleet.map.grid_lines import grid_line
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.fleet_list import render_context
+from accelwatch.tui.views.fleet.node_list import render_context
 from accelwatch.tui.widgets.painted import Painted
 
 _WHEEL = 3

@@ -1,0 +1,1 @@
+"""What keys do about incidents and remedies; each change asks first."""

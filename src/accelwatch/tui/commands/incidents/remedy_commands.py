@@ -1,0 +1,237 @@
+"""What keys say to a hub that acts: yes, no, leave alone, take out, give back, STOP; each asks first."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.commands.incidents.remedy_requests import RemedyRequests
+from accelwatch.tui.incidents.remedy_facts import price_of
+from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.remedies import RemedySource
+    from accelwatch.remediation.policy.plan.plan import Plan
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.fleet_controller import FleetController
+
+_DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})
+"""Stages in which nothing has been done yet."""
+_DENIED = {"1h": "an hour", "4h": "4 hours", "1d": "a day"}
+_VETO_SPANS = {
+    "1h": "for an hour",
+    "4h": "for 4 hours",
+    "1d": "for a day",
+    "": "until it is taken back",
+}
+_BACK = {
+    "release": "release it once fresh data says that it is well",
+    "recovered": "it is repaired: evidence until now no longer counts",
+    "retry": "you have checked the node: retry what failed or is unknown",
+    "force_release": "release it without any check",
+    "forget": "stop managing it; its mark at the scheduler stays",
+}
+
+
+class RemedyCommands:
+    """One method an action; False means that it is nothing for the present screen."""
+
+    def __init__(
+        self,
+        app: "Dashboard",
+        controller: "FleetController",
+        current: Callable[[], IncidentNow | None],
+    ) -> None:
+        """`told` gives the incident that the keys are about."""
+        self._app = app
+        self._controller = controller
+        self._board = controller.board.remedies
+        self._current = current
+        self._requests = RemedyRequests(app, controller)
+
+    def _on(self, *screens: str) -> bool:
+        return getattr(self._app.screen, "view_name", "") in screens
+
+    def _node(self) -> str:
+        """The node that is meant; where there is none, that is said."""
+        current = self._current()
+        if current is None:
+            self._app.show_message("choose an incident")
+            return ""
+        incident = current.incident
+        node = incident.node or (incident.nodes[0] if len(incident.nodes) == 1 else "")
+        if not node:
+            many = f"{incident.id} is about {current.nodes_total or 'no'} nodes"
+            self._app.show_message(f"{many}: open one of its members (Space unfolds them)")
+        return node
+
+    def _about_node(self, act: "Callable[[str, RemedySource], None]") -> bool:
+        if not self._on(INCIDENTS, INCIDENT):
+            return False
+        source = self._requests.source()
+        node = self._node() if source is not None else ""
+        if source is not None and node:
+            act(node, source)
+        return True
+
+    def do_approve(self) -> bool:
+        """Show what would be done, as the hub says it now, and ask for a yes."""
+        return self._about_node(self._approve)
+
+    def _approve(self, node: str, source: "RemedySource") -> None:
+        async def request_plan() -> None:
+            try:
+                plan = await source.plan(node)
+            except AccelwatchError as error:
+                self._requests.show_notice(f"No plan for {node}", [str(error)])
+                return
+            if self._app.view is None:
+                return  # a dialog has come in between
+            self._confirm_plan(node, plan)
+
+        self._app.show_message(f"asking the hub what it would do with {node}")
+        self._controller.aside(request_plan())
+
+    def _confirm_plan(self, node: str, plan: "Plan") -> None:
+        stage = plan.stage.replace("_", " ")
+        if not plan.digest or not plan.steps:
+            self._requests.show_notice(
+                f"Nothing to approve on {node}", [plan.text or f"it is {stage}"]
+            )
+            return
+        if plan.stage != "awaiting_approval":
+            text = [f"nothing waits for a yes: {node} is {stage}", *effects(plan)]
+            self._requests.show_notice(f"Nothing to approve on {node}", text)
+            return
+        page = self._board.page
+        by = f" in {', '.join(page.actions)}" if page is not None and page.actions else ""
+        text = [f"With a yes this is done{by}, for {plan.incident} (rule {plan.rule}):"]
+        command = Command(verb="approve", node=node, reason="", plan=plan.digest)
+        label = f"approve plan {plan.digest[:8]} for {node}"
+        self._requests.choose(f"Approve for {node}", [*text, *effects(plan)], [(label, command)])
+
+    def do_deny(self) -> bool:
+        """Ask for how long the answer is no."""
+        return self._about_node(self._deny)
+
+    def _deny(self, node: str, _: "RemedySource") -> None:
+        remedy = self._board.of_node(node)
+        if remedy is not None and remedy.stage not in _DENIABLE:
+            stage = remedy.stage.replace("_", " ")
+            text = [f"{node} is {stage}: that is not undone by a no; R gives the node back."]
+            self._requests.show_notice(f"Nothing to deny on {node}", text)
+            return
+        rule = f" for rule {remedy.rule}" if remedy is not None and remedy.rule else ""
+        text = [
+            f"{node} stays in the pool, and approval is not requested again{rule} "
+            "until the time is over."
+        ]
+        commands = [
+            (
+                f"no, {node} stays as it is for {long}",
+                Command(verb="deny", node=node, reason="", lasts=lasts),
+            )
+            for lasts, long in _DENIED.items()
+        ]
+        self._requests.choose(f"Deny for {node}", text, commands)
+
+    def do_hold(self) -> bool:
+        """Ask for how long nothing is to be done to the node."""
+        return self._about_node(self._veto)
+
+    def _veto(self, node: str, _: "RemedySource") -> None:
+        text = [f"Nothing new is done to {node} meanwhile, whatever the rules say."]
+        commands = [
+            (
+                f"leave {node} alone {long}",
+                Command(verb="hold", node=node, reason="", lasts=lasts),
+            )
+            for lasts, long in _VETO_SPANS.items()
+        ]
+        veto = self._board.veto_of(node)
+        if veto is not None:
+            text = [f"{node} is on hold: {veto.by}: {veto.reason}"]
+            commands.insert(
+                0,
+                (
+                    f"take it back: {node} is acted on again",
+                    Command(verb="unhold", node=node, reason=""),
+                ),
+            )
+        self._requests.choose(f"Hold {node}", text, commands)
+
+    def do_release(self) -> bool:
+        """Ask how the node is to come back."""
+        return self._about_node(self._release)
+
+    def _release(self, node: str, _: "RemedySource") -> None:
+        remedy = self._board.of_node(node)
+        if remedy is None:
+            text = [f"Nothing is being done about {node}."]
+        elif remedy.hold is None:
+            text = [f"{node} is {remedy.stage.replace('_', ' ')}; it has no mark of ours."]
+        else:
+            annotation = f"our mark on {remedy.target or node}"
+            text = [
+                f"{node} is {remedy.stage.replace('_', ' ')}; {annotation} would be taken away."
+            ]
+        commands = [
+            (label, Command(verb=verb, node=node, reason="")) for verb, label in _BACK.items()
+        ]
+        self._requests.choose(f"Give back {node}", text, commands)
+
+    def do_quarantine(self) -> bool:
+        """Ask whether the node is to be taken out by hand."""
+        return self._about_node(self._quarantine)
+
+    def _quarantine(self, node: str, _: "RemedySource") -> None:
+        page = self._board.page
+        by = f" in {', '.join(page.actions)}" if page is not None and page.actions else ""
+        text = [
+            f"{node} is drained{by}: no new work comes to it, what runs there runs on.",
+            "Only a person gives it back.",
+        ]
+        command = Command(verb="quarantine", node=node, reason="")
+        self._requests.choose(f"Take out {node}", text, [(f"take {node} out of the pool", command)])
+
+    def do_breaker(self) -> bool:
+        """Ask whether the breaker is to be closed."""
+        if not self._on(INCIDENTS, INCIDENT, FLEET):
+            return False
+        page = self._board.page
+        if self._requests.source() is not None and page is not None:
+            why = f": {page.breaker_why}" if page.breaker_why else ""
+            text = [f"It is {page.breaker.replace('_', ' ')}{why}"]
+            command = Command(verb=RESET_BREAKER, reason="")
+            self._requests.choose("The breaker", text, [("close it: rules may act again", command)])
+        return True
+
+    def do_stop(self) -> bool:
+        """Have STOP typed, or START where everything is stopped."""
+        if not self._on(INCIDENTS, INCIDENT, FLEET):
+            return False
+        page = self._board.page
+        if self._requests.source() is None or page is None:
+            return True
+        if page.stopped_by:
+            meaning = f"remedies start again; {page.stopped_by} stopped them"
+            self._requests.confirm_typed("START", meaning, Command(verb=START, reason=""))
+        else:
+            meaning = "no new remedies are started on any node"
+            self._requests.confirm_typed("STOP", meaning, Command(verb=STOP, reason=""))
+        return True
+
+
+def effects(plan: "Plan") -> list[str]:
+    """The steps, what keeps each from being done, and the price."""
+    text = []
+    for number, step in enumerate(plan.steps, 1):
+        text.append(f"{number}. {step.text}")
+        text += [
+            f"   held back all the same: {denial.text}"
+            for denial in step.in_the_way
+            if not denial.why.lifted_by_approval
+        ]
+    price = price_of(plan)
+    return [*text, price] if price else text

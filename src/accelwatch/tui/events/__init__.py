@@ -1,0 +1,1 @@
+"""What has happened, on a machine or in a fleet: states with their end, and events."""

@@ -1,0 +1,1 @@
+"""The fleet as a map of device cells."""

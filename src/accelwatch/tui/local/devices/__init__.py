@@ -1,0 +1,1 @@
+"""Devices of one machine as rows, cells and facts."""

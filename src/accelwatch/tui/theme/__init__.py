@@ -1,0 +1,1 @@
+"""Colours and styles: palettes, what a role looks like, what a person prefers."""

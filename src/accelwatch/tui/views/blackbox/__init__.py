@@ -1,0 +1,1 @@
+"""An excerpt of the black box as a page of lines."""

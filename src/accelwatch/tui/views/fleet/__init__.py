@@ -1,0 +1,1 @@
+"""A fleet as lists and lines: totals, nodes, incidents."""

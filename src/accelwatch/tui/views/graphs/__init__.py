@@ -1,0 +1,1 @@
+"""Histories as graphs: of a device, of a fleet, of an incident."""

@@ -1,0 +1,179 @@
+"""The past of what an incident rests on as small graphs, its beginning marked; or why none. Pure."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.exposition.display import quantity
+from accelwatch.fleet.picture.incidents import seconds_of
+from accelwatch.fleet.picture.model import Past
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.graphs.device_graphs import Graph, side_by_side, without_nan
+
+_LEAST = 28
+"""Cells a graph needs."""
+_BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
+"""What is drawn beside the evidence where there is room: it shows what happened to the work."""
+_ROLES = ("plot0", "plot1", "plot2", "plot3")
+_NO_NUMBER = "not a number"
+_NO_PAST = "no history is kept of it"
+
+
+class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the past of the device of an incident."""
+
+    was_requested: bool = False
+    """Whether the hub has answered."""
+    past: Past | None = None
+
+
+def signals(incident: IncidentDocument) -> list[str]:
+    """What the evidence is about, each once."""
+    return list(dict.fromkeys(note.signal for note in incident.evidence if note.signal))
+
+
+def drawable(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
+    """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
+    past = incident_past.past
+    if past is None:
+        return []
+    paths = dict.fromkeys((*signals(incident), *_BESIDE))
+    return [path for path in paths if _values(past, path)]
+
+
+def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
+    """Why there is no graph of something that the incident rests on."""
+    if not incident.device:
+        what = "a group" if incident.group else f"a {incident.scope}"
+        return [f"no graph: history is kept of devices, and this is about {what}"]
+    if not incident_past.was_requested:
+        return []
+    if incident_past.past is None:
+        return ["no graph: no history of this device in the last 15 min"]
+    past = incident_past.past
+    numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
+    messages = [
+        f"no graph of {signal}: {_NO_PAST if signal in numbers else _NO_NUMBER}"
+        for signal in signals(incident)
+        if not _values(past, signal)
+    ]
+    if seconds_of(incident.since) < _start_of(past):
+        messages.append(f"it began before the last {_span(past)}, which graphs show")
+    return messages
+
+
+def _span(past: Past) -> str:
+    """`15 min`; `40 s` where there is less than a minute."""
+    seconds = past.end - _start_of(past)
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
+
+
+def _start_of(past: Past) -> float:
+    steps = max((len(values) for values in past.values.values()), default=0)
+    return past.end - steps * past.step_s
+
+
+def _known_range(past: Past, paths: list[str]) -> Past:
+    """The past of some series from where the first of them is known."""
+    lines = {path: _steps(past, path) for path in paths}
+    starts = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
+    first = min(starts)
+    return msgspec.structs.replace(
+        past, values={path: line[first:] for path, line in lines.items()}
+    )
+
+
+def _steps(past: Past, path: str) -> Sequence[float | None]:
+    return past.values.get(path) or past.growth.get(path, ())
+
+
+def _values(past: Past, path: str) -> list[float]:
+    """The steps of a series, NaN where there is no value; nothing when there is none at all."""
+    values = [math.nan if step is None else float(step) for step in _steps(past, path)]
+    return values if without_nan(values) else []
+
+
+def incident_strip(
+    board: Board, incident: IncidentDocument, incident_past: IncidentPast, width: int, height: int
+) -> list[Line]:
+    """A title, as many graphs as fit, and below each a mark where it began."""
+    paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
+    if not paths or incident_past.past is None or height < 4:
+        return []
+    past = _known_range(incident_past.past, paths)
+    graphs = [_graph(incident, past, path, index) for index, path in enumerate(paths)]
+    drawn = side_by_side(board, graphs, width, height - 2)
+    return [
+        _title(board, incident, past, width),
+        *drawn,
+        _marker_line(board, incident, past, (width, len(graphs))),
+    ]
+
+
+def _graph(incident: IncidentDocument, past: Past, path: str, index: int) -> Graph:
+    values = _values(past, path)
+    expected = [
+        float(note.expected)
+        for note in incident.evidence
+        if note.signal == path and isinstance(note.expected, int | float)
+    ]
+    last = values[-1]
+    top = max(1.0 if path.endswith("_ratio") else 0.0, *without_nan(values), *expected)
+    return Graph(
+        title=path.partition(".")[0].rpartition("_")[0] or path,
+        role=_ROLES[index],
+        values=values,
+        top=top or 1.0,
+        now=None if math.isnan(last) else last,
+        write=partial(_written, path, grows=path in past.growth),
+    )
+
+
+def _written(path: str, value: float, *, grows: bool) -> str:
+    """A value as people see it; of seconds that have grown in a second their share."""
+    if not grows:
+        share = path.partition(".")[0].endswith("_ratio")
+        return fmt.percent(value) if share else quantity(path, value)
+    if path.partition(".")[0].endswith("_seconds_total"):
+        return fmt.percent(value)
+    return f"{quantity(path, float(value))}/s"
+
+
+def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> Line:
+    glyphs = board.paint.glyphs
+    span = f" last {_span(past)} "
+    left: Line = [(f"{glyphs.rule} ", "rule"), (incident.device_name, "strong"), (" ", "text")]
+    fill = max(width - width_of(left) - len(span) - 1, 0)
+    right: Line = [(span, "dim"), (glyphs.rule, "rule")]
+    return clipped(spread([*left, (glyphs.rule * fill, "rule")], right, width), width)
+
+
+def _marker_line(
+    board: Board, incident: IncidentDocument, past: Past, shape: tuple[int, int]
+) -> Line:
+    """Where it began, below each graph; `shape` is the width and how many graphs there are."""
+    width, count = shape
+    each = (width - 1) // count
+    glyphs = board.paint.glyphs
+    line: Line = [(" ", "text")]
+    for _ in range(count):
+        line += [(_marker(incident, past, each - 2, glyphs.up), "warn"), ("  ", "text")]
+    return clipped(line, width)
+
+
+def _marker(incident: IncidentDocument, past: Past, width: int, sign: str) -> str:
+    started, first = seconds_of(incident.since), _start_of(past)
+    if not first <= started <= past.end:
+        return " " * width
+    column = min(int((started - first) / (past.end - first) * width), width - 1)
+    label = f"began {fmt.clock_time(started)}"
+    if column + len(label) + 2 <= width:
+        return fit(f"{' ' * column}{sign} {label}", width)
+    before = max(column - len(label) - 1, 0)
+    text = f"{' ' * before}{label} {sign}" if column > len(label) else f"{' ' * column}{sign}"
+    return fit(text, width)
