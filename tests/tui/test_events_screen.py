@@ -61,7 +61,7 @@ def test_the_selection_stays_with_its_change_when_newer_ones_come() -> None:
         await stage.feed(plain_node(-100, gone=True))
         assert screen.selected == before  # type: ignore[attr-defined]
         await stage.press("home")
-        assert screen.selected.goes_on  # type: ignore[attr-defined]
+        assert screen.selected.is_ongoing  # type: ignore[attr-defined]
 
     on(check)
 

@@ -111,7 +111,7 @@ class Telling:
     def receive(self) -> None:
         self.check()
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         self.stopped = True
 
     def stop(self) -> None:

@@ -146,7 +146,7 @@ def run_to_end(app: "Dashboard") -> None:
     """Show it until its user quits. Raises AccelwatchError for an error that ended it."""
     from accelwatch.tui.terminal.termination_signals import quit_on_signal
 
-    app.call_later(quit_on_signal, app)
+    app.call_later(quit_on_signal, app.exit)
     app.run()
     if app.failure is not None:
         from accelwatch.tui import failure

@@ -2,25 +2,22 @@
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
+from typing import NoReturn
 
 _TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_EXIT_BASE = 128
 """What a shell adds to the number of the signal that ended a program."""
 
 
-def quit_on_signal(app: "Dashboard") -> None:
-    """Quit as by its key; call it on the loop of the running dashboard."""
+def quit_on_signal(leave: Callable[[], object]) -> None:
+    """Call `leave` on each of them; call it on the loop of the running dashboard."""
     import asyncio  # the first picture, which needs `raised`, does not wait for it
 
     loop = asyncio.get_running_loop()
     for number in _TERMINATION_SIGNALS:
-        loop.add_signal_handler(number, app.exit)
+        loop.add_signal_handler(number, leave)
 
 
 @contextlib.contextmanager
