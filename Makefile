@@ -76,14 +76,14 @@ mutants: $(STAMP)
 SLURM_TESTS ?= tests/actions/slurm
 VERSION ?= newest
 slurm: $(STAMP)
-	@folder=$$($(BIN)/python tests/unpacked_slurm.py $(VERSION)) \
+	@folder=$$($(BIN)/python tests/support/slurm/unpacked.py $(VERSION)) \
 		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(SLURM_TESTS)
 
 # The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
 HISTORIES ?= 100000
 .PHONY: walk
 walk: $(STAMP)
-	@$(BIN)/python tests/remedy_walker.py --histories $(HISTORIES)
+	@PYTHONPATH=tests $(BIN)/python -m support.remediation.walker --histories $(HISTORIES)
 
 # The tests in another order of files, and of the tests in each: SEED=7 is that order again; TESTS=tests/agent for some.
 .PHONY: shuffle

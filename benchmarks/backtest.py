@@ -21,7 +21,7 @@ from accelwatch.archive.history.reader import Archive
 from accelwatch.cli.rules.backtest_share import Share
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
 from accelwatch.fleet.backtest.run import final_lines
-from synthetic_fleet import Plan, archive
+from support.archives.synthetic_fleet import Plan, archive
 
 _DAY_S = 86_400
 

@@ -18,7 +18,7 @@ from accelwatch_prometheus import PrometheusExporter
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
-from machines import snapshot  # noqa: E402
+from support.machines.composed import snapshot  # noqa: E402
 
 TARGETS = 50
 NOW = 1_800_000_000.0

@@ -23,8 +23,8 @@ from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch_slurm import SlurmAction
 from faults_at_once import LIFTED, MANY, RULES, Hub, Watcher, acting_by, until, without_storms
-from shell_scripts import script
-from slurm_cluster import Slurm, slurm_of_many
+from support.processes.shell_scripts import script
+from support.slurm.controller import Slurm, slurm_of_many
 
 CALL_S = 0.3
 GOALS = {"STOP -> last effect": 1.0, "yes -> DRAIN": 1.0}

@@ -141,7 +141,7 @@ def run_many() -> None:
     import msgspec
 
     from accelwatch.tui.app import Dashboard
-    from dashboards import FedSource, board_of, busy_view, node
+    from support.dashboards.local import FedSource, board_of, busy_view, node
 
     shot = node(0)
     bare = busy_view(0)

@@ -19,7 +19,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch_prometheus.render import Renderer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from machines import snapshot, view
+from support.machines.composed import snapshot, view
 
 
 def crowded(one: DeviceView) -> DeviceView:

@@ -23,8 +23,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from alerting import begin_alerting, begun, figures, waited
-from slurm_site import SlurmSite, slurm_site
-from working_slurm import WorkingSlurm, working_slurm
+from support.slurm.lab_cluster import WorkingSlurm, working_slurm
+from support.slurm.site import SlurmSite, slurm_site
 
 FAULTS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 OURS, THEIRS = "n1", "n4"

@@ -53,9 +53,9 @@ from accelwatch.remediation.settings import (
 )
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_slurm import SlurmAction
-from remedy.fake_scheduler import FakeAction, FakeScheduler
-from slurm_cluster import Slurm, slurm_of_many
-from told_fleet import view
+from remediation.fake_scheduler import FakeAction, FakeScheduler
+from support.fleet.two_nodes import view
+from support.slurm.controller import Slurm, slurm_of_many
 
 RULES = """\
 version: 1

@@ -124,8 +124,8 @@ def run(preferences: dict[str, Any]) -> None:
 
     from accelwatch.fleet.wire import DeviceNow, FleetDocument, NodeNow
     from accelwatch.tui.app import Dashboard
-    from dashboards import board_of
-    from fleets import FedFleet, event, fleet_view, values
+    from support.dashboards.fleets import FedFleet, event, fleet_view, values
+    from support.dashboards.local import board_of
 
     class Tick(msgspec.Struct):
         sums: FleetDocument

@@ -16,8 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from accelwatch_simulator.nodes import FleetSize
-from healthy_fleet import EXPORTERS, Hour, healthy_hour
-from proving_ground import Write
+from support.rules.healthy_fleet import EXPORTERS, Hour, healthy_hour
+from support.rules.simulated_hub import Write
 
 RUNS: tuple[tuple[str, FleetSize, float, Sequence[Write]], ...] = (
     ("agents, three vendors, every 5 s", FleetSize(vendor="mixed"), 5.0, ()),

@@ -18,7 +18,6 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork, Turns
 from accelwatch.fleet.api.live import Feed
@@ -32,7 +31,8 @@ from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.packed import pack
-from hub_peers import stream_bytes
+from support.fleet.hub_peers import stream_bytes
+from support.machines import composed as machines
 
 DEVICES = 8
 SERIES = 40

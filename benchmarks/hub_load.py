@@ -14,7 +14,6 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import machines
 from accelwatch.schema.compact import (
     CompactEncoder,
     Hello,
@@ -26,6 +25,7 @@ from accelwatch.schema.compact import (
 )
 from accelwatch.schema.reading import complete
 from accelwatch.web.http.stream import MSGPACK, PACKED, framed
+from support.machines import composed as machines
 
 DEVICES = 8
 SERIES = 86

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from standins import NvmlScenario  # noqa: E402 - the tests' builder lives beside the tests
+from support.machines.nvml_stand_ins import NvmlScenario  # noqa: E402 - the tests' builder lives beside the tests
 
 GIB = 1 << 30
 PEERS = ROOT / ".peers" / "bin"

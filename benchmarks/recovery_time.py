@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from recovery_engine import PATIENCE_S, POLICY, SETTINGS, Recovery
-from recovery_faults import HARDWARE, MINUTE_S, SOFTWARE, Fault, drawn
-from recovery_people import SITE, Recovered, fixed, manual
+from support.remediation.recovery_engine import PATIENCE_S, POLICY, SETTINGS, Recovery
+from support.remediation.recovery_faults import HARDWARE, MINUTE_S, SOFTWARE, Fault, drawn
+from support.remediation.recovery_people import SITE, Recovered, fixed, manual
 
 LOCALISED = (1.0, 0.97, 0.9, 0.8, 0.7)
 JUDGED = 0.8

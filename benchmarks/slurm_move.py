@@ -34,7 +34,7 @@ from accelwatch.remediation.execution.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.job_text import job_of
-from working_slurm import WorkingSlurm, until, working_slurm
+from support.slurm.lab_cluster import WorkingSlurm, until, working_slurm
 
 WRITER = "while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait"
 GOALS_S = {"move": 2.0, "move with defaults, p95": 3.5, "fence": 15.0}

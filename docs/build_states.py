@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from surfaces import Shown
+    from support.dashboards.surfaces import Shown
 
 TARGET = Path(__file__).with_name("states.md")
 TESTS = Path(__file__).parents[1] / "tests"
@@ -50,6 +50,6 @@ def build(shown: "tuple[Shown, ...]") -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(TESTS))
-    from surfaces import shown
+    from support.dashboards.surfaces import shown
 
     TARGET.write_text(build(shown()), encoding="utf-8")

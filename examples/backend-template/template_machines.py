@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accelwatch_template import TemplateBackend
 
-from staged_machines import FixtureMachine, Stage
+from support.machines.staged_machines import FixtureMachine, Stage
 
 FIXTURE = Path(__file__).parent / "fixture"
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer, ServerLimits
@@ -20,9 +19,10 @@ from accelwatch.exposition.selection import Selection
 from accelwatch.node.rendering import exporter_of
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp, open_unix
-from authority import Authority
-from fake_feed import FakeFeed
-from waiting import GUARD_S
+from support.machines import composed as machines
+from support.processes.waiting import GUARD_S
+from support.servers.certificate_authority import Authority
+from support.servers.fake_feed import FakeFeed
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from accelwatch.cli.servers.config_command import (
     config_show,
     hub_config_check,
 )
-from waiting import GUARD_S
+from support.processes.waiting import GUARD_S
 
 
 class Process:

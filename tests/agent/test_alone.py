@@ -12,9 +12,9 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook
 
-from agents import AgentProcess
-from receivers import Receiver, receiver
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.servers.agent_processes import AgentProcess
+from support.servers.receivers import Receiver, receiver
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 RULES = """\

@@ -12,7 +12,7 @@ from accelwatch.web.protection.authentication import Verdict, authenticate, chal
 from accelwatch.web.protection.passwords import Busy, PasswordChecker
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
-from waiting import GUARD_S
+from support.processes.waiting import GUARD_S
 
 WRONG = [
     {},

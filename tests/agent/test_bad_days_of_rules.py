@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -22,7 +21,8 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from fake_feed import FakeFeed
+from support.machines import composed as machines
+from support.servers.fake_feed import FakeFeed
 
 LOST = """\
 version: 1

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.agent.collection import Collection, first_cycle_over
 from accelwatch.base.clock import SystemClock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from support.machines import composed as machines
 
 HANGING = "hanging_backend:HangingBackend"
 

@@ -13,13 +13,13 @@ from typing import Any
 import bcrypt
 import pytest
 
-import machines
 from accelwatch.agent.server import ServerLimits
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.web.protection.web_config import Protection, load_protection
 from accelwatch.web.sockets.connections import Limits
 from accelwatch.web.sockets.listeners import exposed, is_loopback, open_tcp, open_unix
-from waiting import GUARD_S
+from support.machines import composed as machines
+from support.processes.waiting import GUARD_S
 
 Serve = Callable[..., Any]
 SILENT = 200

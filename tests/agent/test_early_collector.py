@@ -13,10 +13,10 @@ import pytest
 
 from accelwatch.__main__ import main
 from accelwatch.node.sampler import early
-from agents import AgentProcess
-from sampler.test_early import loaded_by, output_of
-from standins import NvmlScenario
-from waiting import wait_until
+from node.sampler.test_early import loaded_by, output_of
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.waiting import wait_until
+from support.servers.agent_processes import AgentProcess
 
 Start = Callable[..., AgentProcess]
 

@@ -16,8 +16,8 @@ from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.addresses import is_address, is_loopback_address
 from accelwatch.web.sockets.hosts import meant_for, own_names
 from agent.credentials import TOKEN, bearer
-from hub_peers import hub
-from waiting import GUARD_S
+from support.fleet.hub_peers import hub
+from support.processes.waiting import GUARD_S
 
 Serve = Callable[..., Any]
 REBOUND = {"Host": "evil.example:9877"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agents import AgentProcess
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.servers.agent_processes import AgentProcess
 
 NEEDLESS = (
     *("aiohttp", "typer", "click", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.node_note import node_note
 from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
@@ -29,7 +28,8 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from fake_feed import FakeFeed
+from support.machines import composed as machines
+from support.servers.fake_feed import FakeFeed
 
 POWER = ("power_watts",)
 LOST = """\

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-import machines
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.devices import StreamDevice
 from accelwatch.fleet.table.pick import decoded
@@ -12,7 +11,8 @@ from accelwatch.schema.compact import CompactEncoder, Hello, Tick, packed
 from accelwatch.schema.packed import FORM, pack, unpack
 from accelwatch.web.http.stream import MSGPACK, NDJSON, OFFERED, PACKED, framed
 from accelwatch.web.pages.negotiation import choose
-from hub_peers import STREAM_HEAD, agent, hub, peer, stream_bytes
+from support.fleet.hub_peers import STREAM_HEAD, agent, hub, peer, stream_bytes
+from support.machines import composed as machines
 
 HUBS = f"{PACKED}, {MSGPACK};q=0.9"
 

@@ -13,9 +13,9 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-import machines
 from accelwatch.agent.server import ServerLimits
 from accelwatch.schema.wire import decode
+from support.machines import composed as machines
 
 Serve = Callable[..., Any]
 

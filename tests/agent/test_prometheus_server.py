@@ -14,8 +14,8 @@ from typing import Any
 import bcrypt
 import pytest
 
-import machines
 from accelwatch.web.protection.web_config import Protection, load_protection
+from support.machines import composed as machines
 
 Serve = Callable[..., Any]
 

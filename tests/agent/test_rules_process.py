@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import AgentProcess
-from installed_command import accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch
+from support.servers.agent_processes import AgentProcess
 
 RULES = """\
 version: 1

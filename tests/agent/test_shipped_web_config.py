@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.web.protection.web_config import load_protection
-from authority import Authority
+from support.servers.certificate_authority import Authority
 
 SHIPPED = Path(__file__).resolve().parents[2] / "examples/systemd/web-config.yml"
 

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import machines
 from accelwatch.agent.server import ServerLimits
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.base.clock import ManualClock
@@ -17,9 +16,10 @@ from accelwatch.schema.compact import Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, Stalled, framed
-from fake_feed import FakeFeed
-from streams import StreamFollower
-from waiting import GUARD_S
+from support.fleet.stream_reader import StreamFollower
+from support.machines import composed as machines
+from support.processes.waiting import GUARD_S
+from support.servers.fake_feed import FakeFeed
 
 Serve = Callable[..., Any]
 

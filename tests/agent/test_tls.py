@@ -14,7 +14,7 @@ from accelwatch.web.protection.authentication import Verdict, authenticate
 from accelwatch.web.protection.passwords import PasswordChecker
 from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, Serve
-from agents import AgentProcess
+from support.servers.agent_processes import AgentProcess
 
 
 def test_names_in_a_certificate_are_judged() -> None:

@@ -19,7 +19,7 @@ from accelwatch.web.protection.exposure import check_kept
 from accelwatch.web.protection.watch import Watch
 from accelwatch.web.protection.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
-from waiting import GUARD_S, wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 def test_changes_are_taken_without_dropping_connections(

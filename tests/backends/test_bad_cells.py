@@ -28,7 +28,7 @@ from accelwatch_mthreads import mapping as mthreads
 from accelwatch_mthreads.table import parse_table as mthreads_table
 from accelwatch_thead import mapping as thead
 from accelwatch_thead.document import parse_table as thead_table
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 DEVICE = Device(id="d", vendor="v", backend="b", index=0, name="n", kind=DeviceKind.GPU)
 Values = dict[int, Mapping[Series, Number]]

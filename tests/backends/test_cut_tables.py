@@ -7,10 +7,10 @@ import pytest
 
 from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.base.errors import DeviceLost, ReadError
-from fixture_machines import MACHINES
-from pci_nodes import bind
-from polling import Poll
-from staged_machines import FixtureMachine, Stage
+from support.machines.fixture_machines import MACHINES
+from support.machines.pci_nodes import bind
+from support.machines.polling import Poll
+from support.machines.staged_machines import FixtureMachine, Stage
 
 _NAMES = (
     "ascend-910b4-x2",

@@ -14,7 +14,7 @@ from accelwatch_metax import table as metax
 from accelwatch_mthreads import table as mthreads
 from accelwatch_rebellions.document import parse
 from accelwatch_thead import document as thead
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 Parse = Callable[[bytes], object]
 NOBODY = re.compile(r"^.*no (?:running )?process(?:es)? found.*$", re.IGNORECASE | re.MULTILINE)

@@ -21,7 +21,7 @@ from accelwatch.node.sampler.turns.contract import sound_devices, sound_readings
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Reading
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 BACKENDS, FAILURES = plugins.load_all(plugins.BACKENDS)
 REMOTES: dict[str, Remote] = {

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fixture_machines import MACHINES
-from polling import Poll, Polled
-from staged_machines import FixtureMachine
+from support.machines.fixture_machines import MACHINES
+from support.machines.polling import Poll, Polled
+from support.machines.staged_machines import FixtureMachine
 
 _NAMES = (
     "ascend-910b4-x2",

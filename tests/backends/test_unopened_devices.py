@@ -21,7 +21,7 @@ from accelwatch_neuron import NeuronBackend
 from accelwatch_tenstorrent import TenstorrentBackend
 from accelwatch_tpu import TpuBackend
 from backends.neuron.machines import TRN1
-from packed_trees import FakeTree
+from support.machines.packed_trees import FakeTree
 
 BUSES = ("0000:c1:00.0", "0000:c2:00.0")
 BAD_PACE = {"pace_s": 0}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import samples_root
+from support.machines.samples import samples_root
 
 Case = Callable[[str], Path]
 

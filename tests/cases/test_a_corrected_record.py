@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.archive.recording import Recorder
 from accelwatch.schema.event import ErrorEvent
 from backends.kernel_log.memory_log import Log, start
-from installed_command import accelwatch
+from support.machines import composed as machines
+from support.processes.installed_command import accelwatch
 
 from .conftest import Case
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from installed_command import accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch
 
 from .conftest import Case
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.recording import Recorder
@@ -14,8 +13,9 @@ from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines
 from accelwatch.schema.event import ErrorEvent
 from backends.kernel_log.memory_log import Log, start
-from installed_command import accelwatch
-from synthetic_fleet import Fault, Plan, archive
+from support.archives.synthetic_fleet import Fault, Plan, archive
+from support.machines import composed as machines
+from support.processes.installed_command import accelwatch
 
 from .conftest import Case
 

@@ -9,9 +9,9 @@ from shutil import copyfile
 
 import pytest
 
-from installed_command import accelwatch
-from nvidia_bus import lay_out_gpu
-from packed_trees import FakeTree
+from support.machines.nvidia_bus import lay_out_gpu
+from support.machines.packed_trees import FakeTree
+from support.processes.installed_command import accelwatch
 
 from .conftest import Case
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from installed_command import PATIENT, accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import PATIENT, accelwatch
 
 ABSURD = {
     "power_usage_mw": 4294967295,

@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.cli.startup.app import invoke
-from hook_samples import program, saying
+from support.actions.hooks import program, saying
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from accelwatch.alerting.incidents.journal.records import (
     StateRecord,
 )
 from accelwatch.cli.startup.app import build
-from incidents.incident_rules import START
-from incidents.test_journal import incident, silence, window
+from alerting.incidents.incident_rules import START
+from alerting.incidents.test_journal import incident, silence, window
 
 BODY = msgspec.Raw(b'{"state":"started","text":"drain n1"}')
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import backends.cambricon.machines
-import machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
@@ -20,9 +19,10 @@ from accelwatch.cli.check.check_options import CHECK_OPTIONS, CheckOptions, pars
 from accelwatch.cli.check.check_report import Report, Status, document, nagios, slurm
 from accelwatch.cli.check.check_sources import of_snapshot
 from accelwatch.schema.event import Category, ErrorEvent
-from agents import AgentProcess
-from installed_command import accelwatch
-from standins import NvmlScenario
+from support.machines import composed as machines
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch
+from support.servers.agent_processes import AgentProcess
 
 RULES = """\
 version: 1

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.cli.completion import completer
 from accelwatch.node import snapshots
-from installed_command import accelwatch
-from standins import NvmlScenario
-from waiting import wait_until
+from support.machines import composed as machines
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch
+from support.processes.waiting import wait_until
 
 
 def test_lists_are_completed_word_by_word() -> None:

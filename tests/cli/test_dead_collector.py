@@ -11,8 +11,8 @@ import pytest
 import accelwatch
 from accelwatch.archive.recording import Recording
 from accelwatch.schema.snapshot import BackendState, Snapshot
-from installed_command import accelwatch as command
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch as command
 
 DIES = """
 import os, sys

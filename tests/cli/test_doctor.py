@@ -11,8 +11,8 @@ from accelwatch.backend import Check, Probe
 from accelwatch.cli.node.doctor import _headline, _report
 from accelwatch.node.diagnosis import Verdict, diagnose
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
-from installed_command import accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import accelwatch
 
 
 def test_a_healthy_node_is_fine(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from installed_command import PATIENT, accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import PATIENT, accelwatch
 
 UUID = "GPU-5ca1ab1e-0001-4000-8000-00000000dddd"
 TOLD = f"duplicate uuid {UUID}: 3 devices tell it"

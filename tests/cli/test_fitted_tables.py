@@ -16,9 +16,9 @@ from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.schema.snapshot import Snapshot
-from dashboards import hung, lost, node
-from fleets import fleet_document
-from machines import NOW
+from support.dashboards.fleets import fleet_document
+from support.dashboards.local import hung, lost, node
+from support.machines.composed import NOW
 
 UNWELL = node(8, d3=lost(3), d5=hung(5))
 WIDTHS = (40, 60, 80, 100, 120, 200)

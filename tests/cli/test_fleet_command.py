@@ -18,12 +18,12 @@ from typing import Any
 import bcrypt
 import pytest
 
-import machines
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.protection.web_config import load_protection
-from fake_store import FakeStore, fake_store
-from hub_peers import agent, hub, peer
-from warm_command import accelwatch
+from support.fleet.hub_peers import agent, hub, peer
+from support.machines import composed as machines
+from support.processes.warm_command import accelwatch
+from support.servers.fake_prometheus import FakeStore, fake_store
 
 
 @pytest.fixture

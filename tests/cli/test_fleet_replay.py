@@ -12,7 +12,7 @@ from accelwatch.cli.fleet.fleet_replay import Replaying, backtest_argv
 from accelwatch.cli.past import history_command
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from replay_archives import bad_day
+from support.archives.replay_archives import bad_day
 
 
 @pytest.fixture(scope="module")

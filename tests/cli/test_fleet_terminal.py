@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hub_peers import agent
+from support.fleet.hub_peers import agent
 
 LONG_S = 30.0
 """A guard against a test that never ends."""

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from accelwatch.archive.history import layout
 from accelwatch.cli.startup.app import build
-from history_archives import DAY, steady, write
+from support.archives.history_archives import DAY, steady, write
 
 
 def run(*words: object) -> tuple[int, str, str]:

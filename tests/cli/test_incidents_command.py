@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import machines
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli import hub_requests
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

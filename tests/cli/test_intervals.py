@@ -6,7 +6,7 @@ from accelwatch.base.durations import LEAST_INTERVAL_S, reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.startup.dashboard import override
 from accelwatch.tui.theme.preferences import INTERVALS, Preferences
-from installed_command import accelwatch
+from support.processes.installed_command import accelwatch
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.schema.wire import decode, device_rows
-from installed_command import PATIENT, accelwatch
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import PATIENT, accelwatch
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import typer
 
-import warm_command
 from accelwatch.cli.arguments import OPTIONS
 from accelwatch.cli.startup.app import build
-from installed_command import accelwatch
+from support.processes import warm_command
+from support.processes.installed_command import accelwatch
 
 COMMANDS = [
     name

@@ -21,10 +21,10 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from installed_command import PATIENT, accelwatch
-from machines import GIB, device, lost_view, mig_view, view
-from packed_trees import FakeTree
-from standins import NvmlScenario
+from support.machines.composed import GIB, device, lost_view, mig_view, view
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.machines.packed_trees import FakeTree
+from support.processes.installed_command import PATIENT, accelwatch
 
 
 def pick(views: Sequence[DeviceView], criteria: Criteria) -> Pick:

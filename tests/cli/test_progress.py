@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-import machines
 from accelwatch.archive.history import layout
 from accelwatch.archive.history.check import check
 from accelwatch.archive.recording import Recorder
 from accelwatch.cli import progress
 from accelwatch.cli.progress import counting, recorded_time, table
 from accelwatch.fleet.archive.replayed import replayed
-from history_archives import DAY, steady, write
+from support.archives.history_archives import DAY, steady, write
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

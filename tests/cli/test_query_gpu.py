@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import smi_pages
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.device import Device
@@ -25,10 +24,11 @@ from accelwatch_nvidia_smi import (
     query_fields,
     query_gpu,
 )
-from installed_command import accelwatch
-from machines import GIB, device, lost_view, mig_view, snapshot, view
-from samples import sample
-from standins import NvmlScenario
+from support.machines import smi_pages
+from support.machines.composed import GIB, device, lost_view, mig_view, snapshot, view
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.machines.samples import sample
+from support.processes.installed_command import accelwatch
 
 CAPTURES = [
     f"nvidia/captures/{name}.txt"

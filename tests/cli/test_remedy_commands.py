@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-import machines
 from accelwatch.base.clock import SystemClock
 from accelwatch.cli.remedy.remedy_outcome import code_of
 from accelwatch.config.model import RuleSettings
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySettings
 from cli.test_silence_commands import typed
-from hub_peers import agent, hub
-from remedy.fake_scheduler import FakeAction, FakeScheduler
+from remediation.fake_scheduler import FakeAction, FakeScheduler
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

@@ -13,8 +13,8 @@ from accelwatch.cli.remedy.remedy_outcome import code_of
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.remedies.quarantine_documents import SpareDocument, SparesPage
-from canned_answers import answering
-from seen_remedies import answered, asking, draining, page, unknown
+from support.fleet.canned_hub import answering
+from support.incidents.remedy_documents import answered, asking, draining, page, unknown
 
 WHY = ("--reason", "by hand")
 

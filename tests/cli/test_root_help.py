@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import typer
 
-import warm_command
 from accelwatch.cli import options
 from accelwatch.cli.arguments import OPTIONS
 from accelwatch.cli.startup import default_command
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.commands import COMMANDS, HEADINGS
 from accelwatch.cli.startup.dashboard_command import dashboard_command
+from support.processes import warm_command
 
 NAMES = [name for name, command in COMMANDS.items() if command.heading]
 OLDER = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import machines
 from accelwatch.cli.hub_requests import HubFlags, NobodyAnswersError, changed
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

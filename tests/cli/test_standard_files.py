@@ -14,9 +14,9 @@ from accelwatch.archive.recording import Recording
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import opened_stdout
 from accelwatch.cli.terminal import on_terminal
-from installed_command import PATIENT
-from standins import NvmlScenario
-from waiting import wait_until
+from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.installed_command import PATIENT
+from support.processes.waiting import wait_until
 
 CLOSED = ["<&-", "2>&-", "<&- 2>&-"]
 BEGUN = """

@@ -11,8 +11,8 @@ import pytest
 
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.schema.compact import Hello, Layout
-from packed_trees import FakeTree
-from warm_command import accelwatch
+from support.machines.packed_trees import FakeTree
+from support.processes.warm_command import accelwatch
 
 
 @pytest.fixture

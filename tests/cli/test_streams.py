@@ -13,7 +13,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import emit, write_file, write_stdout
 from accelwatch.cli.startup.app import invoke
 from accelwatch.exposition.display import colour, utf8
-from installed_command import accelwatch
+from support.processes.installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")
 WRITING = ("--version", "--replay demo", "--fields help")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from installed_command import accelwatch
-from nvidia_bus import lay_out_gpu
-from packed_trees import FakeTree
+from support.machines.nvidia_bus import lay_out_gpu
+from support.machines.packed_trees import FakeTree
+from support.processes.installed_command import accelwatch
 
 NO_LIBRARY = (
     "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the NVIDIA"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from alertmanager_servers import alertmanager
-from store_servers import free_port, installed
+from support.servers.alertmanager import alertmanager
+from support.servers.prometheus_servers import free_port, installed
 
 Labels = dict[str, str]
 

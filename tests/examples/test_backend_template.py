@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from installed_command import accelwatch
+from support.processes.installed_command import accelwatch
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples/backend-template"

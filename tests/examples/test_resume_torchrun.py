@@ -23,8 +23,8 @@ import yaml
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.step import Achieved, Proposal, Refusal, Report, ReportStatus, Step, Wait
-from hook_samples import operation, program, script
-from waiting import wait_until
+from support.actions.hooks import operation, program, script
+from support.processes.waiting import wait_until
 
 REMOTE = """\
 node=$1; shift

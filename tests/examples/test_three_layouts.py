@@ -21,10 +21,10 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from accelwatch.schema.timestamps import unix_seconds
-from hub_peers import served_hub
-from sick_fleet import AFFECTED, Node, nodes
-from sick_remedies import SickRemedies
-from store_servers import Stores, StoreServer, free_port
+from support.fleet.failing_fleet import AFFECTED, Node, nodes
+from support.fleet.hub_peers import served_hub
+from support.remediation.failing_remedies import SickRemedies
+from support.servers.prometheus_servers import Stores, StoreServer, free_port
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner

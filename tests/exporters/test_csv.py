@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.schema.reading import Reading
 from accelwatch_csv import CsvExporter
-from machines import device, lost_view, snapshot, view
+from support.machines.composed import device, lost_view, snapshot, view
 
 
 def rows(*args: object, **options: object) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.errors import UsageError
 from accelwatch.exposition import families
 from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
@@ -20,6 +19,7 @@ from accelwatch.schema.snapshot import (
     EventCount,
     Owner,
 )
+from support.machines import composed as machines
 
 HOUR = 3600.0
 

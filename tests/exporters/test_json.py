@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.schema.wire import decode
 from accelwatch_json import JsonExporter
-from machines import lost_view, snapshot, view
+from support.machines.composed import lost_view, snapshot, view
 
 
 def test_the_document_is_one_line_and_reads_back() -> None:

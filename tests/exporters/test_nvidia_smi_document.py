@@ -15,10 +15,10 @@ from accelwatch_nvidia.smi import document as smi_document
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia_smi import document, machine_of
 from accelwatch_nvidia_smi.leaves import leaves
-from machines import GIB, device, lost_view, mig_view, snapshot, view
-from samples import sample
-from smi_documents import Gpu
-from smi_documents import document as composed
+from support.machines.composed import GIB, device, lost_view, mig_view, snapshot, view
+from support.machines.samples import sample
+from support.machines.smi_documents import Gpu
+from support.machines.smi_documents import document as composed
 
 GROUPS = frozenset(opt_in_groups())
 BLANK = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="nvidia0")

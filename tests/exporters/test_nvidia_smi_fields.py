@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.device import Device
@@ -25,7 +24,8 @@ from accelwatch_nvidia_smi import (
 from accelwatch_nvidia_smi.answers import local_time, token_of, value
 from accelwatch_nvidia_smi.leaves import document_fields
 from accelwatch_nvidia_smi.tables import single_line
-from machines import GIB, device, mig_view, snapshot, view
+from support.machines import composed as machines
+from support.machines.composed import GIB, device, mig_view, snapshot, view
 
 MIB = 1 << 20
 

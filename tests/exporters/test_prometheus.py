@@ -21,7 +21,7 @@ from accelwatch_prometheus.render import (
     MAX_SERIES_PER_NODE,
     Renderer,
 )
-from machines import NOW, device, lost_view, mig_view, processes, snapshot, view
+from support.machines.composed import NOW, device, lost_view, mig_view, processes, snapshot, view
 
 DEFAULT = Selection()
 EVERYTHING = selection(groups=opt_in_groups())

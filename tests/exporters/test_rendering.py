@@ -10,8 +10,8 @@ from accelwatch.base.errors import PluginError, UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.node.rendering import exporter_of, formats, rendered
 from accelwatch.schema.snapshot import Snapshot
-from installed_command import PATIENT, accelwatch
-from machines import device, snapshot, view
+from support.machines.composed import device, snapshot, view
+from support.processes.installed_command import PATIENT, accelwatch
 
 STRANGER = """
 class Names:

@@ -6,7 +6,7 @@ from accelwatch.expr.vocabulary.events import EVENT_KINDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import PATTERNS
 from accelwatch_kernel_log.pattern import find
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 BAD_DAY = FIXTURES / "kernel_log/bad-day/root/dev/kmsg"
 KINDS = {name: matcher(EventPattern(name, "", None, True)) for name in EVENT_KINDS if name != "any"}

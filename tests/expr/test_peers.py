@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.expr.rule import compile_rule_value
 from accelwatch.expr.vocabulary.kleene import MISSING, Missing, Value
-from rule_worlds import NOW, World
+from support.rules.rule_worlds import NOW, World
 
 Numbers = list[float | None]
 MEDIAN = 'peer_median(power_watts, by="job")'

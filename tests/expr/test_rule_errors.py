@@ -7,7 +7,7 @@ from accelwatch.expr import compile_condition, device_names
 from accelwatch.expr.rule import compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.expr.vocabulary.rule_names import rule_names
-from rule_worlds import World
+from support.rules.rule_worlds import World
 
 
 def refused(text: str) -> str:

@@ -9,7 +9,7 @@ from accelwatch.expr.rule import compile_rule
 from accelwatch.expr.scene import HOST, RuleHistory, Scene
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.metrics import Series
-from rule_worlds import NOW, World
+from support.rules.rule_worlds import NOW, World
 
 POWER = ("power_watts",)
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN
-from naive_rules import naive
-from rule_worlds import World, conditions, values, worlds
+from support.rules.naive_rules import naive
+from support.rules.rule_worlds import World, conditions, values, worlds
 
 
 @st.composite

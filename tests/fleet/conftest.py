@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from idle_loop import IdleLoop
+from support.processes.idle_loop import IdleLoop
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.exposition import ExpositionReader, Limits, Scrape, alike, reader
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))
 _OTHER = str.maketrans("0123456789abcdef", "1234567890bcdefa")

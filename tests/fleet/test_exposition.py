@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-import machines
 from accelwatch.exposition import ExpositionReader, Key, Limits, Scrape
 from accelwatch.exposition.interning import Texts
 from accelwatch_prometheus import PrometheusExporter
-from samples import sample
+from support.machines import composed as machines
+from support.machines.samples import sample
 
 Series = tuple[str, frozenset[tuple[str, str]]]
 

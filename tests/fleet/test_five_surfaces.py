@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from surfaces import NOTHING, Shown, documents, shown
+from support.dashboards.surfaces import NOTHING, Shown, documents, shown
 
 DOCS = Path(__file__).parents[2] / "docs"
 SAID = {

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import merge
 from accelwatch.fleet.follow.frames import FrameReader
@@ -23,7 +22,8 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Link, Number, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
-from hub_peers import stream_bytes
+from support.fleet.hub_peers import stream_bytes
+from support.machines import composed as machines
 
 NAMES = ("first", "second", "third")
 Sources = Sequence[Sequence[DeviceView]]

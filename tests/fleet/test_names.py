@@ -14,7 +14,7 @@ from accelwatch.schema.device_status import BAD, WORST_FIRST, effective_state, s
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import OWNER_NAMES, Owner
 from accelwatch.tui.fleet import filters
-from fleets import place_of
+from support.dashboards.fleets import place_of
 
 CONDITIONS = [
     *(f'{name} == "ml"' for name in OWNER_NAMES),

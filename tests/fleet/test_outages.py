@@ -12,8 +12,8 @@ from accelwatch.fleet.outages import (
     outages,
     since_and_why,
 )
-from fleets import fleet_document
-from machines import NOW
+from support.dashboards.fleets import fleet_document
+from support.machines.composed import NOW
 
 REFUSED = "cannot connect: Connection refused"
 LATE = "no answer in time"

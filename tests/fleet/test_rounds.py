@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from accelwatch.fleet.rounds import rounds
-from remedy.virtual_time import VirtualLoop, run
+from remediation.virtual_time import VirtualLoop, run
 
 
 class _Work:

@@ -25,11 +25,11 @@ from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter
-from fixture_machines import MACHINES
-from samples import FIXTURES
-from staged_machines import FixtureMachine
-from staging import two_ticks, worth_reading
-from unit_suffixes import UNIT_SUFFIXES
+from support.machines.fixture_machines import MACHINES
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine
+from support.machines.staging import two_ticks, worth_reading
+from support.rules.unit_suffixes import UNIT_SUFFIXES
 
 GOLDEN = FIXTURES / "golden"
 WITHOUT_DEVICES = {"host-hgx-ib2", "host-damaged", "kernel-log-bad-day", "replay-demo"}

@@ -16,7 +16,7 @@ from accelwatch.lab.playing import play
 from accelwatch.lab.processes import lab_processes
 from accelwatch.lab.step_counter import lines_of
 from accelwatch.lab.story import Entry, Story
-from working_slurm import until
+from support.slurm.lab_cluster import until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
 

@@ -13,7 +13,7 @@ judged=$(awk -v wanted="$wanted" '
 [ -n "$judged" ] || { echo "tests/mutants/modules.txt has no tests for $wanted" >&2; exit 1; }
 while read -r target tests; do
     # shellcheck disable=SC2086 # several tests
-    PYTHONPATH=tests nice -n 19 "$BIN/python" tests/mutants/judge.py "$target" $tests </dev/null || failed=1
+    PYTHONPATH=tests nice -n 19 "$BIN/python" tests/mutants/verdict.py "$target" $tests </dev/null || failed=1
 done <<END
 $judged
 END

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.source import TargetSource
@@ -16,7 +15,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from night.scheduler import NightScheduler
-from told_fleet import view
+from support.fleet.two_nodes import view
+from support.machines import composed as machines
 
 AGENT_EVERY_S = 5.0
 _LINKS: Series = ("interconnect_links", "nvlink", "down")

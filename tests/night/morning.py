@@ -8,7 +8,7 @@ from accelwatch.alerting.sink import NoticeKind
 from accelwatch.remediation.policy.state.stage import Stage
 from night.observer import TOLERANCE_S, Property
 from night.story import Fault
-from remedy.virtual_time import START
+from remediation.virtual_time import START
 
 if TYPE_CHECKING:
     from night.hub import Hub

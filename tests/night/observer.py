@@ -13,8 +13,8 @@ from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings
 from night.machines import AGENT_EVERY_S
 from night.story import Fault, Kind
-from remedy.virtual_time import START
-from remedy_invariants import BrokenError, Watch
+from remediation.virtual_time import START
+from support.remediation.invariants import BrokenError, Watch
 
 if TYPE_CHECKING:
     from night.play import Night

@@ -18,7 +18,7 @@ from night.observer import Observer
 from night.scheduler import NightAction, NightScheduler
 from night.story import NIGHT_S, Restart, Story
 from night.strikes import strike
-from remedy.virtual_time import START, LoopClock, VirtualLoop
+from remediation.virtual_time import START, LoopClock, VirtualLoop
 
 RACKS = 3
 NODES = tuple(f"n{at:02d}" for at in range(32))

@@ -8,7 +8,7 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState, Observed
 from accelwatch.action.step import Committed, Proposal, Report, Step
 from accelwatch.base.clock import Clock
-from remedy.fake_scheduler import MESSAGE_S, START_AFTER_S, FakeAction, FakeScheduler, Job
+from remediation.fake_scheduler import MESSAGE_S, START_AFTER_S, FakeAction, FakeScheduler, Job
 
 PING_S = 100.0
 """After which the scheduler finds out by itself that a daemon is silent: a third of SlurmdTimeout."""

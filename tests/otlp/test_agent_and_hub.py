@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 
-import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.pushing import Pushing
 from accelwatch.base.clock import SystemClock
@@ -12,10 +11,11 @@ from accelwatch.config.model import Web
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.targets.settings import Targets
-from fake_feed import FakeFeed
-from fake_store import soon
-from hub_peers import agent, served_hub
 from otlp.receiver_servers import otlp_server
+from support.fleet.hub_peers import agent, served_hub
+from support.machines import composed as machines
+from support.servers.fake_feed import FakeFeed
+from support.servers.fake_prometheus import soon
 
 
 def test_an_agent_pushes_its_devices_and_what_it_says_of_pushing() -> None:

@@ -7,7 +7,6 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
 
-import machines
 from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
@@ -16,6 +15,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from otlp.receiver_servers import Point, points
+from support.machines import composed as machines
 
 ALL: frozenset[str] = frozenset()
 RESOURCE = {"host.name": "n1"}

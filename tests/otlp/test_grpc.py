@@ -19,10 +19,10 @@ from accelwatch.otlp.samples import ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from authority import Authority
-from fake_store import soon
 from otlp.grpc_servers import GrpcServer, grpc_server
 from otlp.receiver_servers import otlp_server
+from support.servers.certificate_authority import Authority
+from support.servers.fake_prometheus import soon
 
 
 def settings(url: str, **more: object) -> Otlp:

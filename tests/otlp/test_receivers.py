@@ -18,8 +18,8 @@ from accelwatch.otlp.samples import ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from fake_store import soon
 from otlp.receiver_servers import OtlpServer, otlp_server
+from support.servers.fake_prometheus import soon
 
 POINTS = 4
 

@@ -17,7 +17,7 @@ from accelwatch.schema.metrics import (
     reading_metrics,
 )
 from accelwatch.schema.series import primary_value
-from unit_suffixes import UNIT_SUFFIXES
+from support.rules.unit_suffixes import UNIT_SUFFIXES
 
 FOREIGN_UNITS = re.compile(r"_(mhz|percent|pct|milliwatts|mw|mib|mebibytes|kb|ms|us|ns|mj)(_|$)")
 

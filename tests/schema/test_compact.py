@@ -9,8 +9,8 @@ from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Message, Ti
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
-from machines import NOW, lost_view, snapshot, view
-from streams import StreamFollower
+from support.fleet.stream_reader import StreamFollower
+from support.machines.composed import NOW, lost_view, snapshot, view
 
 _WIRE = msgspec.msgpack.Decoder(Message)
 

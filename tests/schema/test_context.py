@@ -27,8 +27,8 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
-from machines import NOW, device, lost_view, processes, snapshot, view
-from streams import StreamFollower
+from support.fleet.stream_reader import StreamFollower
+from support.machines.composed import NOW, device, lost_view, processes, snapshot, view
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 _WIRE = msgspec.msgpack.Decoder(Message)

@@ -2,7 +2,6 @@
 
 import msgspec
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.schema import context
 from accelwatch.schema.context import (
@@ -21,6 +20,7 @@ from accelwatch.schema.metrics import Series, host_metrics, reading_metrics
 from accelwatch.schema.reading import Number, Process, Reading, complete
 from accelwatch.schema.snapshot import Owner, is_host, physical_devices
 from accelwatch.schema.wire import decode, encode
+from support.machines import composed as machines
 
 
 def process(pid: int, **more: object) -> Process:

@@ -35,7 +35,7 @@ from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter
-from machines import snapshot, view
+from support.machines.composed import snapshot, view
 
 READ = tuple(row for row in reading_metrics() if row.kind is not Kind.HISTOGRAM)
 DEVICE = view(0).device

@@ -5,7 +5,6 @@ import struct
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
 from accelwatch.schema.compact import (
@@ -52,6 +51,7 @@ from accelwatch.schema.reading import (
 from accelwatch.schema.series import flatten, nest, path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none, unix_seconds
+from support.machines import composed as machines
 
 
 def test_moments_are_milliseconds_in_utc() -> None:

@@ -2,9 +2,9 @@
 
 import msgspec
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.schema.snapshot import DeviceView, absences, filled, with_absences
+from support.machines import composed as machines
 
 OWN, OTHER = ("fan_speed_ratio",), ("voltage_volts",)
 

@@ -10,7 +10,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
 from accelwatch.schema.verdict import CHECK_COLLECTION, NOTHING_WRONG, REMEDIES, verdict
-from machines import NOW, lost_view, snapshot, view
+from support.machines.composed import NOW, lost_view, snapshot, view
 
 NVML = (
     "asking for its handle: NVML_ERROR_GPU_IS_LOST; the GPU has fallen off the bus; reboot the node"

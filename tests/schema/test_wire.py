@@ -23,7 +23,7 @@ from accelwatch.schema.snapshot import (
 )
 from accelwatch.schema.timestamps import timestamp, unix_seconds
 from accelwatch.schema.wire import decode, device_rows, encode, to_document
-from machines import NOW, device, lost_view, mig_view, snapshot, view
+from support.machines.composed import NOW, device, lost_view, mig_view, snapshot, view
 
 
 def test_round_trip_keeps_everything() -> None:

@@ -10,8 +10,8 @@ from accelwatch.tui.state.actions import ACTIONS, by_id, meant, usable
 from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.views import help_lines
 from accelwatch.tui.widgets.footer import footer_line
-from dashboards import texts
-from samples import FIXTURES
+from support.dashboards.local import texts
+from support.machines.samples import FIXTURES
 
 DOCS = FIXTURES.parent / "docs" / "dashboard.md"
 PROMISED = {

@@ -7,8 +7,8 @@ from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.fleet.announcement import announcement
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.theme.preferences import Preferences
-from fleets import FedFleet, FleetStage, fleet_view, on
-from machines import NOW
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, on
+from support.machines.composed import NOW
 
 SCENES = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
 

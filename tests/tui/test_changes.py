@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.device import DeviceState
@@ -16,8 +15,9 @@ from accelwatch.tui.events.changes import Change, Changes
 from accelwatch.tui.events.event_lines import event_line
 from accelwatch.tui.events.fleet_changes import FleetChanges
 from accelwatch.tui.views.change_list import change_line, span_text, widths_of
-from dashboards import hung, lost, node, stale, unread
-from fleets import fleet_view
+from support.dashboards.fleets import fleet_view
+from support.dashboards.local import hung, lost, node, stale, unread
+from support.machines import composed as machines
 
 NOW = machines.NOW
 

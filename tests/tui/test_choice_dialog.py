@@ -7,9 +7,9 @@ import pytest
 from accelwatch.tui.local.processes.rows import COLUMNS
 from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, node, on, running
-from fleets import FleetStage
-from fleets import on as on_fleet
+from support.dashboards.fleets import FleetStage
+from support.dashboards.fleets import on as on_fleet
+from support.dashboards.local import FedSource, Stage, board_of, node, on, running
 
 TITLES = [column.title for column in COLUMNS]
 

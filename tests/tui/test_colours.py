@@ -10,8 +10,8 @@ from accelwatch.tui.theme.appearance import Appearance, appearance_for
 from accelwatch.tui.theme.palettes import PALETTES, Palette
 from accelwatch.tui.theme.preferences import Preferences
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, hung, lost, node, running
-from fleets import FAULTS, FedFleet, fleet_view, following
+from support.dashboards.fleets import FAULTS, FedFleet, fleet_view, following
+from support.dashboards.local import FedSource, Stage, board_of, hung, lost, node, running
 
 KEYS: dict[str, tuple[str, ...]] = {
     "local": (),

@@ -20,8 +20,8 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.local.sources.live import LiveSource
 from accelwatch.tui.local.sources.replay import ReplaySource
-from dashboards import node
-from machines import NOW
+from support.dashboards.local import node
+from support.machines.composed import NOW
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.local.devices import facts as device_facts
 from accelwatch.tui.local.devices import tiles as device_tiles
 from accelwatch.tui.local.devices.quantity_names import quantity_name
-from dashboards import texts
-from machines import lost_view, snapshot, view
+from support.dashboards.local import texts
+from support.machines.composed import lost_view, snapshot, view
 
 
 def section_of(series: Series) -> str:

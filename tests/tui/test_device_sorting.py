@@ -8,7 +8,7 @@ from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.local.devices import rows as device_rows
 from accelwatch.tui.local.devices.sorting import MACHINE, SORTS, following, ordered
-from dashboards import JOB, FedSource, Stage, hung, lost, node, owned, running
+from support.dashboards.local import JOB, FedSource, Stage, hung, lost, node, owned, running
 
 SHOT = node(12, d3=lost(3), d5=hung(5))
 

@@ -10,9 +10,9 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import NodeStatus
 from accelwatch.tui.views import doctor_lines
-from dashboards import lost, node, texts
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
-from machines import NOW
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.local import lost, node, texts
+from support.machines.composed import NOW
 
 REFUSED = Target(Fault("connect", "cannot connect: connection refused"))
 DOWN = NodeStatus(node="n003", state="down", age_s=340.0)

@@ -13,8 +13,8 @@ from accelwatch.tui.app import Dashboard, View
 from accelwatch.tui.opening import OPENINGS, Opening
 from accelwatch.tui.screens.process import process_screen
 from accelwatch.tui.state.actions import ACTIONS
-from dashboards import FedSource, board_of, node
-from fleets import FAULTS, FedFleet, fleet_view, following
+from support.dashboards.fleets import FAULTS, FedFleet, fleet_view, following
+from support.dashboards.local import FedSource, board_of, node
 
 
 def _process(app: Dashboard) -> Screen[None]:

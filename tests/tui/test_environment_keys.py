@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dashboards import FedSource, Stage, node, on, running
+from support.dashboards.local import FedSource, Stage, node, on, running
 
 NAMES = [f"SECRET_{number:02d}" for number in range(60)]
 

@@ -7,10 +7,10 @@ import msgspec
 
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.local.sources.replay import ReplaySource
-from dashboards import FedSource, Stage, board_of, lost, node, running
-from fleets import FedFleet, FleetStage, event, fleet_view
-from fleets import on as on_fleet
-from machines import NOW
+from support.dashboards.fleets import FedFleet, FleetStage, event, fleet_view
+from support.dashboards.fleets import on as on_fleet
+from support.dashboards.local import FedSource, Stage, board_of, lost, node, running
+from support.machines.composed import NOW
 
 Check = Callable[[Stage], Awaitable[None]]
 

@@ -16,8 +16,8 @@ from accelwatch.cli.startup.entry import guarded
 from accelwatch.tui import failure
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.screens.local import LocalScreen
-from dashboards import FedSource, board_of, node
-from fleets import FedFleet, fleet_view
+from support.dashboards.fleets import FedFleet, fleet_view
+from support.dashboards.local import FedSource, board_of, node
 
 
 class FailingSource(FedSource):

@@ -9,9 +9,9 @@ from textual.widgets import Input
 from accelwatch.tui.screens.dialogs.filter_line import completed
 from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 from accelwatch.tui.state.board import MOST_FILTERS
-from dashboards import GUARD_S, Stage, board_of, on
-from fleets import FleetStage
-from fleets import on as on_fleet
+from support.dashboards.fleets import FleetStage
+from support.dashboards.fleets import on as on_fleet
+from support.dashboards.local import GUARD_S, Stage, board_of, on
 
 NAMES = ["temp", "power_watts", "power_limit_watts", "present"]
 

@@ -19,7 +19,7 @@ from accelwatch.tui.local.processes import signals
 from accelwatch.tui.local.processes.environment import read_environment
 from accelwatch.tui.local.processes.rows import rows_of
 from accelwatch.tui.local.processes.signals import Target, send, targets
-from dashboards import busy_process, lost, node
+from support.dashboards.local import busy_process, lost, node
 
 
 def devices_kept(text: str) -> set[str]:

@@ -26,8 +26,8 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal.alternate_screen import own_terminal
 from accelwatch.tui.theme.appearance import Appearance
 from accelwatch.tui.theme.preferences import Preferences
-from dashboards import board_of, node
-from standins import NvmlScenario
+from support.dashboards.local import board_of, node
+from support.machines.nvml_stand_ins import NvmlScenario
 
 LONG_S = 60.0
 """A guard against a test that never ends."""

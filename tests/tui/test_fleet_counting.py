@@ -27,10 +27,10 @@ from accelwatch.tui.fleet.map.grid import Grid
 from accelwatch.tui.fleet.node_view import NodeStatus, aged
 from accelwatch.tui.fleet_controller import rows_of
 from accelwatch.tui.theme.preferences import Preferences
-from dashboards import lost
-from dashboards import node as machine
-from fleets import FAULTS, STARTED, event, fleet_view
-from machines import GIB, NOW
+from support.dashboards.fleets import FAULTS, STARTED, event, fleet_view
+from support.dashboards.local import lost
+from support.dashboards.local import node as machine
+from support.machines.composed import GIB, NOW
 
 
 def board_for(view: FleetView, **preferences: Any) -> FleetBoard:

@@ -11,9 +11,18 @@ from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views.graphs import fleet_graphs
 from accelwatch.tui.views.graphs.fleet_graphs import enough, lines, since_first_value
-from dashboards import board_of, texts
-from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, hour, on
-from machines import NOW
+from support.dashboards.fleets import (
+    FAULTS,
+    FedFleet,
+    FleetStage,
+    fleet_document,
+    fleet_view,
+    following,
+    hour,
+    on,
+)
+from support.dashboards.local import board_of, texts
+from support.machines.composed import NOW
 
 
 def fed(past: Past | None) -> FedFleet:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, running
-from dashboards import node as machine
-from fleets import FedFleet, FleetStage, fleet_view, following, names, on
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, following, names, on
+from support.dashboards.local import FedSource, running
+from support.dashboards.local import node as machine
 
 
 def test_it_begins_on_the_fleet_with_the_worst_node_first() -> None:

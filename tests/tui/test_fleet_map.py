@@ -17,8 +17,8 @@ from accelwatch.tui.fleet.map.grid_lines import grid_line, wrong_line
 from accelwatch.tui.fleet.recent_loads import MOST_DEVICES, STEP_S, STEPS
 from accelwatch.tui.fleet.steady_values import SteadyValues
 from accelwatch.tui.theme.preferences import Preferences
-from dashboards import node as machine
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.local import node as machine
 
 
 def board_for(view: FleetView) -> FleetBoard:

@@ -4,9 +4,9 @@ import msgspec
 
 from accelwatch.fleet.picture.model import Past
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import node as machine
-from fleets import FedFleet, FleetStage, fleet_view, names, on
-from machines import NOW
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, names, on
+from support.dashboards.local import node as machine
+from support.machines.composed import NOW
 
 
 def test_enter_opens_the_node_and_escape_lets_go_of_it() -> None:

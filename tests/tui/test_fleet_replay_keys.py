@@ -13,9 +13,8 @@ from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.source import ArchiveSource
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.widgets.time_line import TimeLine
-from dashboards import GUARD_S, Stage, board_of
-from history_archives import DAY
-from replay_archives import (
+from support.archives.history_archives import DAY
+from support.archives.replay_archives import (
     END,
     HOUR,
     LOST_FROM,
@@ -25,6 +24,7 @@ from replay_archives import (
     STEP_S,
     bad_day,
 )
+from support.dashboards.local import GUARD_S, Stage, board_of
 
 LAST = END / 1000 - STEP_S
 

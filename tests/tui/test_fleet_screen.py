@@ -11,11 +11,11 @@ from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import board_of, empty_node
-from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following, on
-from incident_samples import incident
-from machines import NOW
-from seen_incidents import seen, told
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following, on
+from support.dashboards.local import board_of, empty_node
+from support.incidents.incident_documents import seen, told
+from support.incidents.incident_samples import incident
+from support.machines.composed import NOW
 
 SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]
 FORMS = ("", "m", "t", "E", "t m E")

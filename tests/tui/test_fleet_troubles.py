@@ -7,9 +7,18 @@ import pytest
 
 from accelwatch.fleet.picture.model import Problem
 from accelwatch.fleet.wire import StoreState
-from dashboards import board_of
-from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, on, troubled
-from machines import NOW
+from support.dashboards.fleets import (
+    FAULTS,
+    FedFleet,
+    FleetStage,
+    fleet_document,
+    fleet_view,
+    following,
+    on,
+    troubled,
+)
+from support.dashboards.local import board_of
+from support.machines.composed import NOW
 
 DNS = "dns agents.svc: no answer from 10.96.0.10 within 5 s, asked again every 30 s"
 FORGETFUL = "the inventory cannot be kept: /var/lib/accelwatch: read-only file system"

@@ -9,10 +9,10 @@ from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.state.actions import numbered_screens
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.header import header, tab_at
-from dashboards import FedSource, Stage, board_of, hung, lost, node, running, stale
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following
-from machines import NOW
-from seen_incidents import everything, seen
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, following
+from support.dashboards.local import FedSource, Stage, board_of, hung, lost, node, running, stale
+from support.incidents.incident_documents import everything, seen
+from support.machines.composed import NOW
 
 UNWELL = node(8, d1=lost(1), d3=lost(3), d5=hung(5), d6=stale(6))
 WIDTHS = (40, 60, 80, 100, 120, 200)

@@ -16,8 +16,8 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.devices.sorting import ordered
-from dashboards import FedSource, busy_view, lost, node, running
-from fleets import FedFleet, fleet_view, following, names
+from support.dashboards.fleets import FedFleet, fleet_view, following, names
+from support.dashboards.local import FedSource, busy_view, lost, node, running
 
 
 def hot(index: int, celsius: float = 91.0) -> DeviceView:

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from fleets import FedChanges, FedFleet, FleetStage, on
-from seen_incidents import low_power, muted, over
+from support.dashboards.fleets import FedChanges, FedFleet, FleetStage, on
+from support.incidents.incident_documents import low_power, muted, over
 from tui.test_incident_screen import of
 
 

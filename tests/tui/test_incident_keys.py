@@ -6,10 +6,9 @@ import pytest
 
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.tui.screens.incidents import IncidentsScreen
-from dashboards import board_of
-from fleets import FedFleet, FleetStage, fleet_view, following, on
-from incident_samples import incident
-from seen_incidents import (
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, following, on
+from support.dashboards.local import board_of
+from support.incidents.incident_documents import (
     everything,
     explanation,
     hint,
@@ -21,6 +20,7 @@ from seen_incidents import (
     seen,
     told,
 )
+from support.incidents.incident_samples import incident
 from tui.test_incident_screen import listed, of
 
 

@@ -8,7 +8,17 @@ from accelwatch.fleet.picture.incidents import entity_of, listed, location_of, s
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.incidents.filters import incident_filter, labels_of
 from accelwatch.tui.views.graphs.incident_graphs import IncidentPast, drawable, reasons
-from seen_incidents import everything, hint, job, lost, low_power, muted, over, past, storm
+from support.incidents.incident_documents import (
+    everything,
+    hint,
+    job,
+    lost,
+    low_power,
+    muted,
+    over,
+    past,
+    storm,
+)
 
 
 def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:

@@ -12,10 +12,10 @@ from accelwatch.tui.screens.incidents import IncidentsScreen
 from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.theme.preferences import Preferences
 from accelwatch.tui.views.fleet.incident_list import why_none
-from dashboards import FedSource, board_of, running, texts
-from dashboards import node as machine
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on
-from seen_incidents import everything, hint, low_power, over, seen, storm
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on
+from support.dashboards.local import FedSource, board_of, running, texts
+from support.dashboards.local import node as machine
+from support.incidents.incident_documents import everything, hint, low_power, over, seen, storm
 
 SIZES = [(40, 12), (60, 20), (80, 24), (120, 40), (200, 60)]
 

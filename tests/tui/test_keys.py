@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.tui.state.actions import ACTIONS
-from dashboards import FedSource, Stage, node, on, running
+from support.dashboards.local import FedSource, Stage, node, on, running
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "f10"])

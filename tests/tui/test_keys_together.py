@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from accelwatch.tui.app import Dashboard
-from dashboards import FedSource, Stage, board_of, node, on, running
+from support.dashboards.local import FedSource, Stage, board_of, node, on, running
 
 
 @pytest.mark.parametrize(

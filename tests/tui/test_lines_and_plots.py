@@ -5,7 +5,6 @@ import math
 import msgspec
 import pytest
 
-import machines
 from accelwatch.tui.drawing.lines import (
     clipped,
     fit,
@@ -20,8 +19,9 @@ from accelwatch.tui.local.process_history import MOST, ProcessHistory
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.theme.appearance import Appearance
 from accelwatch.tui.theme.preferences import Preferences
-from dashboards import busy_process, busy_view, lost, node
-from machines import NOW
+from support.dashboards.local import busy_process, busy_view, lost, node
+from support.machines import composed as machines
+from support.machines.composed import NOW
 
 KINDS = ("braille", "block", "ascii")
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from accelwatch.tui.app import Dashboard
-from dashboards import FedSource, Stage, node, running
-from fleets import FedFleet, fleet_view, following
+from support.dashboards.fleets import FedFleet, fleet_view, following
+from support.dashboards.local import FedSource, Stage, node, running
 
 
 @pytest.fixture(autouse=True)

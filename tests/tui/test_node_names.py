@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.tui.drawing.node_names import NONE, CommonAffixes, common_affixes, shortened
-from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, on
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, on
 
 ADDRESSES = [f"127.0.0.1:{port}" for port in range(19400, 19412)]
 DOMAINS = [f"gpu{number:03d}.cluster-a.example.com" for number in range(12)]

@@ -8,7 +8,8 @@ import pytest
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.tui.local.devices import cells as device_cells
 from accelwatch.tui.local.sources.replay import ReplaySource
-from dashboards import (
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.local import (
     JOB,
     FedSource,
     Stage,
@@ -20,7 +21,6 @@ from dashboards import (
     owned,
     running,
 )
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 
 POD = Owner(kind="kubernetes", namespace="research", pod="llama-0", container="main")
 

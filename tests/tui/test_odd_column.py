@@ -19,7 +19,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.theme.preferences import Preferences
-from fleets import STARTED, fleet_view
+from support.dashboards.fleets import STARTED, fleet_view
 
 WIDE = 200
 DRIVER = Deviation(field="driver", value="550.2", usual="570.1", usual_nodes=3, nodes=4)

@@ -8,9 +8,9 @@ from textual.events import Key
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.screens.dialogs.palette import EntryRows, PaletteScreen
 from accelwatch.tui.state.palette import Entry, matching
-from dashboards import Stage, on
-from fleets import FleetStage
-from fleets import on as on_fleet
+from support.dashboards.fleets import FleetStage
+from support.dashboards.fleets import on as on_fleet
+from support.dashboards.local import Stage, on
 
 ENTRIES = [
     Entry(name="sort left", more="Sort by the column to the left.", run=int),

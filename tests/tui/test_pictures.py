@@ -13,7 +13,17 @@ from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.state.board import Board
-from dashboards import (
+from support.dashboards.fleets import (
+    FAULTS,
+    FedFleet,
+    FedRemedies,
+    event,
+    fleet_view,
+    following,
+    hour,
+    troubled,
+)
+from support.dashboards.local import (
     JOB,
     FedSource,
     Stage,
@@ -27,11 +37,10 @@ from dashboards import (
     running,
     with_history,
 )
-from fleets import FAULTS, FedFleet, FedRemedies, event, fleet_view, following, hour, troubled
-from machines import NOW
-from samples import FIXTURES
-from seen_incidents import everything, explanation, past, seen
-from seen_remedies import asking, draining, page, plan, stopped, unknown
+from support.incidents.incident_documents import everything, explanation, past, seen
+from support.incidents.remedy_documents import asking, draining, page, plan, stopped, unknown
+from support.machines.composed import NOW
+from support.machines.samples import FIXTURES
 
 PICTURES = FIXTURES / "tui"
 

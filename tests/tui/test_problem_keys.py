@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from accelwatch.tui.commands.problem_commands import following
-from dashboards import FedSource, hung, lost, node, running
-from fleets import FedFleet, FleetStage, fleet_view, on
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, on
+from support.dashboards.local import FedSource, hung, lost, node, running
 
 
 @pytest.mark.parametrize(("present", "place"), [(None, 2), (0, 2), (2, 5), (4, 5), (5, 2), (7, 2)])

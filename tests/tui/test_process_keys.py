@@ -12,7 +12,7 @@ from accelwatch.tui.local.processes import signals
 from accelwatch.tui.local.processes.signals import Target
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, empty_node, node, on, running
+from support.dashboards.local import FedSource, Stage, board_of, empty_node, node, on, running
 
 
 def test_the_selection_of_a_process_stays_with_it_when_rows_move() -> None:

@@ -19,8 +19,8 @@ from accelwatch.tui.local.processes.rows import (
     merged,
     rows_of,
 )
-from dashboards import FedSource, busy_process, busy_view, node, running
-from machines import GIB, NOW, mig_view, view
+from support.dashboards.local import FedSource, busy_process, busy_view, node, running
+from support.machines.composed import GIB, NOW, mig_view, view
 
 LONG = "python3 -m torch.distributed.run --nnodes=8 --nproc-per-node=8 train.py --seed 1234"
 

@@ -9,11 +9,21 @@ from accelwatch.fleet.picture.remedies import Came, Command, outcome_of
 from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.remediation.policy.state.stage import Stage
-from fleets import FedFleet, FedRemedies, FleetStage, on
-from seen_incidents import job, lost, low_power, muted, over, storm
-from seen_remedies import answered, asking, draining, held, page, plan, remedy, stopped, unknown
+from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, on
+from support.incidents.incident_documents import job, lost, low_power, muted, over, storm
+from support.incidents.remedy_documents import (
+    answered,
+    asking,
+    draining,
+    held,
+    page,
+    plan,
+    remedy,
+    stopped,
+    unknown,
+)
+from support.processes.waiting import GUARD_S
 from tui.test_incident_screen import of
-from waiting import GUARD_S
 
 
 def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:

@@ -8,7 +8,7 @@ import pytest
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.local.sources.replay import ReplaySource, banner
-from dashboards import board_of, node, running
+from support.dashboards.local import board_of, node, running
 
 
 class Shots:

@@ -12,8 +12,16 @@ from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views.device_list import SPARK, SPARK_FROM
 from accelwatch.tui.views.graphs.sparkline import sparkline
 from accelwatch.tui.views.host_line import host_line
-from dashboards import FedSource, board_of, busy_view, hung, node, running, with_history
-from machines import GIB, NOW, view
+from support.dashboards.local import (
+    FedSource,
+    board_of,
+    busy_view,
+    hung,
+    node,
+    running,
+    with_history,
+)
+from support.machines.composed import GIB, NOW, view
 
 BRAILLE = range(0x2801, 0x2900)
 VALUES: dict[Series, Number] = {

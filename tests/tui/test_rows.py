@@ -18,8 +18,8 @@ from accelwatch.tui.local.devices import rows as device_rows
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.local.processes import rows as process_rows
 from accelwatch.tui.local.processes.rows import COLUMNS, arranged, column_at, columns_for, rows_of
-from dashboards import busy_view, hung, lost, node, stale
-from machines import mig_view
+from support.dashboards.local import busy_view, hung, lost, node, stale
+from support.machines.composed import mig_view
 
 WIDTHS = (20, 40, 56, 60, 76, 80, 99, 100, 120, 132, 140, 200, 320)
 GLYPHS = (UNICODE, ASCII)

@@ -16,7 +16,17 @@ from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.theme.preferences import Preferences, document, load, save
 from accelwatch.tui.theme.preferences import path_of as preferences_path
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
+from support.dashboards.local import (
+    FedSource,
+    Stage,
+    board_of,
+    empty_node,
+    hung,
+    lost,
+    node,
+    running,
+    stale,
+)
 
 SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]
 SCREENS = {"local": "1", "device": "3", "processes": "4", "doctor": "6", "help": "question_mark"}

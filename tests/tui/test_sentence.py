@@ -6,7 +6,7 @@ from accelwatch.schema.verdict import NOTHING_WRONG, Verdict
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.drawing.sentence import full_sentence, sentence
-from dashboards import texts
+from support.dashboards.local import texts
 
 LOST = Verdict(summary="fell off the bus", remedy="reboot node", evidence="NVML_ERROR_GPU_IS_LOST")
 WHOLE = "18 s  fell off the bus → reboot node (NVML_ERROR_GPU_IS_LOST)"

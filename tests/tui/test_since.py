@@ -18,8 +18,8 @@ from accelwatch.tui.local.devices import rows as device_rows
 from accelwatch.tui.views import doctor_lines
 from accelwatch.tui.views.change_list import change_line
 from accelwatch.tui.views.graphs import device_graphs as strip_graphs
-from dashboards import board_of, lost, node, texts
-from machines import NOW
+from support.dashboards.local import board_of, lost, node, texts
+from support.machines.composed import NOW
 
 WIDTH = 120
 

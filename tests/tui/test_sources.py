@@ -17,9 +17,9 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, is
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.local.sources.live import LiveSource
 from accelwatch.tui.local.sources.replay import ReplaySource
-from dashboards import node
-from machines import NOW
-from standins import NvmlScenario
+from support.dashboards.local import node
+from support.machines.composed import NOW
+from support.machines.nvml_stand_ins import NvmlScenario
 
 LONG_S = 60.0
 """A guard against a test that never ends."""

@@ -8,8 +8,17 @@ import pytest
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.graphs import device_graphs as strip_graphs
-from dashboards import board_of, busy_process, hung, lost, node, stale, texts, with_history
-from machines import NOW
+from support.dashboards.local import (
+    board_of,
+    busy_process,
+    hung,
+    lost,
+    node,
+    stale,
+    texts,
+    with_history,
+)
+from support.machines.composed import NOW
 
 WIDE, HIGH = 120, 6
 

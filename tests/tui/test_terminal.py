@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
 
 LONG_S = 60.0
 """A guard against a test that never ends."""

@@ -19,7 +19,7 @@ from accelwatch.tui.terminal.input import (
     TerminalOutput,
     driver_class,
 )
-from waiting import wait_until
+from support.processes.waiting import wait_until
 
 
 class Keyboard:

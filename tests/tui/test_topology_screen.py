@@ -9,8 +9,8 @@ from accelwatch.node.topology.matrix import topology
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.views import topology_lines
-from dashboards import FedSource, board_of, node, running, texts
-from fleets import FleetStage, on
+from support.dashboards.fleets import FleetStage, on
+from support.dashboards.local import FedSource, board_of, node, running, texts
 
 
 def linked(count: int = 2) -> Snapshot:

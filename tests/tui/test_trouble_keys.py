@@ -7,8 +7,8 @@ import pytest
 
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.views.trouble_hint import trouble_hint
-from dashboards import FedSource, board_of, hung, lost, node, running
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from support.dashboards.local import FedSource, board_of, hung, lost, node, running
 
 
 def footer_of(shot: Snapshot, *keys: str, boxes: bool = False, width: int = 120) -> str:

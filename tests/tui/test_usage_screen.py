@@ -14,8 +14,8 @@ from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.fleet.query_cache import QueryCache
 from accelwatch.tui.local.own_usage import OwnUsage
 from accelwatch.tui.views import usage_lines
-from dashboards import FedSource, node, running, texts
-from fleets import FedFleet, FleetStage, fleet_view, following
+from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, following
+from support.dashboards.local import FedSource, node, running, texts
 
 
 def owned(seconds: float) -> Snapshot:

@@ -6,11 +6,11 @@ import msgspec
 
 from accelwatch.fleet.hub_client.aging import silenced
 from accelwatch.schema.health import Health
-from dashboards import FedSource, Stage, busy_process, busy_view, lost, node, running
-from fleets import FedFleet, FedRemedies, FleetStage, fleet_view, on
-from machines import NOW
-from seen_incidents import low_power
-from seen_remedies import asking, page
+from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, fleet_view, on
+from support.dashboards.local import FedSource, Stage, busy_process, busy_view, lost, node, running
+from support.incidents.incident_documents import low_power
+from support.incidents.remedy_documents import asking, page
+from support.machines.composed import NOW
 from tui.test_incident_screen import of
 
 

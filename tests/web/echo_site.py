@@ -15,7 +15,7 @@ from accelwatch.web.pages.page import Change, Headers, Page, Query
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp, open_unix
 from agent.conftest import HastyLoop
-from waiting import GUARD_S
+from support.processes.waiting import GUARD_S
 
 T = TypeVar("T")
 PIECES = (b"one ", b"two ", b"three")

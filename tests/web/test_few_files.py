@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.web.sockets.connections import Connections, Limits
 from accelwatch.web.sockets.listeners import open_tcp
-from waiting import GUARD_S
+from support.processes.waiting import GUARD_S
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])

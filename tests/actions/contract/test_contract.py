@@ -19,7 +19,7 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.plugins import entry_points as plugins
-from action_subjects import BREAKAGES, NOW, SUBJECTS, Subject, breaks
+from support.actions.contract_subjects import BREAKAGES, NOW, SUBJECTS, Subject, breaks
 
 subjects = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 breakages = pytest.mark.parametrize("breakage", BREAKAGES)

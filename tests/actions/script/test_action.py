@@ -28,7 +28,7 @@ from accelwatch.action.step import (
 from accelwatch.base.clock import ManualClock
 from accelwatch_script.process import MOST_KEPT
 from accelwatch_script.references import HIDDEN, without, without_cut
-from hook_samples import JOB, MOVE, intent, operation, program, saying, script
+from support.actions.hooks import JOB, MOVE, intent, operation, program, saying, script
 
 OPEN = {"name": "n3", "standing": "open", "answering": True}
 OURS = {"name": "n3", "standing": "ours", "mark": {"incident": "i7", "token": 3}}

@@ -11,7 +11,7 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.step import ReportStatus, Step
 from accelwatch.base.errors import ConfigError
 from accelwatch_script.checkpoint_search import CheckpointSearch
-from hook_samples import MOVE, intent, operation, program, saying, script
+from support.actions.hooks import MOVE, intent, operation, program, saying, script
 
 PATTERN = "/srv/{job}/copy-{copy}/step-{step}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch_script.file_rights import complaint
-from hook_samples import program
+from support.actions.hooks import program
 
 OWNERS = frozenset({0, os.geteuid()})
 

@@ -12,7 +12,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved, Refusal, Step
 from accelwatch_script.call import Call, JobInfo, variables
 from accelwatch_script.settings import HookOptions, ScriptOptions
-from hook_samples import intent, operation, program, script
+from support.actions.hooks import intent, operation, program, script
 
 PAGE = (Path(__file__).parents[3] / "docs" / "actions" / "script.md").read_text()
 

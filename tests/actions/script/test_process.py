@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch_script.process import CALL, MOST_KEPT, Command, RunResult, Stop, run
-from hook_samples import program
-from waiting import wait_until
+from support.actions.hooks import program
+from support.processes.waiting import wait_until
 
 MOST_S = 60.0
 

@@ -10,8 +10,8 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from accelwatch.action.step import Refusal, Report, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock, ManualClock, SystemClock
-from hook_samples import intent, operation, saying, script
-from receivers import Receiver, code, receiver
+from support.actions.hooks import intent, operation, saying, script
+from support.servers.receivers import Receiver, code, receiver
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 OPEN = {"name": "n3", "standing": "open"}

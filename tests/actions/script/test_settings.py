@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.base.errors import ConfigError
-from hook_samples import script
+from support.actions.hooks import script
 
 HOOK: dict[str, Any] = {"argv": ["/bin/true"]}
 OBSERVE: dict[str, Any] = {"argv": ["/bin/echo"]}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm, working_slurm
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm, working_slurm
 
 QUICK = "batch_sched_delay=1,bf_interval=1"
 """Heterogeneous jobs are begun by the backfill scheduler only, which looks every 30 s by default."""

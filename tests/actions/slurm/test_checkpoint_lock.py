@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from working_slurm import WorkingSlurm, until
+from support.slurm.lab_cluster import WorkingSlurm, until
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "slurm-checkpoint-lock"
 

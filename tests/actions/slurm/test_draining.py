@@ -20,9 +20,9 @@ from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.effects.draining import Drains, line_of
 from accelwatch_slurm.texts.node_text import SlurmNode
-from shell_scripts import script
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm
+from support.processes.shell_scripts import script
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm
 
 MARK = OwnerAnnotation("inc-1", 1)
 

@@ -20,9 +20,9 @@ from accelwatch.remediation.execution.operations import OperationState
 from accelwatch.remediation.execution.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm.texts.job_text import names_of
-from remedy.memory_journal import MemoryJournal
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm, until
+from remediation.memory_journal import MemoryJournal
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm, until
 
 Hands = Callable[..., Hand]
 

@@ -8,8 +8,8 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved
 from accelwatch.lab.installed import missing, slurm_version
-from slurm_hand import Hand
-from working_slurm import until, working_slurm
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import until, working_slurm
 
 SINCE = (25, 11)
 ENABLED = "batch_sched_delay=1\nSlurmctldParameters=enable_expedited_requeue"

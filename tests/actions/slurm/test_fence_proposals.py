@@ -10,7 +10,7 @@ from accelwatch.action.step import Proposal, Refusal, RefusalKind, Step
 from accelwatch_slurm.proposals.fencing import Answered, is_lost, proof_of
 from accelwatch_slurm.texts.node_text import node_of
 from accelwatch_slurm.texts.scene import scene_of
-from slurm_lines import KEY, NOW, intent, job, kind_of, node, propose
+from support.slurm.scontrol_lines import KEY, NOW, intent, job, kind_of, node, propose
 
 OURS = "accelwatch:inc-1:r x"
 ANSWERS = node("IDLE+COMPLETING+DRAIN", OURS)

@@ -7,8 +7,8 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeObservation
 from accelwatch.action.step import Achieved
 from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, ownership
-from slurm_hand import Hand, imprint_of
-from working_slurm import WorkingSlurm
+from support.slurm.action_on_cluster import Hand, imprint_of
+from support.slurm.lab_cluster import WorkingSlurm
 
 Hands = Callable[..., Hand]
 

@@ -23,9 +23,9 @@ from accelwatch.action.step import (
 )
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of, names_of
 from accelwatch_slurm.texts.reservation_text import reservations_of
-from pursuits import committed
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm, until
+from support.actions.pursuits import committed
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm, until
 
 Hands = Callable[..., Hand]
 MOVE = ["reserve", "requeue", "steer", "start"]

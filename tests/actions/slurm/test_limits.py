@@ -9,8 +9,8 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Refusal, RefusalKind
 from accelwatch.cli.startup.app import invoke
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm, until
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm, until
 
 Hands = Callable[..., Hand]
 NO_PROGRAM = "RebootProgram is not defined in slurm.conf"

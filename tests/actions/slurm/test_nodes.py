@@ -12,9 +12,9 @@ from accelwatch.action.intent import IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership
-from pursuits import pursue
-from slurm_hand import Hand, imprint_of
-from working_slurm import WorkingSlurm, until
+from support.actions.pursuits import pursue
+from support.slurm.action_on_cluster import Hand, imprint_of
+from support.slurm.lab_cluster import WorkingSlurm, until
 
 Hands = Callable[..., Hand]
 

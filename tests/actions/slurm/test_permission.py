@@ -13,7 +13,7 @@ from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, permitted
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.texts.steps import STEPS
-from shell_scripts import script
+from support.processes.shell_scripts import script
 
 STOPPED = "everything is stopped by ada"
 MARK = OwnerAnnotation("inc-1", 1)

@@ -10,9 +10,9 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, ReportStatus, Step, Wait
-from pursuits import committed
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm, until, working_slurm
+from support.actions.pursuits import committed
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm, until, working_slurm
 
 STEP = "srun -N1 -w n1 sh -c 'while :; do date >> {file}; sleep 0.1; done'"
 """A step on one of the job's two nodes."""

@@ -23,7 +23,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch_slurm.proposals.fencing import Answered, proof_of
 from accelwatch_slurm.texts.annotations import annotation_in, merged, reason_of
 from accelwatch_slurm.texts.scene import Scene, scene_of
-from slurm_lines import KEY, NOW, action, intent, job, kind_of, node, propose
+from support.slurm.scontrol_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
 
 def test_the_mark_of_a_newer_engine_is_never_changed() -> None:

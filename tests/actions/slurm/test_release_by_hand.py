@@ -13,8 +13,8 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from slurm_hand import Hand
-from working_slurm import WorkingSlurm
+from support.slurm.action_on_cluster import Hand
+from support.slurm.lab_cluster import WorkingSlurm
 
 Hands = Callable[..., Hand]
 

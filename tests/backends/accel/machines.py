@@ -7,8 +7,8 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_accel import AccelBackend
-from packed_trees import FakeTree
-from staged_machines import FixtureMachine, Stage
+from support.machines.packed_trees import FakeTree
+from support.machines.staged_machines import FixtureMachine, Stage
 
 BUSES = ("0000:c5:00.1", "0000:c6:00.1", "0000:c7:00.1")
 

@@ -13,9 +13,9 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_accel import AccelBackend
 from backends.accel.machines import BUSES, MACHINES, add_process, fdinfo, machine
-from packed_trees import FakeTree
-from polling import Poll, assert_all_believed
-from staged_machines import Stage
+from support.machines.packed_trees import FakeTree
+from support.machines.polling import Poll, assert_all_believed
+from support.machines.staged_machines import Stage
 
 
 def twice(stage: Stage, busy_ns: int) -> Reading:

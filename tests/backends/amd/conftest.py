@@ -13,7 +13,13 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 from accelwatch_amd import AmdBackend
-from packed_trees import FakeTree, Packed, composed_machines, recorded_cards, uevent_of
+from support.machines.packed_trees import (
+    FakeTree,
+    Packed,
+    composed_machines,
+    recorded_cards,
+    uevent_of,
+)
 
 EVERYTHING = frozenset(opt_in_groups())
 

@@ -17,7 +17,7 @@ from accelwatch_amd.gpu_metrics_layouts import LAYOUTS
 from accelwatch_amd.telemetry import read_telemetry
 from accelwatch_amd.throttle import ResidencyMeter, read_throttle
 from backends.amd.fuzzing import FUZZ
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 SIZES = {
     (1, 0): 80,

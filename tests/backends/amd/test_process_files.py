@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
-from samples import sample
+from support.machines.samples import sample
 
 
 def holder(machine: Any, pid: int, text: str) -> None:

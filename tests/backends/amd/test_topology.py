@@ -20,7 +20,7 @@ from accelwatch_amd.names import gfx_name
 from accelwatch_amd.partitions import xgmi_links
 from accelwatch_amd.tree import Tree
 from backends.amd.fuzzing import FUZZ
-from samples import sample
+from support.machines.samples import sample
 
 NODES = "sys/class/kfd/kfd/topology"
 

@@ -13,7 +13,7 @@ import pytest
 
 from accelwatch.backend import Context
 from accelwatch_amd import amdsmi
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 BUILD = FIXTURES / "amdsmi/build.py"
 CHILD = """

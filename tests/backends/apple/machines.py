@@ -9,8 +9,8 @@ import msgspec
 
 from accelwatch.schema.device import Device
 from accelwatch_apple.backend import AppleBackend, System
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "apple"
 MACMON = "opt/homebrew/bin/macmon"

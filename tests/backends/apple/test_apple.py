@@ -27,8 +27,8 @@ from backends.apple.machines import (
     stage,
     write_command,
 )
-from polling import EVERYTHING, Poll, Polled, assert_all_believed, identities
-from staged_machines import Stage
+from support.machines.polling import EVERYTHING, Poll, Polled, assert_all_believed, identities
+from support.machines.staged_machines import Stage
 
 GIB = 1 << 30
 PAGE = 16384

@@ -24,7 +24,7 @@ from accelwatch_apple.sources import PollResult
 from accelwatch_apple.thermal_pressure import pressure_of_state
 from accelwatch_apple.unified_memory import used_bytes
 from backends.apple.machines import DOCUMENTS
-from samples import sample
+from support.machines.samples import sample
 
 EMPTY = Accelerator(kind=None, model=None, statistics={}, clients=())
 MACHINE = machine_of({}, {"hw.memsize": str(1 << 36)}, {})

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_ascend import AscendBackend
-from pci_nodes import lay_out_link
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.pci_nodes import lay_out_link
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 TABLES = FIXTURES / "ascend"
 _PRINTS = """

@@ -37,9 +37,9 @@ from backends.ascend.machines import (
     staged,
     write_program,
 )
-from polling import Poll, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 NAMELESS = Device(

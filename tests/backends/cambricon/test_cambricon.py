@@ -19,9 +19,9 @@ from accelwatch_cambricon.document import Card, parse_info
 from accelwatch_cambricon.mapping import processes_of, read
 from accelwatch_cambricon.table import parse_table
 from backends.cambricon.machines import TEXTS, staged, write_program
-from polling import Poll, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 _HEAD = b"""| CNMON v5.10.13                                               Driver v5.10.13 |

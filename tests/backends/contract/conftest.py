@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Backend
-from fixture_machines import MACHINES
-from polling import Poll
-from staged_machines import FixtureMachine, Stage
+from support.machines.fixture_machines import MACHINES
+from support.machines.polling import Poll
+from support.machines.staged_machines import FixtureMachine, Stage
 
 
 @pytest.fixture

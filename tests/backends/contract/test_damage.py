@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import AccelwatchError
-from polling import Poll, readings
-from staged_machines import FixtureMachine, Stage
+from support.machines.polling import Poll, readings
+from support.machines.staged_machines import FixtureMachine, Stage
 
 _NAMES_OF_DEVICES = {"vendor", "device", "class", "uevent", "revision", "runtime_status"}
 """Files by which a device is found at all; they stay, and so does what `machine.finding` names."""

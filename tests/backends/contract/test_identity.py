@@ -7,8 +7,8 @@ import pytest
 from accelwatch.backend import Backend
 from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.schema.device import Device, DeviceKind
-from polling import Poll, identities
-from staged_machines import FixtureMachine, Stage
+from support.machines.polling import Poll, identities
+from support.machines.staged_machines import FixtureMachine, Stage
 
 VENDORS = {"nvidia", "amd", "intel", "host"}
 PCI_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")

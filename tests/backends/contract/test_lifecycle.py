@@ -13,9 +13,9 @@ import pytest
 from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.schema.event import Category
-from packed_trees import FakeTree
-from polling import Poll
-from staged_machines import FixtureMachine, Stage
+from support.machines.packed_trees import FakeTree
+from support.machines.polling import Poll
+from support.machines.staged_machines import FixtureMachine, Stage
 
 CODE = re.compile(r"[a-z][a-z0-9_]*")
 PROBE = """

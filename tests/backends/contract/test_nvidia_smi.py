@@ -4,9 +4,9 @@ import pytest
 
 from accelwatch.backend import Backend
 from accelwatch.base.absence import Absence
-from fixture_machines import MACHINES
-from polling import Poll
-from staged_machines import FixtureMachine
+from support.machines.fixture_machines import MACHINES
+from support.machines.polling import Poll
+from support.machines.staged_machines import FixtureMachine
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from accelwatch.schema.metrics import (
     reading_metrics,
 )
 from accelwatch.schema.reading import Number, Reading, complete
-from polling import EVERYTHING, Poll, assert_all_believed, readings
-from staged_machines import FixtureMachine
+from support.machines.polling import EVERYTHING, Poll, assert_all_believed, readings
+from support.machines.staged_machines import FixtureMachine
 
 MAY_EXCEED_ONE = {"fan_speed_ratio"}
 FLAGS = {

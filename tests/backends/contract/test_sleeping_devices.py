@@ -10,8 +10,8 @@ import pytest
 
 from accelwatch.backend import Backend
 from accelwatch.base.errors import DeviceSuspended
-from polling import Poll
-from staged_machines import Stage
+from support.machines.polling import Poll
+from support.machines.staged_machines import Stage
 
 KEPT_BY_THE_KERNEL = {
     "power/runtime_status",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from accelwatch.backend import Backend
 from accelwatch.schema.metrics import by_key
-from polling import Poll
+from support.machines.polling import Poll
 
 SENSOR = r"gpu|junction|memory|hbm\d+|vram\d+|board|inlet|outlet|vr|soc"
 """`vram0` and on are single channels of GDDR memory, as `hbm0` and on are single stacks."""

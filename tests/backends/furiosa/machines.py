@@ -10,9 +10,9 @@ from accelwatch.schema.device import Device
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import cards_of
 from backends.furiosa.warboy_trees import PLACE, lay_out_card
-from pci_nodes import lay_out_link
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.pci_nodes import lay_out_link
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 OUTPUT = FIXTURES / "furiosa"
 

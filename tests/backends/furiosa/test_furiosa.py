@@ -20,10 +20,10 @@ from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.document import Card, cards_of, jobs_of
 from accelwatch_furiosa.mapping import collected
 from backends.furiosa.machines import OUTPUT, stage, write_program
-from pci_nodes import bind, give
-from polling import Poll, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.pci_nodes import bind, give
+from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 
 @contextlib.contextmanager

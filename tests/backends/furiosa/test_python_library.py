@@ -17,8 +17,8 @@ from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.mapping import collected
 from accelwatch_furiosa.python_library import Library, load
 from backends.furiosa.machines import lay_out_bus
-from polling import Poll, identities, readings
-from staged_machines import Stage
+from support.machines.polling import Poll, identities, readings
+from support.machines.staged_machines import Stage
 
 BUS = "0000:27:00.0"
 UUID = "5CA1AB1E-0708-4606-8000-00000000000A"

@@ -29,10 +29,10 @@ from backends.furiosa.warboy_trees import (
     regs,
     write_regs,
 )
-from pci_nodes import LINK
-from polling import Poll, assert_all_believed, identities, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.pci_nodes import LINK
+from support.machines.polling import Poll, assert_all_believed, identities, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 BUS = "0000:6d:00.0"
 

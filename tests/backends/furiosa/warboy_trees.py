@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from packed_trees import FakeTree
-from samples import sample
+from support.machines.packed_trees import FakeTree
+from support.machines.samples import sample
 
 PLACE = "sys/devices/virtual/npu_mgmt"
 CLASS = "sys/class/npu_mgmt"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 SOURCES = FIXTURES / "hlml"
 _FLAGS = ("-std=gnu11", "-shared", "-fPIC", "-O1", "-Wall", "-Werror")

@@ -12,8 +12,8 @@ import pytest
 from accelwatch.schema.device import Device
 from accelwatch_gaudi import GaudiBackend
 from backends.gaudi.hlml_scenario import Scenario, build_hlml
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 FOLDER = FIXTURES / "gaudi"
 _PRINT = 'case "$1" in -Q) cat {root}/query.csv ;; *) cat {root}/table.txt ;; esac'

@@ -15,8 +15,8 @@ from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_gaudi import GaudiBackend
 from backends.gaudi.machines import FOLDER, drop, lay_out, stage, tree, write_program
-from polling import Poll, Polled, assert_all_believed, identities, readings
-from staged_machines import Stage
+from support.machines.polling import Poll, Polled, assert_all_believed, identities, readings
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 

@@ -15,7 +15,7 @@ from accelwatch_gaudi.processes import processes_in, processes_of
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 from backends.gaudi.machines import FOLDER
-from samples import sample
+from support.machines.samples import sample
 
 MIB = 1 << 20
 QUERY = (FOLDER / "gaudi2-x2" / "query.csv").read_bytes()

@@ -25,10 +25,10 @@ from accelwatch_gaudi import GaudiBackend
 from accelwatch_gaudi.hlml import Hlml, NotSupported
 from backends.gaudi.hlml_scenario import Scenario
 from backends.gaudi.machines import FOLDER, stage, stage_library, write_program
-from pci_nodes import bind, give, name_node
-from polling import EVERYTHING, Poll, assert_all_believed, identities, readings
-from staged_machines import Stage
-from waiting import wait_until
+from support.machines.pci_nodes import bind, give, name_node
+from support.machines.polling import EVERYTHING, Poll, assert_all_believed, identities, readings
+from support.machines.staged_machines import Stage
+from support.processes.waiting import wait_until
 
 _FIRST = "sys/bus/pci/devices/0000:19:00.0"
 

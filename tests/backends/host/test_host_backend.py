@@ -16,7 +16,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import by_key, host_metrics
 from accelwatch.schema.reading import Reading, complete
 from accelwatch_host import HostBackend, system
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 NODE = FIXTURES / "host/hgx-ib2/root"
 DAMAGED = FIXTURES / "host/damaged/root"

@@ -12,7 +12,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch_host import HostBackend
 from accelwatch_host.kernel_settings import MOST_CHARACTERS, options
 from accelwatch_host.settings_mapping import EVERY_S
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 NODE = FIXTURES / "host/hgx-ib2/root"
 ON = Request(groups=frozenset({"host"}))

@@ -23,9 +23,9 @@ from accelwatch_hygon.document import Card, cards_of, health_of, jobs_of, with_h
 from accelwatch_hygon.mapping import collect, uuid_of
 from accelwatch_hygon.report import fields_of, rows_of
 from backends.hygon.machines import OUTPUT, lay_out_function, stage, write_program
-from polling import Poll, Polled, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 
 @contextlib.contextmanager

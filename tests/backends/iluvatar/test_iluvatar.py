@@ -18,9 +18,9 @@ from accelwatch_iluvatar import IluvatarBackend
 from accelwatch_iluvatar.document import parse_table, parse_text, parse_xml
 from accelwatch_iluvatar.mapping import read
 from backends.iluvatar.machines import DOCUMENTS, staged, write_program
-from polling import Poll, assert_all_believed, identities, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 DEVICE = Device(id="d", vendor="iluvatar", backend="iluvatar", index=0, name="iluvatar0")

@@ -7,9 +7,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
-from intel_machines import Composed, Machine, lay_out_card
-from level_zero import Scenario, build_level_zero
-from packed_trees import composed_machines, recorded_cards
+from support.machines.intel_machines import Composed, Machine, lay_out_card
+from support.machines.level_zero import Scenario, build_level_zero
+from support.machines.packed_trees import composed_machines, recorded_cards
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.kernel import sysfs
 from accelwatch.schema.health import NO_DRIVER
-from intel_machines import B580, Composed
+from support.machines.intel_machines import B580, Composed
 
 
 def test_a_sleeping_card_is_left_asleep(composed: Composed) -> None:

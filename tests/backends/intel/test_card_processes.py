@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
-from intel_machines import Composed
+from support.machines.intel_machines import Composed
 
 
 def test_processes_and_memory_from_fdinfo(composed: Composed) -> None:

@@ -6,7 +6,7 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceKind, MemoryKind
 from accelwatch.schema.reading import complete
-from intel_machines import B580, Composed
+from support.machines.intel_machines import B580, Composed
 
 
 def test_arc_behind_its_own_switch(composed: Composed) -> None:

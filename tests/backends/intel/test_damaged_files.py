@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.base.errors import ReadError
-from intel_machines import EVERYTHING, Machine
-from samples import FIXTURES
+from support.machines.intel_machines import EVERYTHING, Machine
+from support.machines.samples import FIXTURES
 
 _TREE = json.loads((FIXTURES / "intel/arc-b580/tree.json").read_text())
 _READ = sorted(

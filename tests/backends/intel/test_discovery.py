@@ -12,7 +12,7 @@ from accelwatch_intel import products
 from accelwatch_intel.card import find_cards
 from accelwatch_intel.gt import reason_of
 from accelwatch_intel.rates import Rates
-from intel_machines import Machine
+from support.machines.intel_machines import Machine
 
 
 def function(machine: Machine, bus_id: str, device: int, code: int, driver: str | None) -> str:

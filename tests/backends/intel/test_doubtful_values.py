@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import complete
-from intel_machines import B580, PORT, Composed
+from support.machines.intel_machines import B580, PORT, Composed
 
 Fail = Callable[[str, Absence], None]
 

@@ -8,8 +8,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from intel_machines import Machine
-from polling import assert_all_believed
+from support.machines.intel_machines import Machine
+from support.machines.polling import assert_all_believed
 
 pytestmark = pytest.mark.oracle
 

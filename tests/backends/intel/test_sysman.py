@@ -9,7 +9,7 @@ import pytest
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch_intel.sysman import NotSupported, Sysman, error_of, text, uuid_text
 from accelwatch_intel.sysman_types import MemoryState
-from level_zero import Scenario
+from support.machines.level_zero import Scenario
 
 
 def test_missing_symbols_of_an_old_library() -> None:

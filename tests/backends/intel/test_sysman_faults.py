@@ -9,8 +9,8 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DeviceSuspended
-from intel_machines import Composed, Machine, opened
-from level_zero import Scenario, build_level_zero
+from support.machines.intel_machines import Composed, Machine, opened
+from support.machines.level_zero import Scenario, build_level_zero
 
 GIB = 1 << 30
 

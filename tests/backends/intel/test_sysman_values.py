@@ -6,8 +6,8 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.reading import Link, Reading
-from intel_machines import Machine, opened
-from level_zero import Scenario
+from support.machines.intel_machines import Machine, opened
+from support.machines.level_zero import Scenario
 
 GIB = 1 << 30
 

@@ -6,7 +6,7 @@ from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import IntelBackend
-from intel_machines import B580, Composed
+from support.machines.intel_machines import B580, Composed
 
 TILE = "tile0/gt0"
 CLIENT = "drm-driver:\ti915\ndrm-pdev:\t{card}\ndrm-client-id:\t7\ndrm-engine-render:\t5 ns\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_jetson import JetsonBackend
-from packed_trees import FakeTree
-from shell_scripts import script
-from staged_machines import FixtureMachine, Stage
+from support.machines.packed_trees import FakeTree
+from support.machines.staged_machines import FixtureMachine, Stage
+from support.processes.shell_scripts import script
 
 GPU = "sys/devices/platform/bus@0/17000000.gpu"
 _DEVFREQ = "sys/class/devfreq/17000000.gpu"

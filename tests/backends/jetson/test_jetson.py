@@ -16,11 +16,11 @@ from accelwatch.schema.reading import Reading
 from accelwatch_jetson import JetsonBackend, thermal
 from accelwatch_nvidia import NvidiaBackend
 from backends.jetson.machines import GPU, MUTE, ORIN, TX2, lay_out
-from nvidia_bus import lay_out_gpu
-from packed_trees import FakeTree
-from polling import assert_all_believed
-from samples import sample
-from standins import NvmlScenario, preloaded_nvml
+from support.machines.nvidia_bus import lay_out_gpu
+from support.machines.nvml_stand_ins import NvmlScenario, preloaded_nvml
+from support.machines.packed_trees import FakeTree
+from support.machines.polling import assert_all_believed
+from support.machines.samples import sample
 
 
 def read(root: Path, files: Mapping[str, str]) -> Reading:

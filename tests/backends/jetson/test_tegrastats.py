@@ -23,8 +23,8 @@ from backends.jetson.machines import (
     lay_out,
     lay_out_tegrastats,
 )
-from polling import assert_all_believed
-from samples import sample
+from support.machines.polling import assert_all_believed
+from support.machines.samples import sample
 
 UNSUPPORTED, ERROR, TIMEOUT = Absence.UNSUPPORTED, Absence.ERROR, Absence.TIMEOUT
 LOAD, EMC = ("utilization_ratio",), ("memory_controller_utilization_ratio",)

@@ -7,7 +7,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log import KernelLogBackend
 from backends.kernel_log.memory_log import NOW, UPTIME, XID79, Log, codes, start
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 
 def test_it_is_a_source_of_events_without_devices(root: Path) -> None:
@@ -105,6 +105,6 @@ def test_composed_log_of_a_bad_day() -> None:
 
 
 def test_read_brings_nothing(root: Path) -> None:
-    from machines import device
+    from support.machines.composed import device
 
     assert list(start(root, Log()).read(device(), Request())) == []

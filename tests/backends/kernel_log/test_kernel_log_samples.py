@@ -12,7 +12,7 @@ from accelwatch_kernel_log.interpreter import PATTERNS, Interpreter
 from accelwatch_kernel_log.nvidia import xid_category
 from accelwatch_kernel_log.pattern import Match, find
 from accelwatch_kernel_log.record import Framer, Record
-from samples import sample, samples_root
+from support.machines.samples import sample, samples_root
 
 pytestmark = pytest.mark.oracle
 

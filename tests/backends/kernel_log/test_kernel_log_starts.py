@@ -7,7 +7,7 @@ import pytest
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import Interpreter
 from accelwatch_kernel_log.record import Framer
-from samples import samples_root
+from support.machines.samples import samples_root
 
 CASES = samples_root().parent / "cases"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from accelwatch.schema.device import Device
 from accelwatch_metax import MetaxBackend
 from accelwatch_metax.table import parse_table
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 OUTPUT = FIXTURES / "metax"
 _SCRIPT = """#!/bin/sh

@@ -22,9 +22,9 @@ from accelwatch_metax.mapping import collect, reading_of
 from accelwatch_metax.sections import listed_of, sections_of
 from accelwatch_metax.table import parse_table
 from backends.metax.machines import OUTPUT, lay_out_function, stage, write_program
-from polling import Poll, Polled, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ import msgspec
 
 from accelwatch.schema.device import Device
 from accelwatch_mthreads import MthreadsBackend
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "mthreads"
 _PRINTS = """

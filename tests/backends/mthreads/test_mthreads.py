@@ -23,9 +23,9 @@ from accelwatch_mthreads.document import parse_json, parse_text
 from accelwatch_mthreads.mapping import read
 from accelwatch_mthreads.table import parse_table
 from backends.mthreads.machines import DOCUMENTS, document, staged, write_program
-from polling import Poll, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 

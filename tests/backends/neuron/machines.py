@@ -9,8 +9,8 @@ from typing import Any
 
 from accelwatch.schema.device import Device
 from accelwatch_neuron import NeuronBackend
-from packed_trees import FakeTree
-from staged_machines import FixtureMachine, Stage
+from support.machines.packed_trees import FakeTree
+from support.machines.staged_machines import FixtureMachine, Stage
 
 PLACE = "sys/devices/virtual/neuron_device"
 GIB = 1 << 30

@@ -25,9 +25,9 @@ from backends.neuron.machines import (
     listed,
     write_program,
 )
-from packed_trees import FakeTree
-from polling import assert_all_believed
-from samples import sample
+from support.machines.packed_trees import FakeTree
+from support.machines.polling import assert_all_believed
+from support.machines.samples import sample
 
 ECC = "ecc_location_errors_total"
 _COUNTER = ("total", "present")

@@ -18,10 +18,10 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_neuron import NeuronBackend, load
 from backends.neuron.machines import TRN1, lay_out
-from samples import sample
-from shell_scripts import script
-from staged_machines import Stage
-from staging import two_ticks
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
+from support.machines.staging import two_ticks
+from support.processes.shell_scripts import script
 
 BUSY: Series = ("utilization_ratio",)
 

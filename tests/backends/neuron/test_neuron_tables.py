@@ -17,8 +17,8 @@ from accelwatch_neuron import NeuronBackend, listing, load
 from accelwatch_neuron.listing import Entry
 from accelwatch_neuron.load import Use
 from backends.neuron.machines import GIB, PLACE, TRN1, lay_out, write_program
-from packed_trees import FakeTree
-from samples import sample
+from support.machines.packed_trees import FakeTree
+from support.machines.samples import sample
 
 TABLE = """\
 instance-type: trn1.32xlarge

@@ -11,9 +11,9 @@ from accelwatch.backend import Context, Opened, Request
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend
-from nvidia_bus import lay_out_gpu
-from packed_trees import FakeTree
-from standins import NvmlScenario, preloaded_nvml
+from support.machines.nvidia_bus import lay_out_gpu
+from support.machines.nvml_stand_ins import NvmlScenario, preloaded_nvml
+from support.machines.packed_trees import FakeTree
 
 _INFORMATION = {
     "IRQ": "139",

@@ -9,7 +9,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.kernel import xid
 from accelwatch.schema.event import Category
 from accelwatch_nvidia import NvidiaBackend
-from samples import sample
+from support.machines.samples import sample
 
 from .conftest import Rig
 

@@ -15,7 +15,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch_nvidia.quantities.inforom import PACE_S, RETRY_S
 from accelwatch_nvidia.smi import document as smi_document
 from accelwatch_nvidia.smi import mapping as smi_mapping
-from smi_documents import Gpu, document
+from support.machines.smi_documents import Gpu, document
 
 from .conftest import Rig
 

@@ -17,7 +17,7 @@ from accelwatch.base.errors import (
 )
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
 
 from .conftest import Rig
 

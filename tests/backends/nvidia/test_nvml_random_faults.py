@@ -12,7 +12,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_nvidia.quantities.calls import FUNCTIONS
-from standins import NvmlScenario
+from support.machines.nvml_stand_ins import NvmlScenario
 
 from .conftest import Rig
 

@@ -5,7 +5,7 @@ import pytest
 from accelwatch_nvidia.quantities.calls import CALLS
 from accelwatch_nvidia.quantities.fields import FIELDS
 from accelwatch_nvidia.smi import rows as smi_rows
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 PAGE = (FIXTURES.parent / "docs/backends/nvidia.md").read_text()
 

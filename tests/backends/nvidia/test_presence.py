@@ -8,8 +8,8 @@ import pytest
 from accelwatch.backend import Context
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch_nvidia import NvidiaBackend, presence
-from packed_trees import uevent_of
-from samples import sample
+from support.machines.packed_trees import uevent_of
+from support.machines.samples import sample
 
 from .conftest import Rig
 

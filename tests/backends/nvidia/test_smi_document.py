@@ -13,7 +13,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi.document import MAX_DEPTH, parse
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 GROUPS = frozenset({"ecc", "pcie", "pools", "components"})
 MACHINES = ("h100x2", "h100x2-lost", "rtx3090", "h100-mig")

@@ -9,7 +9,7 @@ from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link
 from accelwatch_nvidia.smi import nvlink as smi_links
 from accelwatch_nvidia.smi.nvlink import LinkReader
-from samples import sample
+from support.machines.samples import sample
 
 from .test_smi_source import Tool, fixture, tool
 

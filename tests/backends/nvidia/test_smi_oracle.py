@@ -13,8 +13,8 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi.document import Document, parse
 from accelwatch_nvidia.smi.source import listed_instances
-from polling import assert_all_believed
-from samples import sample, samples_root
+from support.machines.polling import assert_all_believed
+from support.machines.samples import sample, samples_root
 
 pytestmark = pytest.mark.oracle
 MIB = 1 << 20

@@ -17,7 +17,7 @@ from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend
 from accelwatch_nvidia.smi.remote import SmiReader
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 
 def told(output: bytes, status: int = 0, errors: str = "") -> Mapping[str, CommandOutput]:

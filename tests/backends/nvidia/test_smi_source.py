@@ -19,9 +19,9 @@ from accelwatch.base.errors import (
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
-from nvidia_bus import lay_out_gpu
-from packed_trees import FakeTree
-from samples import FIXTURES
+from support.machines.nvidia_bus import lay_out_gpu
+from support.machines.packed_trees import FakeTree
+from support.machines.samples import FIXTURES
 
 from .conftest import Rig
 

@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch_nvidia.smi import text as smi_text
-from samples import sample
+from support.machines.samples import sample
 
 
 @pytest.mark.parametrize(

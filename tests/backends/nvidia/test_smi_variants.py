@@ -8,7 +8,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_nvidia.smi import document as smi_document
 from accelwatch_nvidia.smi import mapping as smi_mapping
-from smi_documents import Gpu, document
+from support.machines.smi_documents import Gpu, document
 
 BLANK = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="nvidia0")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_qualcomm import QualcommBackend
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 FOLDER = FIXTURES / "qualcomm"
 BUSES = {

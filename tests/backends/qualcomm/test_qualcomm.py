@@ -14,8 +14,8 @@ from accelwatch.schema.reading import Collected
 from accelwatch_qualcomm import QualcommBackend, mapping
 from accelwatch_qualcomm.document import parse
 from backends.qualcomm.machines import FOLDER, stage, write_program
-from polling import Poll, Polled, assert_all_believed, identities, readings
-from samples import sample
+from support.machines.polling import Poll, Polled, assert_all_believed, identities, readings
+from support.machines.samples import sample
 
 MIB, GIB = 1 << 20, 1 << 30
 BARE = Device(id="qualcomm:0", vendor="qualcomm", backend="qualcomm", index=0, name="qaic0")

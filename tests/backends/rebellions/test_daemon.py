@@ -18,8 +18,8 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch_rebellions import RebellionsBackend, daemon
 from backends.rebellions.machines import lay_out_bus
-from samples import sample
-from workloads import kubelet_wire as wire
+from node.workloads import kubelet_wire as wire
+from support.machines.samples import sample
 
 GIB = 1 << 30
 UUID = "5ca1ab1e-0000-4000-8000-00000000000"

@@ -22,10 +22,10 @@ from accelwatch_rebellions.mapping import identified, read
 from accelwatch_rebellions.ownership import contexts_of
 from accelwatch_rebellions.table import parse_table
 from backends.rebellions.machines import DOCUMENTS, document, lay_out_bus, stage, write_program
-from pci_nodes import bind, give, make_part, name_node
-from polling import Poll, Polled, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.pci_nodes import bind, give, make_part, name_node
+from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 GIB = 1 << 30
 

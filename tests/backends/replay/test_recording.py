@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.archive.recording import Recorder
 from accelwatch.backend import Backend, Context, EventSource, Request
 from accelwatch.base.absence import Absence
@@ -24,6 +23,7 @@ from accelwatch.schema.reading import Reading, wholly_absent
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import encode
 from accelwatch_replay import ReplayBackend
+from support.machines import composed as machines
 
 
 def busy(ratio: float, energy: float) -> Reading:

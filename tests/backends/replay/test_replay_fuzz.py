@@ -11,7 +11,7 @@ from accelwatch.backend import Context, Request
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch_replay import ReplayBackend, demo_file
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 RECORDING = (FIXTURES / "replay/two-vendors.ndjson").read_bytes()
 PACKED = gzip.compress(RECORDING)

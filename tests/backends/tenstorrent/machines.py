@@ -11,8 +11,8 @@ import msgspec
 
 from accelwatch.schema.device import Device
 from accelwatch_tenstorrent import TenstorrentBackend
-from samples import FIXTURES
-from staged_machines import FixtureMachine, Stage
+from support.machines.samples import FIXTURES
+from support.machines.staged_machines import FixtureMachine, Stage
 
 FOLDER = FIXTURES / "tenstorrent"
 

@@ -28,10 +28,10 @@ from accelwatch_tenstorrent.python_library import (
 )
 from accelwatch_tenstorrent.snapshot import parse as of_tool
 from backends.tenstorrent.machines import lay_out, stage, write_program
-from pci_nodes import bind, give
-from polling import Poll, assert_all_believed, identities, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.pci_nodes import bind, give
+from support.machines.polling import Poll, assert_all_believed, identities, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 BUSES = ("0000:01:00.0", "0000:41:00.0")
 STAND_IN = """

@@ -27,10 +27,10 @@ from accelwatch_tenstorrent import TenstorrentBackend, mapping, registers
 from accelwatch_tenstorrent.heartbeat import STUCK_S, Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 from backends.tenstorrent.machines import FOLDER, lay_out, stage, stage_tool, tree, write_program
-from pci_nodes import bind, give
-from polling import Poll, assert_all_believed, identities, loss, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.pci_nodes import bind, give
+from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 SICK = "p150-smi-bad-day.txt"
 

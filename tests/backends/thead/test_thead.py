@@ -30,9 +30,9 @@ from backends.thead.machines import (
     staged,
     write_program,
 )
-from polling import Poll, assert_all_believed, identities, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 PARSERS = {"query": parse_text, "txt": parse_table}

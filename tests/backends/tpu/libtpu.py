@@ -5,7 +5,7 @@ import struct
 import threading
 from collections.abc import Mapping
 
-from workloads import kubelet_wire as wire
+from node.workloads import kubelet_wire as wire
 
 _UNKNOWN = wire.HEAD + wire.frame(
     wire.HEADERS,

@@ -25,9 +25,9 @@ from backends.tpu.machines import (
     stage,
     write_program,
 )
-from polling import Poll, assert_all_believed, identities, readings
-from samples import sample
-from staged_machines import Stage
+from support.machines.polling import Poll, assert_all_believed, identities, readings
+from support.machines.samples import sample
+from support.machines.staged_machines import Stage
 
 GIB = 1 << 30
 

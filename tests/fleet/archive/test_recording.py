@@ -34,7 +34,7 @@ from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.snapshot import Owner
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import open_sockets, targets
-from hub_peers import served_hub
+from support.fleet.hub_peers import served_hub
 
 
 async def recorded(folder: Path, nodes: int = 3, **more: Any) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-import machines
 from accelwatch.archive.history.names import column_of, series_of
 from accelwatch.fleet.archive.observed import observed
 from accelwatch.fleet.replay.status import unread_state
 from accelwatch.schema.device import DeviceState
+from support.machines import composed as machines
 
 
 def test_the_state_of_a_device_that_is_gone_is_a_column() -> None:

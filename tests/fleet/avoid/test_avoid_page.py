@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
-from hub_bench import THRESHOLDS
-from hub_peers import Running, agent, hub
+from support.fleet.hub_peers import Running, agent, hub
+from support.fleet.manual_fleet import THRESHOLDS
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

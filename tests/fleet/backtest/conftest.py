@@ -11,7 +11,7 @@ from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines
-from synthetic_fleet import Fault, Plan, SyntheticFleet, archive
+from support.archives.synthetic_fleet import Fault, Plan, SyntheticFleet, archive
 
 Rules = Mapping[str, Rule]
 AT = 3607.0

@@ -1,6 +1,6 @@
 """What a job leaves behind on its nodes when it ends is no fault of theirs."""
 
-from synthetic_fleet import Fault
+from support.archives.synthetic_fleet import Fault
 
 from .conftest import AT, Play
 

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-import machines
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.startup.app import build
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from synthetic_fleet import Fault, Plan, archive
-from told_fleet import view
+from support.archives.synthetic_fleet import Fault, Plan, archive
+from support.fleet.two_nodes import view
+from support.machines import composed as machines
 
 RULES = """
 version: 1

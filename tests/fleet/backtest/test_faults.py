@@ -8,7 +8,7 @@ from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines
-from synthetic_fleet import Fault, Plan, archive
+from support.archives.synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Play
 

@@ -12,7 +12,7 @@ from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
-from synthetic_fleet import Fault, Plan, archive
+from support.archives.synthetic_fleet import Fault, Plan, archive
 
 from .conftest import AT, Rules
 

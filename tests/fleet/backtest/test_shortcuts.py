@@ -8,7 +8,7 @@ import pytest
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.rules.program import Program
-from synthetic_fleet import Fault, Plan, archive
+from support.archives.synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Rules
 

@@ -19,8 +19,8 @@ from accelwatch.cli.rules.backtest_share import Share
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
 from accelwatch.fleet.backtest.shares import shares
-from synthetic_fleet import Fault, Plan, archive
-from waiting import wait_until
+from support.archives.synthetic_fleet import Fault, Plan, archive
+from support.processes.waiting import wait_until
 
 from .conftest import Rules
 from .test_shortcuts import PLAN

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from synthetic_fleet import Fault
+from support.archives.synthetic_fleet import Fault
 
 from .conftest import AT, Play
 

@@ -8,7 +8,7 @@ from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.health import Health
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import DeviceView
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_100.0
 

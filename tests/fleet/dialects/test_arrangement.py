@@ -14,7 +14,7 @@ from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.plans import arrangement
 from accelwatch.fleet.dialects.plans.arrangement import consulted_labels
 from accelwatch.fleet.dialects.registry import DIALECTS
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 PAGES = sorted((FIXTURES / "fleet" / "dialects").glob("*.prom"))
 FOREIGN = tuple(dialect for dialect in DIALECTS if dialect is not OURS)

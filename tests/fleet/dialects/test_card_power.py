@@ -10,7 +10,7 @@ from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
 
 NOW = 1_700_000_000.0
 CARD, OTHER = "0000:81:00.0", "0000:c1:00.0"

@@ -2,11 +2,11 @@
 
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.dialects.base.doubles import with_doubts
 from accelwatch.schema.health import Health
+from support.machines import composed as machines
 
 NOW = 1_700_000_000.0
 TOLD = "duplicate uuid GPU-1: 4 devices tell it"

@@ -9,8 +9,8 @@ from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
-from hub_bench import Bench
-from samples import sample
+from support.fleet.manual_fleet import Bench
+from support.machines.samples import sample
 
 NOW = 1_700_000_100.0
 LOST, UNRESPONSIVE = DeviceState.LOST, DeviceState.UNRESPONSIVE

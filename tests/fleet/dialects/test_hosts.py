@@ -14,7 +14,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Scope, by_key
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import DeviceView
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_120.0
 PAGE = FIXTURES / "fleet" / "dialects" / "node_exporter.prom"

@@ -6,7 +6,7 @@ from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.fleet.dialects.base.models import vendor_of
 from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_100.0
 GPU, NPU = DeviceKind.GPU, DeviceKind.NPU

@@ -9,7 +9,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.state.devices import ReadDevice
 from accelwatch.schema.metrics import Kind, by_key
-from samples import FIXTURES, samples_root
+from support.machines.samples import FIXTURES, samples_root
 
 NOW = 1_700_000_000.0
 GPU = 'gpu="0",UUID="GPU-1",device="nvidia0"'

@@ -8,7 +8,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.series import series_of
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_100.0
 PAGE = (FIXTURES / "fleet/dialects/macmon.prom").read_text()

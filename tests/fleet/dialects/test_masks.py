@@ -11,7 +11,7 @@ from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.snapshot import DeviceView
-from told_fleet import ToldFleet
+from support.fleet.two_nodes import ToldFleet
 
 _DCGM = 'gpu="0",UUID="GPU-5ca1ab1e-0000-4000-8000-000000000000",device="nvidia0"'
 _NPU = 'id="0",vdie_id="5CA1AB1E-00000001-00000002-00000003-00000004",pcie_bus_info="0000:01:00.0"'

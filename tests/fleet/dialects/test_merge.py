@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import PRECEDENCE, merge, read_devices
 from accelwatch.fleet.dialects.registry import DIALECTS
@@ -13,7 +12,8 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
-from samples import FIXTURES
+from support.machines import composed as machines
+from support.machines.samples import FIXTURES
 
 NOW = 1_700_000_000.0
 

@@ -7,7 +7,7 @@ from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.series import series_of
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_100.0
 MIB = 1 << 20

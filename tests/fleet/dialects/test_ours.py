@@ -5,7 +5,6 @@ import re
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.schema.device import DeviceState
@@ -13,6 +12,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Link, Reading, complete
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch_prometheus import PrometheusExporter
+from support.machines import composed as machines
 
 NOW = machines.NOW
 GROUPS = ["processes", "links", "pcie", "pools", "host", "histograms", "pipes"]

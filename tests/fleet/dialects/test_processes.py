@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.schema.reading import Process
-from samples import FIXTURES, sample
+from support.machines.samples import FIXTURES, sample
 
 NOW = 1_700_000_100.0
 ALL_SMI = FIXTURES / "fleet" / "dialects" / "all_smi_processes.prom"

@@ -9,7 +9,7 @@ from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import series_of
-from samples import sample
+from support.machines.samples import sample
 
 pytestmark = pytest.mark.oracle
 

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects.base import remembered
 from accelwatch.fleet.dialects.base.remembered import Failure, Remembered
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from support.machines import composed as machines
 
 COUNTS = (EventCount(code="xid_79", category="bus", total=1, last_time=5.0),)
 NOBODY_LOST, ONE_LOST = Failure(False, "a note"), Failure(True, "a note")

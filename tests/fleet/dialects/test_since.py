@@ -1,9 +1,9 @@
 """Since when a polled device is in its state: since the first page that said so."""
 
-import machines
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.schema.device import DeviceState
 from accelwatch_prometheus import PrometheusExporter
+from support.machines import composed as machines
 
 FURIOSA = (
     'furiosa_npu_alive{{uuid="u-1",device="npu0"}} {alive}\n'

@@ -12,7 +12,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import DeviceView
-from samples import FIXTURES
+from support.machines.samples import FIXTURES
 
 NOW = 1_700_000_100.0
 MIB = 1 << 20

@@ -11,13 +11,13 @@ import bcrypt
 import msgspec
 import pytest
 
-import machines
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.schema.wire import decode
 from accelwatch.web.protection.roles import Role
 from accelwatch.web.protection.web_config import Protection, load_protection
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 
 async def pages(running: Any, path: str) -> list[Any]:

@@ -16,7 +16,7 @@ from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Credentia
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.targets.watch import merged
-from hub_peers import served_hub
+from support.fleet.hub_peers import served_hub
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 

@@ -5,7 +5,6 @@ import math
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
@@ -17,6 +16,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.wire import to_document
+from support.machines import composed as machines
 
 POWER, GPU, MEMORY = (
     ("power_watts",),

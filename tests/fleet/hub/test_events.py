@@ -5,7 +5,6 @@ import itertools
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.state.events import (
     CAPACITY,
@@ -21,8 +20,9 @@ from accelwatch.schema.event import SEVERITIES, Category, ErrorEvent, severity
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import EventCount
-from hub_bench import Bench
-from hub_peers import context_bytes
+from support.fleet.hub_peers import context_bytes
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 NOW = machines.NOW
 

@@ -10,7 +10,6 @@ import bcrypt
 import msgspec
 import pytest
 
-import machines
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state import evidence as board_module
@@ -19,7 +18,8 @@ from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic
-from hub_peers import Running, agent, hub
+from support.fleet.hub_peers import Running, agent, hub
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

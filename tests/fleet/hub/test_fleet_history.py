@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-import machines
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.fleet_history import NAMES, STEP_S, STEPS, KeptTotals, numbers_of
@@ -14,8 +13,9 @@ from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
-from hub_peers import agent, served_hub
-from hub_viewers import follow
+from support.fleet.hub_peers import agent, served_hub
+from support.fleet.hub_sources import follow
+from support.machines import composed as machines
 
 
 class Clock(SystemClock):

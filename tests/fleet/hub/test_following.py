@@ -7,13 +7,13 @@ import struct
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.compact import Hello, Layout
 from accelwatch.web.http.stream import MSGPACK, framed
-from hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
-from samples import FIXTURES
+from support.fleet.hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
+from support.machines import composed as machines
+from support.machines.samples import FIXTURES
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 

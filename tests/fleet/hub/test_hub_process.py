@@ -14,9 +14,9 @@ from typing import Any
 
 import aiohttp
 
-import machines
-from hub_peers import agent
-from receivers import receiver
+from support.fleet.hub_peers import agent
+from support.machines import composed as machines
+from support.servers.receivers import receiver
 
 _CODE = "import typer; from accelwatch.cli.servers.hub import hub_command; typer.run(hub_command)"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import machines
 from accelwatch.config.model import RuleSettings
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 LOST = """\
 version: 1

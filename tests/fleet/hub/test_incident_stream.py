@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import machines
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
@@ -18,8 +17,9 @@ from accelwatch.fleet.hub_client.messages import message
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.schema.frames import PREFIX_BYTES
 from accelwatch.web.http.stream import INCIDENT_LINES, MSGPACK, NDJSON, SSE
-from hub_peers import Running, agent, hub
-from incident_samples import START, incident, later, over, storm
+from support.fleet.hub_peers import Running, agent, hub
+from support.incidents.incident_samples import START, incident, later, over, storm
+from support.machines import composed as machines
 
 LOST = """\
 version: 1

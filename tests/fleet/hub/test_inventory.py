@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.state.inventory import (
     FILE,
     Changes,
@@ -17,6 +16,7 @@ from accelwatch.fleet.state.inventory import (
     InventoryFile,
 )
 from accelwatch.schema.device import Device
+from support.machines import composed as machines
 
 DEVICES = [machines.device(index) for index in range(4)]
 

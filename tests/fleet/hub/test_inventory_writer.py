@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.hub import hub as hub_module
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.inventory_opening import Opened, open_inventory
 from accelwatch.fleet.state.inventory_writer import InventoryWriter
-from fleet.bad_days.ward import START, simulation, ward
-from hub_viewers import until
+from fleet.misbehaving_targets.short_waits import START, simulation, ward
+from support.fleet.hub_sources import until
+from support.machines import composed as machines
 
 FIRST, SECOND = machines.device(0), machines.device(1)
 

@@ -7,14 +7,14 @@ from typing import cast
 import msgspec
 import pytest
 
-import machines
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofKind, prove
-from hub_bench import Bench
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 
 def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:

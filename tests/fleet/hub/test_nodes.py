@@ -5,7 +5,6 @@ import math
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.devices import ReadDevice
@@ -19,6 +18,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
+from support.machines import composed as machines
 
 THRESHOLDS = Thresholds()
 REFUSED = TargetFault(Reason.CONNECT, "refused")

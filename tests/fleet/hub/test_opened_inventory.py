@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.inventory_opening import LOCK, Opened, open_inventory
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
 
 NODE = Expected(first_seen=1.0, last_seen=2.0)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import Turns
 from accelwatch.fleet.api.own import own_series
@@ -12,7 +11,8 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from hub_bench import THRESHOLDS
+from support.fleet.manual_fleet import THRESHOLDS
+from support.machines import composed as machines
 
 
 def test_failures_are_told_of_each_target_of_a_node() -> None:

@@ -3,12 +3,12 @@
 import asyncio
 from pathlib import Path
 
-import machines
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, IncidentRecord
 from accelwatch.config.model import RuleSettings
-from hub_peers import agent, hub
-from incident_samples import incident
+from support.fleet.hub_peers import agent, hub
+from support.incidents.incident_samples import incident
+from support.machines import composed as machines
 
 RULES = """\
 version: 1

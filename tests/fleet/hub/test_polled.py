@@ -5,13 +5,13 @@ import math
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 POWER: Series = ("power_watts",)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, precedence, ranker
@@ -10,6 +9,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
+from support.machines import composed as machines
 
 
 def test_ours_come_first_then_the_configured_then_the_others() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import bcrypt
 
-import machines
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.web.protection.web_config import Protection
-from alertmanager_servers import Alertmanager, alertmanager
-from hub_peers import Running, agent, hub
-from store_servers import free_port
+from support.fleet.hub_peers import Running, agent, hub
+from support.machines import composed as machines
+from support.servers.alertmanager import Alertmanager, alertmanager
+from support.servers.prometheus_servers import free_port
 
 RULES = """\
 version: 1

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.config.layers import Effective
 from accelwatch.fleet.hub import serve
 from accelwatch.fleet.hub.model import HubSettings, effective
 from accelwatch.fleet.hub.serve import read_again
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.machines import composed as machines
 
 BAD = "targets:\n  static: ['n[2-1]']\n"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.history import STEP_S
@@ -14,8 +13,9 @@ from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from hub_bench import Bench
-from hub_peers import stream_bytes
+from support.fleet.hub_peers import stream_bytes
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 REFUSED = TargetFault(Reason.CONNECT, "refused")
 

@@ -10,12 +10,12 @@ import bcrypt
 import msgspec
 import pytest
 
-import machines
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic
-from hub_peers import Running, agent, hub
+from support.fleet.hub_peers import Running, agent, hub
+from support.machines import composed as machines
 
 LOST = """\
 version: 1

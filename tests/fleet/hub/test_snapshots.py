@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.snapshots import snapshot_of, source_age_s, view
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import EventCount, Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 HOST = machines.device(0, id="host:a", name="host", kind=DeviceKind.HOST)
 JOB = Owner(kind="job", job_id="7", user="ada")

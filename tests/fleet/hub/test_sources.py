@@ -6,7 +6,6 @@ import math
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.follow.failures import SCHEME_HINTS
 from accelwatch.fleet.follow.faults import Reason, TargetFault
@@ -32,7 +31,8 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import EventCount, Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 NOW = machines.NOW
 POWER: tuple[Series, ...] = (("power_watts",),)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-import machines
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.target import Target, targets_of
-from hub_bench import THRESHOLDS
+from support.fleet.manual_fleet import THRESHOLDS
+from support.machines import composed as machines
 
 OURS, THEIRS = "n1:9877", "n1:9400"
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.files.sqlite_files import COMPANIONS
 from accelwatch.fleet.dialects import read_devices
@@ -25,8 +24,9 @@ from accelwatch.fleet.state.joined import merged
 from accelwatch.fleet.state.liveness import Skew
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
-from hub_bench import THRESHOLDS, Bench
-from samples import FIXTURES
+from support.fleet.manual_fleet import THRESHOLDS, Bench
+from support.machines import composed as machines
+from support.machines.samples import FIXTURES
 
 
 def test_a_node_ages_from_up_to_down() -> None:
@@ -308,8 +308,8 @@ def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
         f"""
         import os, signal, sys
         from pathlib import Path
-        sys.path.insert(0, {str(Path(machines.__file__).parent)!r})
-        import machines
+        sys.path.insert(0, {str(Path(machines.__file__).parents[2])!r})
+        from support.machines import composed as machines
         from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
 
         held = InventoryFile(Path({str(tmp_path)!r}))

@@ -14,8 +14,8 @@ from accelwatch.fleet.follow.access import Access, check_access
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 from accelwatch.fleet.target import targets_of
 from accelwatch.web.protection.web_config import load_protection
-from authority import Authority
-from hub_peers import agent, hub
+from support.fleet.hub_peers import agent, hub
+from support.servers.certificate_authority import Authority
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 

@@ -2,11 +2,11 @@
 
 import asyncio
 
-import machines
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.schema.timestamps import timestamp
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 DOWN_S = 60.0
 REFUSED = TargetFault(Reason.CONNECT, "refused")

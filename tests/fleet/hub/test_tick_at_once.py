@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.web.http.stream import NDJSON
-from hub_peers import Running, agent, served_hub
+from support.fleet.hub_peers import Running, agent, served_hub
+from support.machines import composed as machines
 
 
 async def _ticks() -> list[dict[str, Any]]:

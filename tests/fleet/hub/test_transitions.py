@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.events import NODE_CAPACITY, OWN_CAPACITY, EventLog, Noted
@@ -18,7 +17,8 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.events.event_lines import event_line
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 NODE = "http://n1:9410"
 

@@ -19,7 +19,7 @@ from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
 
 NODE = "n1"
 ALL = range(4)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.names import SHOWN_STATES
 from accelwatch.fleet.scrape_settings import Scrape
@@ -20,8 +19,9 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.wire import decode
 from accelwatch.web.http.stream import MSGPACK, framed
-from hub_bench import Bench
-from hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
+from support.fleet.hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 OTHER = Owner(kind="job", scheduler="slurm", job_id="4712", user="eva", queue="train")

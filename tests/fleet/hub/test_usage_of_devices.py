@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.usage import NOBODY, UNUSED, Occupancy, Usage, occupancy, usage_of
 from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, processes_message
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+from support.machines import composed as machines
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 OTHER = Owner(kind="job", scheduler="slurm", job_id="4712", user="eva", queue="train")

@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.traces import traces_of
-from incident_samples import incident
-from told_fleet import ToldFleet, view
+from support.fleet.two_nodes import ToldFleet, view
+from support.incidents.incident_samples import incident
 
 END = 1_795_000_000.0
 

@@ -13,9 +13,9 @@ from accelwatch.remediation.settings import LinkSettings
 from accelwatch.web.protection.web_config import Protection
 from fleet.incident_page.page_site import PageSite, page_site
 from fleet.remedies.hub_site import HubSite, until
-from headless_browser import Page, browser, chromium
-from receivers import Receiver, receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.headless_browser import Page, browser, chromium
+from support.servers.receivers import Receiver, receiver
 
 WIDTH = 360
 NASTY = "<img src=x onerror=alert(1)><script>alert(2)</script>"

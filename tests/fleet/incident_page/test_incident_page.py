@@ -17,7 +17,7 @@ from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.model import RemedyState, Stop
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.web.protection.roles import Role
-from fleet.incident_page.asked_hub import GUEST, NOW, AskedHub
+from fleet.incident_page.approval_hub import GUEST, NOW, AskedHub
 
 NASTY = "<script>alert(1)</script>\" onload='x' \u202egpj"
 

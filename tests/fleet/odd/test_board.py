@@ -12,7 +12,7 @@ from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from alike_fleet import AlikeFleet, views
+from support.fleet.uniform_fleet import AlikeFleet, views
 
 DRIVER = Kind("nvidia H100", "", "driver")
 BOTH = ("nvidia0", "nvidia1")

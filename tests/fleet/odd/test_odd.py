@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-import machines
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.odd.comparing import Kind, Observation, differences
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
-from hub_peers import agent, hub
-from told_fleet import host
+from support.fleet.hub_peers import agent, hub
+from support.fleet.two_nodes import host
+from support.machines import composed as machines
 
 KIND = Kind("nvidia H100", "", "driver")
 

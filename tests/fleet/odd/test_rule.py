@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.snapshot import DeviceView
-from alike_fleet import AlikeFleet, views
+from support.fleet.uniform_fleet import AlikeFleet, views
 
 ODD = views(driver="550.2")
 USUAL = views()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.plugins import entry_points as plugins
-from remedy.fake_scheduler import FakeAction, FakeScheduler
+from remediation.fake_scheduler import FakeAction, FakeScheduler
 
 
 @pytest.fixture(autouse=True)

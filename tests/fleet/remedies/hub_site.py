@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import SystemClock
@@ -18,10 +17,11 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySettings, SpareSettings
-from hub_bench import THRESHOLDS
-from remedy.fake_scheduler import FakeScheduler
-from told_fleet import view
-from waiting import GUARD_S
+from remediation.fake_scheduler import FakeScheduler
+from support.fleet.manual_fleet import THRESHOLDS
+from support.fleet.two_nodes import view
+from support.machines import composed as machines
+from support.processes.waiting import GUARD_S
 
 POWER = ("power_watts",)
 RULES = """\

@@ -7,7 +7,7 @@ from typing import Any
 
 from accelwatch.fleet.avoid.page import AvoidPages
 from fleet.remedies.hub_site import HubSite, until
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
 
 
 def test_a_node_that_we_hold_out_is_listed_by_its_scheduler_s_name(

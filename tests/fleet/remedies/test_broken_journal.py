@@ -20,8 +20,8 @@ from accelwatch.alerting.incidents.journal.schema import VERSION
 from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from fleet.remedies.hub_site import HubSite, until
-from receivers import Receiver, receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.receivers import Receiver, receiver
 
 Break = Callable[[Path, pytest.MonkeyPatch], None]
 

@@ -10,8 +10,8 @@ from accelwatch.alerting.evaluation import own_problems, runner
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
 from accelwatch.config.alerts import Alerts, SinkSettings
 from fleet.remedies.hub_site import HubSite, until
-from receivers import Receiver, receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.receivers import Receiver, receiver
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.remediation.policy.state.changes import CaseChanged
-from incident_samples import START, incident, later, over, storm
-from remedy.test_of_incident import rule
+from remediation.test_remedies_of_an_incident import rule
+from support.incidents.incident_samples import START, incident, later, over, storm
 
 
 class Rules:

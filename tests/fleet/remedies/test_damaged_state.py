@@ -14,9 +14,9 @@ from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.node.store.counts import CountFile
 from fleet.remedies.hub_site import HubSite
-from hub_peers import hub
-from receivers import receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.fleet.hub_peers import hub
+from support.servers.receivers import receiver
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import Denial
 from fleet.remedies.hub_site import HubSite, until
-from receivers import Receiver, receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.receivers import Receiver, receiver
 
 
 @pytest.fixture(autouse=True)

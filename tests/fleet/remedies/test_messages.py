@@ -12,8 +12,8 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
-from receivers import Receiver, receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.receivers import Receiver, receiver
 
 
 def notified(site: HubSite, there: Receiver, resolve_after_s: float = 0.0) -> None:

@@ -17,7 +17,7 @@ from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.web.pages.page import Change
 from accelwatch.web.protection.roles import Role
 from fleet.remedies.hub_site import HubSite, until
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
 
 JSON = {"Content-Type": "application/json"}
 Play = Callable[[RemedyRunner], Awaitable[None]]

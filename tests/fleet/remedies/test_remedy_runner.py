@@ -13,8 +13,8 @@ from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.stage import Stage
 from fleet.remedies.hub_site import HubSite, until
-from receivers import receiver
-from remedy.fake_scheduler import FakeScheduler
+from remediation.fake_scheduler import FakeScheduler
+from support.servers.receivers import receiver
 
 
 def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(

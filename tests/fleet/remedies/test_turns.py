@@ -12,9 +12,9 @@ from accelwatch.fleet.remedies.turns import EVERY_S, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.target import targets_of
-from hub_bench import THRESHOLDS
-from remedy.virtual_time import LoopClock, VirtualLoop, run
-from told_fleet import view
+from remediation.virtual_time import LoopClock, VirtualLoop, run
+from support.fleet.manual_fleet import THRESHOLDS
+from support.fleet.two_nodes import view
 
 
 class Site:

@@ -1,10 +1,10 @@
 """What a plan is priced by: the devices of a node's jobs, wherever they are."""
 
-import machines
 from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.remediation.policy.plan.plan import Worth
 from accelwatch.schema.snapshot import DeviceView, Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 
 def view(index: int, *jobs: str, **changes: object) -> DeviceView:

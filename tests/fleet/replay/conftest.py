@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replay_archives import bad_day
+from support.archives.replay_archives import bad_day
 
 
 @pytest.fixture(scope="package")

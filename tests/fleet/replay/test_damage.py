@@ -10,8 +10,8 @@ import pytest
 from accelwatch.archive.history import layout
 from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from history_archives import DAY, steady, write
-from replay_archives import HOUR, MINUTE
+from support.archives.history_archives import DAY, steady, write
+from support.archives.replay_archives import HOUR, MINUTE
 
 TOMORROW = DAY + 86_400_000
 

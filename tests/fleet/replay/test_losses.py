@@ -10,8 +10,8 @@ from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from history_archives import DAY, HEAT, Sample, write
-from replay_archives import UP
+from support.archives.history_archives import DAY, HEAT, Sample, write
+from support.archives.replay_archives import UP
 
 S = 1000
 FAILS = DAY + 600 * S

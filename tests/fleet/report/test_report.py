@@ -10,15 +10,15 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-import machines
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.report.summary import chosen, offenders
 from accelwatch.schema.timestamps import timestamp
-from hub_peers import agent, hub
-from incident_samples import incident
+from support.fleet.hub_peers import agent, hub
+from support.incidents.incident_samples import incident
+from support.machines import composed as machines
 
 NOW = 1_795_000_000.0
 RULES = """\

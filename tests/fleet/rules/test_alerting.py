@@ -12,8 +12,8 @@ from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, ma
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from receivers import Receiver, code, receiver
-from told_fleet import ToldFleet, view
+from support.fleet.two_nodes import ToldFleet, view
+from support.servers.receivers import Receiver, code, receiver
 
 POWER = ("power_watts",)
 LOW = """\

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-import machines
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
 from accelwatch.schema.snapshot import Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 NODE = Entity(scope=Scope.NODE, node="a")
 FIRST = Entity(scope=Scope.DEVICE, node="a", device=machines.device(0).id)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-import machines
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import DeviceView
-from hub_bench import Bench
-from hub_peers import stream_bytes
+from support.fleet.hub_peers import stream_bytes
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 
 class Stream:

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pytest
 
-import machines
 from accelwatch.base.absence import Absence
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Type, Value
@@ -30,7 +29,8 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner
-from told_fleet import ToldFleet, host, view
+from support.fleet.two_nodes import ToldFleet, host, view
+from support.machines import composed as machines
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total", "hardware")
 

@@ -12,8 +12,8 @@ from accelwatch.expr.outcomes import Facts, outcomes, pruned
 from accelwatch.expr.rule import RuleExpression, compile_rule
 from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
-from naive_rules import naive
-from rule_worlds import World, conditions, worlds
+from support.rules.naive_rules import naive
+from support.rules.rule_worlds import World, conditions, worlds
 
 Gaps = st.integers(0, 255)
 

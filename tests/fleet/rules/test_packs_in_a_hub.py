@@ -11,7 +11,7 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from told_fleet import ToldFleet, view
+from support.fleet.two_nodes import ToldFleet, view
 
 REBOOT: dict[Series, Number | None] = {
     ("reset_required",): 1,

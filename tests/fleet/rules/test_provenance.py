@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.model import RuleSettings
@@ -17,7 +16,8 @@ from accelwatch.schema.context import Event
 from accelwatch.schema.event import PUSHED, Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance, strongest, weakest
-from told_fleet import ToldFleet, host, view
+from support.fleet.two_nodes import ToldFleet, host, view
+from support.machines import composed as machines
 
 PLAIN, EXPORTER, STORE = Provenance.PLAIN, Provenance.EXPORTER, Provenance.STORE
 SAFE = Provenance.AUTHENTICATED

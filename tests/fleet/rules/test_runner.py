@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import machines
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
@@ -21,7 +20,8 @@ from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
-from told_fleet import ToldFleet, view
+from support.fleet.two_nodes import ToldFleet, view
+from support.machines import composed as machines
 
 POWER = ("power_watts",)
 LOW = """\

@@ -14,7 +14,7 @@ from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner
-from told_fleet import ToldFleet, host, view
+from support.fleet.two_nodes import ToldFleet, host, view
 
 POWER = ("power_watts",)
 JOB = (Owner(kind="job", job_id="4711", scheduler="slurm"),)

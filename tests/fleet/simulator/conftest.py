@@ -18,7 +18,7 @@ from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Node
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import address, open_sockets
-from streams import StreamFollower
+from support.fleet.stream_reader import StreamFollower
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"
 _UNPACK = msgspec.msgpack.Decoder(Message)

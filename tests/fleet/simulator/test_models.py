@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch_simulator.models import MODELS
-from fixture_machines import MACHINES
-from polling import Poll, readings
-from staged_machines import FixtureMachine
+from support.machines.fixture_machines import MACHINES
+from support.machines.polling import Poll, readings
+from support.machines.staged_machines import FixtureMachine
 
 WITH_LIBRARIES = {"nvidia", "amd", "intel"}
 """Their stand-in libraries are a matter of their own tests."""

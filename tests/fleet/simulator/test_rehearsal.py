@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-import machines
 from accelwatch.fleet.state.inventory import InventoryFile
 from accelwatch.scenario.effects import events_of
 from accelwatch.scenario.faults import NODE_KINDS, FaultKind
@@ -13,6 +12,7 @@ from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import FleetSize, build
 from accelwatch_simulator.prior_inventory import write_inventory
 from accelwatch_simulator.rehearsal import ALL_THERE_S, rehearsal, scenes
+from support.machines import composed as machines
 
 _SOON_S = 15.0
 

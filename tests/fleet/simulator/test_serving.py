@@ -18,7 +18,7 @@ from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.packed import FORM
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.web.http.stream import PACKED
-from streams import StreamFollower
+from support.fleet.stream_reader import StreamFollower
 
 Start = Callable[..., Any]
 MSGPACK, NDJSON = {"Accept": "application/msgpack"}, {"Accept": "application/x-ndjson"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from packed_trees import FakeTree
-from ssh_site import MISSING, SSH, SSHD, SshSite, ssh_site
+from support.machines.packed_trees import FakeTree
+from support.servers.sshd import MISSING, SSH, SSHD, SshSite, ssh_site
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "fixtures/nvidia/h100x2/nvidia-smi.xml"

@@ -20,8 +20,8 @@ from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.transport import SshTransport
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello, Layout
-from ssh_site import SshSite
-from waiting import GUARD_S, wait_until
+from support.processes.waiting import GUARD_S, wait_until
+from support.servers.sshd import SshSite
 
 
 class Heard:

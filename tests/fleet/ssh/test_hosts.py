@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ssh_site import SSH, SshSite
-from waiting import wait_until
-from warm_command import accelwatch
+from support.processes.waiting import wait_until
+from support.processes.warm_command import accelwatch
+from support.servers.sshd import SSH, SshSite
 
 HOSTS = (
     "healthy,noisy,garbage,endless,driverless,bare,chatty,closed,password,refusing,stranger,changed"

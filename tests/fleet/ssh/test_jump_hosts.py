@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from samples import FIXTURES
-from ssh_site import MISSING, SSH, SSHD, SshSite, ssh_site
-from warm_command import accelwatch
+from support.machines.samples import FIXTURES
+from support.processes.warm_command import accelwatch
+from support.servers.sshd import MISSING, SSH, SSHD, SshSite, ssh_site
 
 pytestmark = pytest.mark.skipif(SSHD is None or SSH is None, reason=MISSING)
 MANY = 24

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-import machines
 from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout
@@ -13,6 +12,7 @@ from accelwatch.fleet.ssh.rounds import RoundReader
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading
+from support.machines import composed as machines
 
 MARK = "0123456789abcdef"
 

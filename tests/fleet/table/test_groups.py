@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-import machines
 from accelwatch.fleet.state.groups import NO_GROUP, GroupIndex, Groups
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.snapshot import DeviceView, Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 KEYS = ("node", "rack", "model", "job", "user", "stage")
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import machines
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.devices import StreamDevice
 from accelwatch.fleet.table.columns import Columns
@@ -17,6 +16,7 @@ from accelwatch.fleet.table.pick import DOUBLE, INTEGER, LARGE, count_of, decode
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.packed import pack, unpack
 from accelwatch.schema.plausible import SENTINELS
+from support.machines import composed as machines
 
 SERIES: tuple[Series, ...] = (
     ("power_watts",),

@@ -6,7 +6,6 @@ from collections import Counter
 import msgspec
 import pytest
 
-import machines
 from accelwatch.base.slices import LongWork, Turns
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
@@ -23,7 +22,8 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 LARGE = 2**60 + 1
 

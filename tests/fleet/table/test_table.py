@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 import pytest
 
-import machines
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.state.fleet_status import refresh_nodes, status_of
 from accelwatch.fleet.table import planes as planes_module
@@ -21,7 +20,8 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.snapshot import Owner
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 POWER, USED = ("power_watts",), ("memory_used_bytes",)
 

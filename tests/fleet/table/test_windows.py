@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import machines
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import WindowNeed
@@ -28,7 +27,8 @@ from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.window import Kind, Window
 from accelwatch.fleet.table.windows import Arrivals, Windows, WindowsError
 from accelwatch.schema.metrics import Series
-from hub_bench import Bench
+from support.fleet.manual_fleet import Bench
+from support.machines import composed as machines
 
 POWER, USED, ECC = ("power_watts",), ("memory_used_bytes",), ("ecc_errors_total", "volatile")
 nan = math.nan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from authority import Authority
+from support.servers.certificate_authority import Authority
 
 
 @pytest.fixture

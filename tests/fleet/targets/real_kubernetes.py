@@ -12,10 +12,10 @@ from accelwatch.fleet.targets.kubernetes import discovery, mirror
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd
-from api_server import HUB, ApiServer, api_server
-from authority import Authority
-from fake_cluster import end, node, pod, slice_
-from target_finding import Finding, finding
+from support.fleet.target_discovery import Finding, finding
+from support.servers.certificate_authority import Authority
+from support.servers.fake_kubernetes import end, node, pod, slice_
+from support.servers.kubernetes_api import HUB, ApiServer, api_server
 
 RBAC = Path(__file__).resolve().parents[3] / "examples" / "hub" / "kubernetes-rbac.yaml"
 PODS = "/api/v1/namespaces/monitoring/pods"

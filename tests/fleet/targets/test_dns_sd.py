@@ -22,7 +22,7 @@ from accelwatch.fleet.targets.dns import DnsTargets, check_servers, split_name
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd
 from accelwatch.fleet.targets.watch import in_thread
-from target_finding import finding
+from support.fleet.target_discovery import finding
 
 PATIENCE_S = 300.0
 """A guard against a test that never ends: no machine is so busy."""

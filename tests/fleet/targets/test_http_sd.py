@@ -17,8 +17,8 @@ from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
 from accelwatch.fleet.targets.http import HttpTargets, endpoint
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd
-from authority import Authority
-from target_finding import finding
+from support.fleet.target_discovery import finding
+from support.servers.certificate_authority import Authority
 
 GROUPS = [
     {"targets": ["n[1-2]:9877"], "labels": {"rack": "r1", "__meta_pool": "a"}},

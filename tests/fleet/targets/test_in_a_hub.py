@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accelwatch.fleet.hub.model import effective
 from accelwatch.fleet.hub.serve import read_again
-from hub_peers import agent, hub, peer
+from support.fleet.hub_peers import agent, hub, peer
 
 
 def test_labels_of_a_discovery_reach_the_api_and_stay(tmp_path: Path) -> None:

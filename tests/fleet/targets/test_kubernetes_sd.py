@@ -16,9 +16,9 @@ from accelwatch.fleet.targets.kubernetes import discovery, mirror
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets, within_cluster
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd
-from authority import Authority
-from fake_cluster import Cluster, end, node, pod, served, slice_
-from target_finding import Finding, finding
+from support.fleet.target_discovery import Finding, finding
+from support.servers.certificate_authority import Authority
+from support.servers.fake_kubernetes import Cluster, end, node, pod, served, slice_
 
 
 @pytest.fixture(autouse=True)

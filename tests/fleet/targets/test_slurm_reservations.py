@@ -15,7 +15,7 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_reservations import reservations, windows_of
-from slurm_cluster import slurm_cluster
+from support.slurm.controller import slurm_cluster
 
 # As Slurm 22.05 prints them.
 BIOS = (

@@ -23,7 +23,7 @@ from accelwatch.fleet.targets.slurm_nodes import (
     nodes_of_json,
     nodes_of_text,
 )
-from slurm_cluster import Slurm, slurm_cluster
+from support.slurm.controller import Slurm, slurm_cluster
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-import machines
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
@@ -24,10 +23,11 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner, ReadFailure
 from accelwatch.schema.verdict import Verdict
-from fleets import Faults, fleet_view
-from incident_samples import incident
-from machines import NOW
-from seen_incidents import low_power, told
+from support.dashboards.fleets import Faults, fleet_view
+from support.incidents.incident_documents import low_power, told
+from support.incidents.incident_samples import incident
+from support.machines import composed as machines
+from support.machines.composed import NOW
 
 JOB = "48100"
 """Has all sixteen devices of n001 and n002."""

@@ -6,7 +6,6 @@ from datetime import datetime
 import msgspec
 import pytest
 
-import machines
 from accelwatch.alerting.evaluation.documents import EvidenceNote
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.scene import Scene, scene_of_fleet, with_node
@@ -15,10 +14,11 @@ from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.schema.snapshot import ReadFailure
 from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
-from fleets import Faults, fleet_view
-from incident_samples import incident
-from machines import NOW
-from seen_incidents import told
+from support.dashboards.fleets import Faults, fleet_view
+from support.incidents.incident_documents import told
+from support.incidents.incident_samples import incident
+from support.machines import composed as machines
+from support.machines.composed import NOW
 
 JOB = "48100"
 """Has all sixteen devices of n001 and n002."""

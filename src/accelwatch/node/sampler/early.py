@@ -46,7 +46,7 @@ _order: "StartOrder | None" = None
 
 
 def load_shared() -> None:
-    """Import what owner and collector both need (tests/sampler/test_early.py compares)."""
+    """Import what owner and collector both need (tests/node/sampler/test_early.py compares)."""
     import accelwatch.base.backoff
     import accelwatch.base.clock
     import accelwatch.kernel

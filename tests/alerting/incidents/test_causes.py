@@ -1,0 +1,296 @@
+"""What has one cause: who leads, who follows, who is told, and that a journal keeps it."""
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+
+from accelwatch.alerting.incidents.grouping.causes import AGAIN_S, TOGETHER_S, Causes, level_of
+from accelwatch.alerting.incidents.incident_manager import IncidentManager
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.model.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.silence import Silence, matchers
+from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.alerting.rules.timing import Transition
+from accelwatch.alerting.rules.verdict import Entity
+from alerting.incidents.incident_rules import START, change, device, rule
+
+FIRED, CLEARED = Transition.FIRED, Transition.CLEARED
+RULES = {
+    "hint": rule("hint", severity=Severity.INFO),
+    "warn": rule("warn"),
+    "other": rule("other"),
+    "lost": rule("lost", severity=Severity.CRITICAL),
+}
+
+
+class Site:
+    """An incident store, and what it said last of each incident."""
+
+    def __init__(self, jobs: dict[str, str] | None = None) -> None:
+        """`jobs` by node."""
+        self.now = START
+        self.told: dict[str, Incident] = {}
+        ran = jobs or {}
+        self.incident_store = IncidentStore(
+            RULES,
+            lambda entity: Facts(jobs=(ran[entity.node],) if entity.node in ran else ()),
+            self._heard,
+            lambda: self.now,
+        )
+
+    def _heard(self, incidents: object) -> None:
+        self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
+
+    async def begin(self, folder: Path | None = None) -> "Site":
+        await self.incident_store.start(folder, RuleSet(rules=RULES, digest="d"), self.now)
+        return self
+
+    async def say(self, transition: Transition, rule_id: str, at_s: float, entity: Entity) -> None:
+        self.now = START + at_s
+        verdict = change(transition, at_s, rule_id=rule_id, entity=entity)
+        await self.incident_store.step([verdict], self.now)
+
+    @property
+    def follows(self) -> dict[str, str]:
+        return {one.rule: one.follows for one in self.incident_store.open}
+
+    def quiet(self) -> list[str]:
+        """Rules of open incidents of which nobody is told besides another."""
+        return [
+            one.rule
+            for one in self.incident_store.open
+            if self.incident_store.is_covered_by_leader(one)
+        ]
+
+
+def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None) -> Site:
+    async def story() -> Site:
+        site = await Site(jobs).begin()
+        for one in said:
+            await site.say(*one)
+        await site.incident_store.stop()
+        return site
+
+    return asyncio.run(story())
+
+
+ONE, TWO, ELSEWHERE = device("n1", 0), device("n1", 1), device("n2", 0)
+
+
+def test_what_follows_on_a_node_follows_the_first() -> None:
+    site = play((FIRED, "warn", 0, ONE), (FIRED, "other", 60, TWO), (FIRED, "hint", 90, ONE))
+    assert site.follows == {"warn": "", "other": "i1", "hint": "i1"}
+    assert site.quiet() == ["other", "hint"]
+    assert site.told["i2"].timeline[-1].text == "of one cause with i1: Title of warn"
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "at_s", "where", "follows"),
+    [
+        ("other", TOGETHER_S, ONE, "i1"),
+        ("other", 60, ELSEWHERE, ""),
+        ("other", TOGETHER_S + 1, ONE, "i1"),  # what goes on explains it, however late it comes
+        ("lost", TOGETHER_S + 1, TWO, ""),
+    ],
+)
+def test_how_long_and_where(rule_id: str, at_s: float, where: Entity, follows: str) -> None:
+    site = play((FIRED, "warn", 0, ONE), (FIRED, rule_id, at_s, where))
+    assert site.follows[rule_id] == follows
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "jobs", "follows"),
+    [
+        ("hint", {"n1": "4711", "n2": "4711"}, "i1"),
+        ("hint", {"n1": "4711", "n2": "4712"}, ""),
+        ("hint", {}, ""),
+        ("other", {"n1": "4711", "n2": "4711"}, ""),  # a warning of another node is its own
+    ],
+)
+def test_what_a_job_leaves_on_its_other_nodes_follows_the_fault_that_ended_it(
+    rule_id: str, jobs: dict[str, str], follows: str
+) -> None:
+    site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, 30, ELSEWHERE), jobs=jobs)
+    assert site.follows == {"lost": "", rule_id: follows}
+
+
+@pytest.mark.parametrize(("after_s", "follows"), [(AGAIN_S - 1, True), (AGAIN_S + 70, False)])
+def test_what_comes_soon_after_it_was_over_is_the_same_again(after_s: float, follows: bool) -> None:
+    site = play(
+        (FIRED, "warn", 0, ONE),
+        (CLEARED, "warn", 2000, ONE),
+        (FIRED, "other", 2000 + after_s, ONE),
+        (FIRED, "warn", 2001 + after_s, ONE),
+    )
+    # Who is alone leads, and a cause that is over has nothing added to it.
+    assert site.follows["other"] == ""
+    assert site.follows["warn"] == site.told["i2"].id
+
+
+def test_the_most_severe_leads_and_what_is_critical_is_told_in_any_case() -> None:
+    site = play((FIRED, "hint", 0, ONE), (FIRED, "warn", 10, ONE))
+    assert site.follows == {"hint": "i2", "warn": ""}
+    site = play((FIRED, "warn", 0, ONE), (FIRED, "lost", 10, ONE), (FIRED, "other", 20, ONE))
+    assert site.follows == {"warn": "i2", "lost": "", "other": "i2"}
+    assert site.quiet() == ["warn", "other"]
+    other = device("n1", 3)
+    site = play((FIRED, "lost", 0, ONE), (FIRED, "lost", 10, other), (FIRED, "lost", 20, ONE))
+    assert [one.follows for one in site.incident_store.open] == ["", "i1"]
+    assert site.quiet() == []
+
+
+def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
+    site = play(
+        (FIRED, "warn", 0, ONE),
+        (FIRED, "other", 60, ONE),
+        (FIRED, "hint", 70, ONE),
+        (CLEARED, "warn", 100, ONE),
+    )
+    assert site.follows == {"other": "", "hint": "i2"}
+    assert site.quiet() == ["hint"]
+    assert site.told["i2"].timeline[-1].text == "it stands for its cause now"
+
+
+def test_a_leader_that_is_muted_tells_for_nobody() -> None:
+    async def story() -> None:
+        site = await Site().begin()
+        await site.say(FIRED, "warn", 0, ONE)
+        await site.say(FIRED, "other", 60, ONE)
+        assert site.quiet() == ["other"]
+        site.told.clear()
+        silence = Silence(
+            id="s9", matchers=matchers("rule=warn"), starts=0, ends=START + 9e5, by="", reason=""
+        )
+        await site.incident_store.mute(silence)
+        assert site.quiet() == []
+        assert set(site.told) == {"i1", "i2"}
+        site.told.clear()
+        await site.incident_store.unmute("s9", "ana")
+        assert site.quiet() == ["other"]
+        assert set(site.told) == {"i1", "i2"}
+        await site.incident_store.stop()
+
+    asyncio.run(story())
+
+
+def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
+    async def story() -> None:
+        first = await Site().begin(tmp_path)
+        await first.say(FIRED, "warn", 0, ONE)
+        await first.say(FIRED, "other", 60, ONE)
+        await first.incident_store.stop()
+        again = await Site().begin(tmp_path)
+        assert again.follows == {"warn": "", "other": "i1"}
+        await again.say(FIRED, "hint", 90, ONE)
+        assert again.follows["hint"] == "i1"
+        await again.say(CLEARED, "warn", 100, ONE)
+        assert again.follows == {"other": "", "hint": "i2"}
+        await again.incident_store.stop()
+
+    asyncio.run(story())
+
+
+def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    site = play(*((FIRED, "hint", 0, device(f"n{at:03d}")) for at in range(300)))
+    assert len(causes.step(site.incident_store.open, START)) == 300
+    assert causes.drain_moves() == {}
+    assert all(len(causes.near(one)) == 1 for one in site.incident_store.open)
+
+
+def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
+    async def story() -> list[str]:
+        site = await Site().begin()
+        causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+        told: list[str] = []
+        for at, rule_id in enumerate(("hint", "warn", "other", "lost", "hint")):
+            await site.say(FIRED, rule_id, at * 5.0, device("n1"))
+            said = causes.step(site.told.values(), START + at * 5.0)
+            told += [f"{one.incident.rule} {level_of(one.incident)}" for one in said]
+        await site.incident_store.stop()
+        return told
+
+    assert asyncio.run(story()) == ["hint info", "warn watch", "lost alert"]
+
+
+def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
+    async def story() -> list[tuple[str, bool]]:
+        site = await Site().begin()
+        causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+        told: list[tuple[str, bool]] = []
+        for at in range(12):
+            await site.say(FIRED, "lost", at * 5.0, device(f"n{at}"))
+            said = causes.step(site.told.values(), START + at * 5.0)
+            told += [(one.incident.id, one.incident.storm) for one in said]
+        told += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
+        await site.incident_store.stop()
+        return told
+
+    assert asyncio.run(story()) == [("i1", False), ("i11", True)]
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "at_s", "where", "told"),
+    [
+        ("lost", 60, ELSEWHERE, ["i1"]),  # it waits for others
+        ("lost", 61, ELSEWHERE, ["i1", "i2"]),
+        ("other", 10, ELSEWHERE, ["i1", "i2"]),  # of another family
+        ("lost", 10, device("n1", 7), ["i1"]),  # the same cause
+        ("hint", 10, ELSEWHERE, ["i1", "i2"]),
+    ],
+)
+def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: list[str]) -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, at_s, where))
+    first, second = site.incident_store.open
+    said = [*causes.step([first], START), *causes.step([second], START + at_s)]
+    assert [one.incident.id for one in said] == told
+    if told == ["i1"] and where is ELSEWHERE:
+        assert [one.incident.id for one in causes.step([], START + at_s + 60)] == ["i2"]
+
+
+def calls_of(count: int) -> int:
+    """Calls of functions while so many incidents begin, and then end, on a node."""
+    causes, calls = Causes(RULES, lambda _: (), lambda _nodes, _now: None), 0
+    kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    numbers = itertools.count(1)
+    entities = [device("n1", number) for number in range(count)]
+    told = [
+        kept.step(
+            [change(what, at_s, rule_id="warn", entity=one) for one in entities], START + at_s
+        )
+        for what, at_s in ((FIRED, 0), (CLEARED, 10))
+    ]
+
+    def call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(call)
+    try:
+        for at_s, changed in zip((0, 10), told, strict=True):
+            causes.step(changed, START + at_s)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_one_of_many_costs_no_more_than_one_of_few() -> None:
+    assert calls_of(2000) < 1.5 * 10 * calls_of(200)
+
+
+def test_of_many_the_next_one_leads_and_all_follow_it() -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    numbers = itertools.count(1)
+    kept = IncidentManager(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    said = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
+    causes.step(kept.step(said, START), START)
+    assert causes.drain_moves() == {f"i{at}": "i1" for at in range(2, 601)}
+    ended = kept.step([change(CLEARED, 5, rule_id="warn", entity=device("n1", 0))], START + 5)
+    causes.step(ended, START + 5)
+    rest = {f"i{at}" for at in range(2, 601)} - {"i10"}
+    assert causes.drain_moves() == {"i10": "", **dict.fromkeys(rest, "i10")}

@@ -1,0 +1,164 @@
+"""A journal whose file something happens to while it is open: it is found, and nothing is pretended."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accelwatch.alerting.incidents.incident_store import IncidentStore
+from accelwatch.alerting.incidents.journal import checking, patient
+from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
+from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.model.incident import Facts
+from accelwatch.alerting.rules.rule import RuleSet
+from alerting.incidents.incident_rules import START
+
+
+def _delete(path: Path) -> None:
+    for beside in path.parent.glob(f"{FILE}*"):
+        beside.unlink()
+
+
+def _replace(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    JournalFile(path).close()
+
+
+def _damage(path: Path) -> None:
+    for beside in path.parent.glob(f"{FILE}*"):
+        beside.write_bytes(b"not a database, " * 4096)
+
+
+def _by_a_newer_version(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version={VERSION + 1}")
+    database.close()
+
+
+BREAKS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "gone": (_delete, "is gone"),
+    "another": (_replace, "another file than the one that was opened"),
+    "damaged": (_damage, "not a database"),
+    "newer": (_by_a_newer_version, "start the newer version"),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: str) -> None:
+    breaks, text = BREAKS[how]
+
+    async def story() -> None:
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
+        breaks(tmp_path / FILE)
+        for _ in range(2):
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
+            assert text in problem
+        await incident_store.stop()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("how", ["gone", "another", "newer"])
+def test_nothing_is_written_to_what_is_not_the_journal_any_more(tmp_path: Path, how: str) -> None:
+    breaks, text = BREAKS[how]
+    file = JournalFile(tmp_path / FILE)
+    breaks(tmp_path / FILE)
+    with pytest.raises(JournalError, match=text):
+        file.write([Batch(time=START, records=[NoteRecord("a", "b")])])
+    file.close()
+
+
+def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
+        with monkeypatch.context() as full:
+            full.setattr(checking, "room", lambda _: 4096)
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
+            assert f"the disk of {tmp_path} is full; free space there" in problem
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
+        await incident_store.stop()
+
+    asyncio.run(story())
+
+
+def test_a_disk_that_hangs_is_asked_once_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = threading.Event()
+    asked: list[Path] = []
+
+    def hangs(file: JournalFile) -> None:
+        asked.append(file.path)
+        disk.wait()
+
+    async def story() -> None:
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
+        monkeypatch.setattr(JournalFile, "check", hangs)
+        monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
+        for _ in range(3):
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
+            assert "has not been written for" in problem
+        assert len(asked) == 1
+        disk.set()
+        while incident_store.problems:
+            await asyncio.sleep(0)
+        await incident_store.stop()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
+
+
+def test_what_does_not_fit_is_refused_whole_and_fits_later(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    file = JournalFile.over(tmp_path / FILE, database)
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    database.execute(f"PRAGMA max_page_count={pages}")
+    large = Batch(time=START, records=[NoteRecord("a", "b" * 100_000)])
+    with pytest.raises(JournalError, match="full"):
+        file.write([large])
+    assert file.verify() == 0
+    database.execute("PRAGMA max_page_count=100000")
+    file.write([large])
+    assert file.verify() == 1
+    file.close()
+
+
+def test_the_trial_that_ends_a_problem_writes_for_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be written is no journal, whatever can be read of it."""
+    write = JournalFile.write
+
+    def refuses(file: JournalFile, batches: list[Batch]) -> None:
+        if any(batch.records or batch.fingerprints for batch in batches):
+            raise JournalError("attempt to write a readonly database")
+        write(file, batches)
+
+    async def story() -> None:
+        incident_store = IncidentStore({}, lambda _: Facts())
+        await incident_store.start(tmp_path, RuleSet(rules={}), START)
+        with monkeypatch.context() as read_only:
+            read_only.setattr(JournalFile, "write", refuses)
+            await incident_store.remember({"f": START + 60}, START)
+            await incident_store.check_journal(START)
+            (problem,) = incident_store.problems
+            assert problem == "attempt to write a readonly database"
+        await incident_store.check_journal(START)
+        assert not incident_store.problems
+        await incident_store.stop()
+
+    asyncio.run(story())

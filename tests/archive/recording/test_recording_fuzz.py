@@ -1,0 +1,128 @@
+"""Bytes damaged, lost or put in anywhere: what comes back is as it was written, or damage is told."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accelwatch.archive.recording import Recording
+from accelwatch.base.errors import WireError
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.wire import encode
+from archive.recording.shots import shot, write
+
+COUNT = 150
+LINES = [encode(shot(number)) for number in range(COUNT)]
+WRITTEN = frozenset(LINES)
+PATIENT = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("whole") / "r.zst", COUNT)
+
+
+Edit = tuple[str, int, bytes]
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["change", "lose", "insert", "cut"]),
+        st.integers(0, 1 << 20),
+        st.binary(min_size=1, max_size=40),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damage(content: bytes, edits: list[Edit]) -> bytes:
+    """Some bytes changed, a stretch lost, some bytes put in, the end cut off."""
+    broken = bytearray(content)
+    for kind, number, some in edits:
+        place = number % max(len(broken), 1)
+        match kind:
+            case "change":
+                broken[place : place + 1] = some[:1]
+            case "lose":
+                del broken[place : place + 8 * len(some)]
+            case "insert":
+                broken[place:place] = some
+            case "cut":
+                del broken[max(place, len(broken) // 2) :]
+    return bytes(broken)
+
+
+def readable(path: Path) -> list[Snapshot]:
+    """All documents that can be read, forwards, and then every seventh backwards."""
+    try:
+        recording = Recording.open(path)
+    except WireError:
+        return []
+    with recording:
+        times = list(recording.times())
+        assert times == sorted(times)
+        found = [one for index in range(len(recording)) if (one := at(recording, index))]
+        for index in reversed(range(0, len(recording), 7)):
+            assert at(recording, index) in (None, *found)
+        return found
+
+
+def at(recording: Recording, index: int) -> Snapshot | None:
+    try:
+        return recording.at(index)
+    except WireError:
+        return None
+
+
+@PATIENT
+@given(edits=EDITS)
+def test_a_damaged_recording_gives_what_was_written_or_tells_of_the_damage(
+    tmp_path: Path, whole: Path, edits: list[Edit]
+) -> None:
+    path = tmp_path / "r.zst"
+    content = damage(whole.read_bytes(), edits)
+    path.write_bytes(content)
+    found = readable(path)
+    as_written = all(encode(one) in WRITTEN for one in found)
+    if found and not (as_written and len(found) == COUNT):
+        with Recording.open(path) as recording:
+            assert recording.notes
+
+
+@pytest.mark.parametrize("name", ["r.gz", "r.ndjson"])
+@PATIENT
+@given(edits=EDITS)
+def test_damage_to_the_other_kinds_is_survived(
+    tmp_path: Path, name: str, edits: list[Edit]
+) -> None:
+    lines = b"\n".join(LINES[:20]) + b"\n"
+    content = gzip.compress(lines) + gzip.compress(lines) if name == "r.gz" else lines
+    path = tmp_path / name
+    path.write_bytes(damage(content, edits))
+    readable(path)
+
+
+@PATIENT
+@given(content=st.binary(max_size=400), head=st.sampled_from([0, 4, 40, 1000]))
+def test_any_bytes(tmp_path: Path, whole: Path, content: bytes, head: int) -> None:
+    path = tmp_path / "r.zst"
+    path.write_bytes(whole.read_bytes()[:head] + content)
+    readable(path)
+
+
+def test_each_single_bit_of_a_block_index_and_its_surroundings(tmp_path: Path, whole: Path) -> None:
+    path = tmp_path / "r.zst"
+    packed = whole.read_bytes()
+    begin = packed.index(b"accelwix") - 20
+    for place in range(begin, begin + 80, 3):
+        broken = bytearray(packed)
+        broken[place] ^= 1 << place % 8
+        path.write_bytes(broken)
+        found = [encode(one) for one in readable(path)]
+        assert WRITTEN.issuperset(found)
+        assert len(found) >= COUNT - 64

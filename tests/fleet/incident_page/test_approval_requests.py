@@ -1,0 +1,146 @@
+"""What a hub asks people about an incident, and who of them gets a link."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.alerting.delivery.approval_requests import named
+from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
+from accelwatch.fleet.approval.links import LinkStatus
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
+from fleet.incident_page.approval_hub import NOW, AskedHub
+from support.incidents.incident_samples import over
+
+URL = "https://hub.example.org/"
+
+
+def asking(
+    hub: AskedHub, url: str = URL, sinks: tuple[str, ...] = ("oncall",)
+) -> HubApprovalRequests:
+    hub.runner.settings = RemedySettings(links=LinkSettings(sinks=sinks, expires_s=600.0))
+    runner: Any = hub.runner
+    return HubApprovalRequests(lambda: runner, lambda: hub.approvals, lambda: url)
+
+
+def test_what_waits_is_asked_with_its_steps() -> None:
+    hub = AskedHub()
+    (asked,) = asking(hub).requests_for(hub.incident)
+    assert (asked.node, asked.plan, asked.steps) == ("n12", "p1", ("take n12 out of the pool",))
+    assert (asked.at, asked.until, asked.link) == (NOW - 60.0, NOW + 1740.0, "")
+
+
+def test_a_sink_that_is_named_gets_a_link_that_is_good() -> None:
+    hub = AskedHub()
+    asks = asking(hub).requests_for(hub.incident)
+    (asked,) = asking(hub).linked("oncall", "i3", asks)
+    place, _, token = asked.link.partition("?link=")
+    assert place == "https://hub.example.org/incidents/i3"
+    presented = hub.approvals.presented(token, "i3", hub.runner.engine.state, NOW)
+    assert presented is not None
+    assert presented.status is LinkStatus.GOOD
+    assert presented.link.until == NOW - 60.0 + 600.0
+
+
+def test_a_plan_that_changes_while_it_waits_is_the_same_question_sent_as_it_is_now() -> None:
+    hub = AskedHub()
+    asks = asking(hub).requests_for(hub.incident)
+    changed = msgspec.structs.replace(hub.remedy, asked="p2")
+    hub.runner.engine.state = RemedyState(remedies={"n12": changed})
+    hub.plan("p2", "take n12 out of the pool; job 18 of bob runs there until it ends")
+    assert named(asking(hub).requests_for(hub.incident)) == named(asks), "it rings no bell"
+    (sent,) = asking(hub).linked("oncall", "i3", asks)
+    assert (sent.plan, "job 18 of bob" in sent.steps[0]) == ("p2", True)
+    presented = hub.approvals.presented(
+        sent.link.partition("?link=")[2], "i3", hub.runner.engine.state, NOW
+    )
+    assert presented is not None
+    assert presented.status is LinkStatus.GOOD
+    assert hub.approvals.shown.changes("p1", sent.steps) == (
+        f"New: {sent.steps[0]}",
+        "No more: take n12 out of the pool",
+    )
+    again = msgspec.structs.replace(changed, since=NOW)
+    hub.runner.engine.state = RemedyState(remedies={"n12": again})
+    assert named(asking(hub).requests_for(hub.incident)) != named(asks)
+
+
+def test_what_begins_waits_only_for_rules_that_ask_where_somebody_acts() -> None:
+    hub = AskedHub()
+    runner: Any = hub.runner
+
+    def waits(settings: RemedySettings, rule: str) -> float:
+        hub.runner.settings = settings
+        one = HubApprovalRequests(
+            lambda: runner, lambda: None, lambda: URL, lambda id_: id_ == rule
+        )
+        return one.soon(hub.incident)
+
+    acts = RemedySettings(ceiling="drain", actions=(ActionSettings(type="slurm"),))
+    assert waits(acts, hub.incident.rule) > 0.0
+    assert waits(acts, "another") == 0.0
+    assert waits(RemedySettings(), hub.incident.rule) == 0.0
+    nobody = HubApprovalRequests(lambda: None, lambda: None, lambda: URL, lambda _: True)
+    assert nobody.soon(hub.incident) == 0.0
+
+
+def test_who_is_not_named_gets_none() -> None:
+    hub = AskedHub()
+    asks = asking(hub).requests_for(hub.incident)
+    assert asking(hub).linked("manager", "i3", asks)[0].link == ""
+    assert asking(hub, sinks=()).linked("oncall", "i3", asks)[0].link == ""
+    assert asking(hub, url="").linked("oncall", "i3", asks)[0].link == ""
+
+
+@pytest.mark.parametrize("fields", [{"stage": Stage.SUSPECT}, {"since": NOW}, {"asked": ""}])
+def test_what_waits_no_more_as_it_was_asked_is_not_asked(fields: dict[str, Any]) -> None:
+    hub = AskedHub()
+    asks = asking(hub).requests_for(hub.incident)
+    remedy = msgspec.structs.replace(hub.remedy, **fields)
+    hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+    assert asking(hub).linked("oncall", "i3", asks) == ()
+
+
+def test_of_other_incidents_and_those_that_are_over_nothing_is_asked() -> None:
+    hub = AskedHub()
+    other = msgspec.structs.replace(hub.incident, id="i4")
+    assert asking(hub).requests_for(other) == ()
+    assert asking(hub).requests_for(over(hub.incident, NOW)) == ()
+    assert (
+        HubApprovalRequests(lambda: None, lambda: None, lambda: URL).requests_for(hub.incident)
+        == ()
+    )
+
+
+def test_it_is_decided_when_something_is_begun_or_held_back() -> None:
+    hub = AskedHub()
+    one = asking(hub)
+    for fields, decided in (
+        ({"stage": Stage.SUSPECT}, False),
+        ({"stage": Stage.SUSPECT, "denial": Denial(why=DenialKind.BUDGET, text="x")}, True),
+        ({"stage": Stage.QUARANTINING}, True),
+        ({"stage": Stage.QUARANTINING, "incident": "i9"}, False),
+    ):
+        remedy = msgspec.structs.replace(hub.remedy, **fields)
+        hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+        assert one.decided(hub.incident) is decided, fields
+    assert not HubApprovalRequests(lambda: None, lambda: None, lambda: URL).decided(hub.incident)
+
+
+@pytest.mark.parametrize(
+    ("fields", "works"),
+    [
+        ({"stage": Stage.VERIFYING}, True),
+        ({"stage": Stage.VERIFYING, "manual": True}, False),
+        ({"stage": Stage.SERVICE}, False),
+        ({"stage": Stage.VERIFYING, "incident": "i9"}, False),
+    ],
+)
+def test_what_goes_on_by_itself_is_worked_on(fields: dict[str, Any], works: bool) -> None:
+    hub = AskedHub()
+    remedy = msgspec.structs.replace(hub.remedy, **fields)
+    hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+    assert asking(hub).works_on(hub.incident) is works

@@ -1,0 +1,568 @@
+"""The engine: nothing begins before it is written down, and what was begun is known again."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Report, ReportStatus
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
+from accelwatch.remediation.execution.journaling import restored
+from accelwatch.remediation.execution.operations import KIND, OperationState
+from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.state.changes import (
+    Change,
+    Command,
+    Started,
+    Verb,
+    WorldObservation,
+)
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.outcome import (
+    Loudness,
+    Note,
+    Outcome,
+    RemedyRecord,
+    StartedRecord,
+    StopRecord,
+    replay,
+)
+from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import World
+from remediation.bench import NAME, Bench, intent
+from remediation.fake_scheduler import FakeAction, FakeScheduler
+from remediation.virtual_time import START
+
+QUARANTINE = intent(IntentKind.QUARANTINE)
+
+
+def seen_by(state: RemedyState, heard: Sequence[WorldObservation]) -> World:
+    surveys = (one for one in heard if isinstance(one, Surveyed))
+    shown = {node.name: one.action for one in surveys for node in one.nodes}
+    return World(shown_by={**state.world.shown_by, **shown})
+
+
+class Toy:
+    """As pure as the real one, and so small that everything about it is seen."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Intent] = []
+        """What is wanted as soon as the engine has begun, one after another."""
+        self.unwanted: list[Intent] = []
+        self.seen: list[Change | WorldObservation] = []
+
+    def __call__(
+        self,
+        state: RemedyState,
+        changes: Sequence[Change],
+        heard: Sequence[WorldObservation],
+        now: float,
+    ) -> Outcome:
+        self.seen += [*changes, *heard]
+        records: list[PureRecord] = []
+        pursue: list[Intent] = []
+        notes: list[Note] = []
+        for change in changes:
+            match change:
+                case Started(token=token, at=at):
+                    records.append(StartedRecord(token=token, at=at))
+                    going = [one.pursuing for one in state.remedies.values()]
+                    pursue += [one for one in going if one is not None]
+                case Command(verb=Verb.STOP):
+                    records.append(StopRecord(stop=Stop(by=change.by, at=now)))
+                case Command(verb=Verb.START):
+                    records.append(StopRecord(stop=None))
+            if isinstance(change, Command):
+                notes.append(Note(text=str(change.verb), loudness=Loudness.LOG))
+        for one in heard:
+            if isinstance(one, Pursued) and one.result is not PursuitResult.UNKNOWN:
+                records.append(RemedyRecord(node=one.intent.node, remedy=None))
+        for new in self.wanted:
+            remedy = Remedy(
+                node=new.node, stage=Stage.QUARANTINING, since=now, begun=now, pursuing=new
+            )
+            records.append(RemedyRecord(node=new.node, remedy=remedy))
+            pursue.append(new)
+        after = state
+        for record in records:
+            after = replay(after, record)
+        after = msgspec.structs.replace(after, world=seen_by(state, heard))
+        cancel = tuple(self.unwanted)
+        self.wanted, self.unwanted = [], []
+        return Outcome(
+            state=after,
+            records=tuple(records),
+            pursue=tuple(pursue),
+            cancel=cancel,
+            notes=tuple(notes),
+        )
+
+
+class Site:
+    """An engine over the bench; a restart keeps the world, the journal and the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bench = Bench()
+        self.toy = Toy()
+        self.stop = folder / "STOP"
+        self.told: list[Note] = []
+        self._asking: list[asyncio.Future[None]] = []
+        self.engine = self.new()
+
+    def new(self) -> Engine:
+        self.toy = Toy()
+        self.file = StopFile(self.stop, self.bench.clock)
+        return Engine(
+            self.toy,
+            {NAME: self.bench.action},
+            self.bench.journal.commit,
+            self.bench.clock,
+            self.file,
+            may_start=lambda _: PERMIT,
+            notify=self.told.extend,
+        )
+
+    def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
+        """Begin, let time pass, end; `play` is called when it has begun."""
+
+        async def whole() -> None:
+            self.file.start = self.file.check  # type: ignore[method-assign]
+            await self.engine.start(self.bench.journal.states())
+            play()
+            await asyncio.sleep(seconds)
+            await self.engine.stop()
+
+        self.bench.loop.run_until_complete(whole())
+
+    def ask(self, verb: Verb, node: str = "n1") -> Reply:
+        """What the engine answers; it has to be running."""
+        command = Command(verb=verb, by="anna", at=START, node=node, reason="looked at it")
+        return self.bench.loop.run_until_complete(self.engine.submit_command(command, "192.0.2.7"))
+
+    def asked(self, verb: Verb) -> list[Reply]:
+        """Have it asked by and by."""
+        answers: list[Reply] = []
+
+        async def ask() -> None:
+            command = Command(verb=verb, by="anna", at=START, node="n1", reason="looked at it")
+            answers.append(await self.engine.submit_command(command, "192.0.2.7"))
+
+        self._asking.append(asyncio.ensure_future(ask()))
+        return answers
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path)
+    yield site
+    site.bench.loop.close()
+
+
+def pursued(site: Site) -> list[Pursued]:
+    return [one for one in site.toy.seen if isinstance(one, Pursued)]
+
+
+def test_what_is_wanted_is_written_down_and_done(site: Site) -> None:
+    site.toy.wanted = [QUARANTINE]
+    site.run(10.0)
+    states = [one for one in site.bench.journal.written if isinstance(one, StateRecord)]
+    assert [one.kind for one in states[:3]] == ["engine", "remedy", KIND]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
+    assert site.bench.world.nodes["n1"].mark == QUARANTINE.mark
+    assert site.engine.state.remedies == {}
+    assert site.engine.problems == ()
+
+
+def test_nothing_begins_before_it_is_written_down(site: Site) -> None:
+    site.toy.wanted = [QUARANTINE]
+    site.bench.journal.broken = "disk full"
+    seen: list[tuple[str, ...]] = []
+    site.bench.at(20.0, lambda: seen.append(site.engine.problems))
+    site.run(30.0)
+    assert site.bench.action.performed == []
+    assert seen == [("nothing new is done while the journal cannot be written: disk full",)]
+    assert site.engine.state == RemedyState()
+
+
+def test_a_disk_that_hangs_holds_up_effects_and_is_told(site: Site) -> None:
+    commit = site.bench.journal.commit
+
+    async def hang(batch: Batch) -> None:
+        await asyncio.sleep(30.0)
+        await commit(batch)
+
+    site.engine._commit = hang
+    site.toy.wanted = [QUARANTINE]
+    seen: list[object] = []
+    site.bench.at(29.0, lambda: seen.append(site.engine.problems))
+    site.bench.at(29.0, lambda: seen.append(len(site.bench.action.performed)))
+    site.run(200.0)
+    assert seen == [("nothing new is done: the journal's disk does not answer",), 0]
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
+    assert site.engine.problems == ()
+
+
+def test_what_could_not_be_written_is_decided_upon_again(site: Site) -> None:
+    site.bench.journal.broken = "disk full"
+    site.bench.at(20.0, lambda: setattr(site.bench.journal, "broken", ""))
+    site.run(30.0)
+    assert site.engine.state.token == 1
+    assert {type(one) for one in site.toy.seen} == {Started, Surveyed}
+    assert site.engine.problems == ()
+
+
+def test_without_a_journal_nothing_is_decided(site: Site) -> None:
+    site.engine._commit = None
+    site.toy.wanted = [QUARANTINE]
+    site.run(5.0)
+    assert site.toy.seen == []
+    assert site.engine.problems == (
+        "there is no journal, so nothing is decided or done about incidents",
+    )
+    assert site.ask(Verb.RELEASE).problem == site.engine.problems[0]
+
+
+@pytest.mark.parametrize(
+    "odd", [StateRecord("hologram", "n1", msgspec.Raw(b'{"type":"hologram"}')), "operation"]
+)
+def test_a_journal_that_is_not_understood_is_not_taken_for_an_empty_one(
+    site: Site, odd: StateRecord | str
+) -> None:
+    record = odd if isinstance(odd, StateRecord) else StateRecord(odd, "x", msgspec.Raw(b"{}"))
+    site.bench.journal.take_up([record])
+    site.toy.wanted = [QUARANTINE]
+    site.run(5.0)
+    assert site.toy.seen == []
+    assert "the journal has what this version does not understand" in site.engine.problems[0]
+
+
+def test_an_engine_that_begins_again_goes_on_where_it_was(site: Site) -> None:
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.run(10.0)
+    assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
+    site.bench.world.unavailable = ""
+    site.engine = site.new()
+    site.run(10.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
+    assert site.engine.state.token == 2
+
+
+def both(site: Site) -> FakeScheduler:
+    """Another scheduler comes first; it can do everything and has no such node."""
+    world = FakeScheduler(site.bench.clock, ["m1"])
+    site.engine._actions = {"other": FakeAction(world), NAME: site.bench.action}
+    return world
+
+
+def test_a_node_is_left_to_the_scheduler_that_shows_it(site: Site) -> None:
+    other = both(site)
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.bench.at(20.0, lambda: setattr(site.bench.world, "unavailable", ""))
+    site.run(30.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
+    assert (other.effects, site.bench.world.count("drain", "n1")) == ([], 1)
+
+
+def test_a_node_that_nobody_shows_in_time_is_left_alone(site: Site) -> None:
+    both(site)
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.run(QUARANTINE.deadline - START + 10.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
+
+
+def test_what_was_begun_by_one_scheduler_is_not_asked_of_another_after_a_restart(
+    site: Site,
+) -> None:
+    both(site)
+    reboot = intent(IntentKind.REBOOT, boot_id="boot-1")
+    site.toy.wanted = [reboot]
+    site.run(5.0)
+    assert site.bench.world.count("reboot", "n1") == 1
+    site.engine = site.new()
+    other = both(site)
+    site.bench.world.unavailable = "connection refused"
+    site.bench.at(100.0, lambda: setattr(site.bench.world, "unavailable", ""))
+    site.run(200.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
+    assert (other.effects, site.bench.world.count("reboot", "n1")) == ([], 1)
+
+
+def test_what_was_open_and_nobody_wants_is_looked_at_until_it_is_known(site: Site) -> None:
+    reboot = intent(IntentKind.REBOOT, boot_id="boot-1")
+    site.toy.wanted = [reboot]
+    site.run(5.0)
+    assert [one.state for one in site.bench.operations()] == [OperationState.ANSWERED]
+    site.bench.journal.take_up([StateRecord("remedy", "n1")])
+    site.engine = site.new()
+    site.run(90.0)
+    assert [one.state for one in site.bench.operations()] == [OperationState.OBSERVED]
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
+    assert site.bench.world.count("reboot", "n1") == 1
+
+
+def test_nodes_are_looked_at_every_few_seconds(site: Site) -> None:
+    site.bench.at(12.0, lambda: setattr(site.bench.world, "unavailable", "connection refused"))
+    site.run(21.0)
+    surveys = [one for one in site.toy.seen if isinstance(one, Surveyed)]
+    assert [bool(one.unavailable) for one in surveys] == [False, False, False, True, True]
+    assert {one.hold_state for one in surveys[0].nodes} == {HoldState.OPEN}
+    assert surveys[3].unavailable == "connection refused"
+
+
+def test_a_survey_that_fails_in_an_unforeseen_way_is_no_answer(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> None:
+        raise KeyError("nodes")
+
+    monkeypatch.setattr(site.bench.action, "survey", broken)
+    site.run(3.0)
+    (survey,) = [one for one in site.toy.seen if isinstance(one, Surveyed)]
+    assert survey.unavailable == "looking failed: KeyError('nodes')"
+
+
+def test_the_stop_file_counts_at_once_and_after_a_restart(site: Site) -> None:
+    site.stop.touch()
+    site.toy.wanted = [QUARANTINE]
+    site.run(10.0)
+    assert site.bench.action.performed == []
+    assert site.engine.state.stop is not None
+    assert site.engine.state.stop.by == STOP_FILE
+    site.engine = site.new()
+    site.run(10.0)
+    assert site.bench.action.performed == []
+    site.stop.unlink()
+    site.engine = site.new()
+    site.run(10.0)
+    assert site.engine.state.stop is None
+    assert len(site.bench.action.performed) == 1
+
+
+def test_a_stop_file_that_goes_takes_no_persons_stop_with_it(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.run(5.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.stop.touch()
+    site.engine = site.new()
+    site.run(5.0)
+    site.stop.unlink()
+    site.engine = site.new()
+    site.run(5.0)
+    assert site.engine.state.stop is not None
+    assert site.engine.state.stop.by == "anna"
+    assert [one.text for (answer,) in answers for one in answer.notes] == ["stop"]
+
+
+def test_what_we_did_may_be_undone_while_everything_is_stopped(site: Site) -> None:
+    site.bench.world.nodes["n1"].mark = QUARANTINE.mark
+    site.stop.touch()
+    site.toy.wanted = [intent(IntentKind.RELEASE)]
+    site.run(10.0)
+    assert site.bench.world.nodes["n1"].mark is None
+
+
+def test_what_was_decided_before_a_restart_waits_until_the_engine_has_looked_around(
+    site: Site,
+) -> None:
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.run(10.0)
+    site.bench.world.unavailable = ""
+    site.engine = site.new()
+    denial = Denial(why=DenialKind.STARTING, text="it looks around")
+    site.engine._may_start = lambda _: denial
+    site.bench.at(120.0, lambda: setattr(site.engine, "_may_start", lambda _: PERMIT))
+    site.run(130.0)
+    assert [one.time >= START + 120.0 for one in site.bench.world.effects] == [True]
+
+
+def test_a_persons_word_is_written_with_name_and_address(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actors: list[tuple[str, str]] = []
+    site.bench.journal.after = lambda batch: actors.append((batch.actor, batch.address))
+    site.run(3.0, lambda: site.asked(Verb.STOP))
+    assert ("anna", "192.0.2.7") in actors
+    assert [one.text for one in site.told] == ["stop"]
+
+
+def test_a_persons_word_that_cannot_be_written_counts_for_nothing(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.run(5.0, lambda: answers.append(site.asked(Verb.STOP)))
+    assert answers == [[Reply(problem="it is not written down: disk full")]]
+    assert site.engine.state.stop is None
+
+
+def test_a_persons_stop_counts_even_if_the_disk_does_not_take_it(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
+    site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
+    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    assert answers == [[Reply(problem="it is not written down: disk full")]]
+    assert site.bench.action.performed == []
+    assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
+
+
+def test_a_yes_is_told_at_once_that_the_journal_cannot_be_written(site: Site) -> None:
+    """It is no fault of the scheduler."""
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: answers.append(site.asked(Verb.APPROVE)))
+    site.run(7.0)
+    text = "nothing new is done while the journal cannot be written: disk full"
+    assert answers == [[Reply(problem=text)]]
+
+
+def test_a_stop_that_was_not_written_ends_with_a_start(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
+    site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
+    site.bench.at(20.0, lambda: answers.append(site.asked(Verb.START)))
+    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    assert [one.time >= START + 20.0 for one in site.bench.world.effects] == [True]
+
+
+def test_an_engine_that_ends_answers_whoever_waits(site: Site) -> None:
+    answers: list[list[Reply]] = []
+
+    async def hang(_: object) -> None:
+        await asyncio.sleep(3600.0)
+
+    site.bench.at(2.0, lambda: setattr(site.engine, "_commit", hang))
+    site.bench.at(3.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.bench.at(4.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.run(5.0)
+    site.bench.loop.run_until_complete(asyncio.sleep(0))
+    assert answers == [[Reply(problem="the engine ends; ask again")]] * 2
+    assert site.ask(Verb.STOP).problem == "nothing is decided any more; see the log"
+
+
+def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:
+    ticket = intent(IntentKind.SERVICE)
+    site.toy.wanted = [ticket]
+    site.bench.action.answers = [Report(status=ReportStatus.UNKNOWN, text="cut off")]
+    site.run(300.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.UNKNOWN]
+    assert len(site.bench.action.performed) == 1
+    site.engine = site.new()
+    site.run(60.0, lambda: site.asked(Verb.RETRY))
+    assert [one.state for one in site.bench.operations()] == [
+        OperationState.FAILED,
+        OperationState.OBSERVED,
+    ]
+    first = site.bench.operations()[0]
+    assert (first.by, first.text) == ("anna", "retry: looked at it")
+    assert site.bench.world.count("ticket", "n1") == 1
+
+
+def unknown(site: Site) -> None:
+    """Nobody knows whether a ticket was written, and an engine begins anew."""
+    site.toy.wanted = [intent(IntentKind.SERVICE)]
+    site.bench.action.answers = [Report(status=ReportStatus.UNKNOWN, text="cut off")]
+    site.run(300.0)
+    site.engine = site.new()
+
+
+@pytest.mark.parametrize("verb", [Verb.RELEASE, Verb.RECOVERED, Verb.HOLD])
+def test_what_nobody_knows_is_settled_by_no_other_word(site: Site, verb: Verb) -> None:
+    unknown(site)
+    answers: list[list[Reply]] = []
+    site.run(60.0, lambda: answers.append(site.asked(verb)))
+    assert [one.problem for one in answers[0]] == [""]
+    assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]
+
+
+def test_a_word_that_could_not_be_decided_settles_nothing(site: Site) -> None:
+    def broken(*_: object) -> Outcome:
+        raise KeyError("n1")
+
+    unknown(site)
+    answers: list[list[Reply]] = []
+    site.bench.at(5.0, lambda: setattr(site.engine, "_decide", broken))
+    site.bench.at(6.0, lambda: answers.append(site.asked(Verb.RETRY)))
+    site.run(60.0)
+    assert ["could not be decided" in one.problem for one in answers[0]] == [True]
+    assert [one.state for one in site.bench.operations()] == [OperationState.UNKNOWN]
+
+
+def test_what_is_not_wanted_any_more_is_cancelled(site: Site) -> None:
+    site.bench.world.unavailable = "connection refused"
+    site.toy.wanted = [QUARANTINE]
+    site.bench.at(5.0, lambda: setattr(site.toy, "unwanted", [QUARANTINE]))
+    site.bench.at(20.0, lambda: setattr(site.bench.world, "unavailable", ""))
+    site.run(60.0)
+    assert [one.result for one in pursued(site)] == [PursuitResult.CANCELLED]
+    assert site.bench.action.performed == []
+
+
+def test_what_no_action_can_do_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site.bench.action, "intents", frozenset({IntentKind.RELEASE}))
+    site.toy.wanted = [QUARANTINE]
+    site.run(5.0)
+    (end,) = pursued(site)
+    assert (end.result, end.text) == (
+        PursuitResult.REFUSED,
+        "no action in remedy.actions can do it: quarantine",
+    )
+
+
+def test_a_decision_that_fails_begins_nothing_and_is_tried_again(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.toy.wanted = [QUARANTINE]
+    site.run(0.0)
+    healthy = site.toy
+
+    def broken(*_: object) -> Outcome:
+        raise KeyError("n1")
+
+    site.engine = site.new()
+    site.engine._decide = broken
+    seen: list[tuple[str, ...]] = []
+    site.bench.at(3.0, lambda: seen.append(site.engine.problems))
+    site.bench.at(4.0, lambda: setattr(site.engine, "_decide", healthy))
+    site.run(10.0)
+    assert seen == [("a decision about remedies failed: KeyError('n1')",)]
+    assert site.engine.problems == ()
+
+
+def test_a_pursuit_that_ends_by_a_mistake_is_not_waited_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: object) -> None:
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr("accelwatch.remediation.execution.pursuit.Pursuit.run", broken)
+    site.toy.wanted = [QUARANTINE]
+    site.run(5.0)
+    (end,) = pursued(site)
+    assert (end.result, "mistake of ours" in end.text) == (PursuitResult.UNKNOWN, True)
+
+
+def test_it_tells_what_it_is_doing(site: Site) -> None:
+    site.bench.world.unavailable = "connection refused"
+    site.toy.wanted = [QUARANTINE]
+    seen: list[object] = []
+    site.bench.at(5.0, lambda: seen.append(dict(site.engine.doing)))
+    site.bench.at(5.0, lambda: seen.append(site.engine.problems))
+    site.run(6.0)
+    text = "fake does not answer: connection refused"
+    assert seen == [{"n1": text}, (text,)]
+
+
+def test_the_world_is_not_kept(site: Site) -> None:
+    site.run(3.0)
+    assert restored(site.bench.journal.states()).world == World()

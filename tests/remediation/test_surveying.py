@@ -1,0 +1,59 @@
+"""Looks at all nodes: at once when something was done, and not all of the time."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from accelwatch.remediation.execution.surveying import (
+    LEAST_PAUSE_S,
+    MOST_PAUSE_S,
+    SURVEY_EVERY_S,
+    Surveys,
+)
+from accelwatch.remediation.policy.state.pursued import Surveyed
+from remediation.fake_scheduler import FakeAction, FakeScheduler
+from remediation.virtual_time import LoopClock, VirtualLoop, run
+
+
+class SlowAction(FakeAction):
+    """One whose scheduler takes its time to show all nodes."""
+
+    takes_s = 0.0
+
+    async def survey(self):  # type: ignore[no-untyped-def]
+        await asyncio.sleep(self.takes_s)
+        return await super().survey()
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "wanted", "every_s"),
+    [
+        (0.0, True, LEAST_PAUSE_S),
+        (1.0, True, 2.0),
+        (10.0, True, 10.0 + MOST_PAUSE_S),
+        (0.0, False, SURVEY_EVERY_S),
+        (1.0, False, 1.0 + SURVEY_EVERY_S),
+    ],
+)
+def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
+    takes_s: float, wanted: bool, every_s: float
+) -> None:
+    loop = VirtualLoop()
+    clock = LoopClock(loop)
+    action = SlowAction(FakeScheduler(clock, ["n1"]))
+    action.takes_s = takes_s
+    heard: list[Surveyed] = []
+    surveys = Surveys({"a": action}, clock, heard.append)
+
+    async def story() -> None:
+        looking = asyncio.create_task(surveys.run())
+        while len(heard) < 4:
+            if wanted:
+                surveys.refresh()
+            await asyncio.sleep(0.01)
+        looking.cancel()
+
+    run(loop, story())
+    pauses = [after.time - before.time for before, after in itertools.pairwise(heard)]
+    assert pauses == pytest.approx([every_s] * 3, abs=0.02)
