@@ -6,9 +6,12 @@ A test keeps it current.
 from collections.abc import Iterator
 from pathlib import Path
 
+from accelwatch.remediation.policy.conditions.progress import busy, idle
+from accelwatch.remediation.policy.conditions.scene import Condition, Effect
 from accelwatch.remediation.policy.state.stage import BY_PEOPLE, Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
-from accelwatch.remediation.policy.table.machine import TABLE, Row
+from accelwatch.remediation.policy.table.machine import TABLE
+from accelwatch.remediation.policy.table.row import Row
 
 TARGET = Path(__file__).with_name("remediation.md")
 
@@ -135,8 +138,8 @@ def _picture() -> Iterator[str]:
 def _word(row: Row) -> str:
     if row.trigger is not Trigger.TICK:
         return row.trigger.value
-    told = [name for name in row.conditions if name not in ("idle", "busy")]
-    return " ".join(told) or "nothing is on its way"
+    names = [condition.__name__ for condition in row.conditions if condition not in (idle, busy)]
+    return " ".join(names) or "nothing is on its way"
 
 
 def _rows() -> Iterator[str]:
@@ -147,12 +150,16 @@ def _rows() -> Iterator[str]:
         cells = (
             row.stage,
             row.trigger,
-            ", ".join(row.conditions) or "always",
+            _names(row.conditions) or "always",
             then,
             row.intent_kind or "",
-            ", ".join(row.does),
+            _names(row.does),
         )
         yield "| " + " | ".join(str(cell).replace("_", " ") for cell in cells) + " |"
+
+
+def _names(functions: tuple[Condition, ...] | tuple[Effect, ...]) -> str:
+    return ", ".join(function.__name__ for function in functions)
 
 
 def build() -> str:

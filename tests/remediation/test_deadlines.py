@@ -9,6 +9,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence, JobPolicy, When
 from accelwatch.alerting.rules.rule import Deadlines
+from accelwatch.remediation.policy.effects.deadlines import notify_overdue
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.outcome import Loudness
@@ -24,7 +25,7 @@ DAY_S = 86_400.0
 TESTED = msgspec.structs.replace(POLICY, ladder=(), tests=("quick",))
 RESETS = msgspec.structs.replace(POLICY, ladder=(Limit("reset"),))
 ONLY_OUT = msgspec.structs.replace(POLICY, ladder=())
-NOTIFYING = {row.stage for row in TABLE if "notify_overdue" in row.does}
+NOTIFYING = {row.stage for row in TABLE if notify_overdue in row.does}
 
 
 def taken_out(policy: Policy = ONLY_OUT, *, job: bool = False) -> tuple[Ground, Case]:
@@ -106,7 +107,7 @@ def test_every_stage_has_a_deadline_or_a_reason_for_none(stage: Stage) -> None:
         one.why for one in IGNORED if stage in one.stages and Trigger.OVERDUE in one.triggers
     ]
     assert len(rows) + len(reasons) == 1
-    assert all("notify_overdue" in row.does for row in rows)
+    assert all(notify_overdue in row.does for row in rows)
     assert (stage in WAITS) is (stage in NOTIFYING)
 
 

@@ -33,6 +33,7 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.timing import silence_s
+from accelwatch.remediation.policy.conditions.permission import plan_of
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import (
@@ -49,7 +50,6 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, 
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step.step import step
-from accelwatch.remediation.policy.table.conditions import plan_of
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from support.remediation.invariants import BrokenError, Watch
 from support.remediation.small_fleet import ACTION, BEGIN, POLICY, Node, given_up

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from accelwatch.remediation.policy.conditions.permission import plan_of
+from accelwatch.remediation.policy.conditions.scene import Happening
 from accelwatch.remediation.policy.guards import breaker
 from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.changes import Command, Verb
@@ -10,7 +12,6 @@ from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Ve
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.table.conditions import Happening, plan_of
 from accelwatch.remediation.policy.table.transitions import happen
 
 TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(

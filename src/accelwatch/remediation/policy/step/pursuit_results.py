@@ -8,6 +8,14 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.effects.handed_on import moved_on
+from accelwatch.remediation.policy.effects.job_moves import fenced, job_done
+from accelwatch.remediation.policy.effects.node_quarantine import (
+    record_quarantine,
+    refresh_quarantine,
+    restore_job,
+)
 from accelwatch.remediation.policy.guards import attempts
 from accelwatch.remediation.policy.jobs.resuming import (
     MOVED_ON,
@@ -26,14 +34,6 @@ from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.step.job_deaths import JOB_CHECK, apply_job_check
 from accelwatch.remediation.policy.step.late_spares import LATE, drawn_late
-from accelwatch.remediation.policy.table.conditions import Happening, Scene
-from accelwatch.remediation.policy.table.handed_on import moved_on
-from accelwatch.remediation.policy.table.mending import fenced, job_done
-from accelwatch.remediation.policy.table.node_quarantine import (
-    record_quarantine,
-    refresh_quarantine,
-    restore_job,
-)
 from accelwatch.remediation.policy.table.transitions import balance, happen, store_remedy
 
 replace = msgspec.structs.replace

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch.remediation.policy.conditions.scene import Happening
 from accelwatch.remediation.policy.guards import canary
 from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan import set_back
@@ -30,7 +31,6 @@ from accelwatch.remediation.policy.step.commands import commanded
 from accelwatch.remediation.policy.step.pursuit_results import apply_result
 from accelwatch.remediation.policy.step.ticking import tick
 from accelwatch.remediation.policy.step.world_observations import observed
-from accelwatch.remediation.policy.table.conditions import Happening
 from accelwatch.remediation.policy.table.machine import ACTING
 from accelwatch.remediation.policy.table.transitions import happen, store_remedy
 from accelwatch.remediation.settings import RemedySettings

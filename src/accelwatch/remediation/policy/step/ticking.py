@@ -3,6 +3,8 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.effects.deadlines import overdue
 from accelwatch.remediation.policy.guards import breaker
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.order import Waiting, in_order
@@ -26,8 +28,6 @@ from accelwatch.remediation.policy.step.hanging import notify_hanging
 from accelwatch.remediation.policy.step.job_deaths import start_job_checks
 from accelwatch.remediation.policy.step.late_spares import draw_late
 from accelwatch.remediation.policy.step.reservations import return_reservations
-from accelwatch.remediation.policy.table.conditions import Happening
-from accelwatch.remediation.policy.table.deadlines import overdue
 from accelwatch.remediation.policy.table.transitions import happen, store_remedy
 
 CHECK_EVERY_S = 1.0

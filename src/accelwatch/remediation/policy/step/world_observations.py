@@ -7,6 +7,8 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.effects.node_quarantine import is_taken_over
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.jobs.departures import departed
@@ -25,8 +27,6 @@ from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
 from accelwatch.remediation.policy.step import reservations
-from accelwatch.remediation.policy.table.conditions import Happening
-from accelwatch.remediation.policy.table.node_quarantine import is_taken_over
 from accelwatch.remediation.policy.table.transitions import happen, replaced, store_remedy
 
 replace = msgspec.structs.replace

@@ -1,1 +1,1 @@
-"""The state machine as a table: conditions and effects of its rows."""
+"""The state machine as a table, and how a remedy goes by it."""

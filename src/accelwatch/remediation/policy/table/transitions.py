@@ -3,6 +3,8 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
 from accelwatch.remediation.policy.guards import breaker, budget
 from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
@@ -10,18 +12,11 @@ from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.table.conditions import CONDITIONS, Happening, Scene
-from accelwatch.remediation.policy.table.effects import EFFECTS
-from accelwatch.remediation.policy.table.intents import BY_HAND, intent_of
-from accelwatch.remediation.policy.table.machine import ROWS, Row
+from accelwatch.remediation.policy.table.machine import ROWS
+from accelwatch.remediation.policy.table.row import Row
 
 replace = msgspec.structs.replace
 _WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.OWNED_BY_OTHER})
-_ROWS = {
-    key: tuple((row, tuple(CONDITIONS[name] for name in row.conditions)) for row in rows)
-    for key, rows in ROWS.items()
-}
-"""The table, with the conditions themselves in the place of their names."""
 _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
 _BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
 
@@ -43,8 +38,8 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         if row is None:
             store_remedy(ctx, remedy, after)
             return True
-    for name in row.does:
-        after = EFFECTS[name](Scene(ctx, after, happening))
+    for effect in row.does:
+        after = effect(Scene(ctx, after, happening))
     if row.target is not None:
         after = _entered(ctx, after, row.target)
     if row.intent_kind is not None:
@@ -55,8 +50,9 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
 
 def _row(ctx: StepContext, remedy: Remedy, happening: Happening) -> Row | None:
     scene = Scene(ctx, remedy, happening)
-    for row, conditions in _ROWS.get((remedy.stage, happening.trigger), ()):
-        for condition in conditions:
+    for row in ROWS.get((remedy.stage, happening.trigger), ()):
+        # A loop, not `all(...)` over a generator: this is asked for every remedy in every step.
+        for condition in row.conditions:
             if not condition(scene):
                 break
         else:

@@ -7,10 +7,10 @@ moved like any other, by the same bounds; how it ended otherwise is nobody's bus
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.jobs.resuming import dead_of, revert_resume
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.table.conditions import Scene
 
 replace = msgspec.structs.replace
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.conditions.permission import plan_of
+from accelwatch.remediation.policy.conditions.scene import Happening, Scene
 from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.planned_steps import steps_of
 from accelwatch.remediation.policy.state.cases import leading
@@ -16,7 +18,6 @@ from accelwatch.remediation.policy.state.model import (
 )
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.table.conditions import Happening, Scene, plan_of
 
 replace = msgspec.structs.replace
 

@@ -8,6 +8,14 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.effects.approvals import actor_of
+from accelwatch.remediation.policy.effects.intents import annotation_of, intent_of, restoring
+from accelwatch.remediation.policy.effects.relapsing import (
+    failed_on_probation,
+    forget_relapses,
+    released,
+)
 from accelwatch.remediation.policy.guards import attempts, breaker
 from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, ownership
 from accelwatch.remediation.policy.jobs.unfinished import with_unfinished
@@ -23,14 +31,6 @@ from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.table.approvals import actor_of
-from accelwatch.remediation.policy.table.conditions import Happening, Scene
-from accelwatch.remediation.policy.table.intents import annotation_of, intent_of, restoring
-from accelwatch.remediation.policy.table.relapsing import (
-    failed_on_probation,
-    forget_relapses,
-    released,
-)
 
 replace = msgspec.structs.replace
 _RESETS_REASON = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})

@@ -1,0 +1,81 @@
+"""Conditions: whether an intent may be begun now, or only a person's approval is missing."""
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.conditions.scene import Condition, Scene
+from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.gates import (
+    first_denial,
+    lacks_only_a_yes,
+    leader,
+    only_waits,
+)
+from accelwatch.remediation.policy.state.cases import leading
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.step_context import StepContext
+
+
+def _may(kind: Kind, name: str) -> Condition:
+    """Whether no guard denies an intent; `name` is what the page of the table shows."""
+
+    def may(at: Scene) -> bool:
+        return first_denial(at.ctx, at.remedy, kind) is None
+
+    may.__name__ = name
+    return may
+
+
+may_take_out = _may(Kind.QUARANTINE, "may_take_out")
+may_quarantine = _may(Kind.QUARANTINE, "may_quarantine")
+may_fence = _may(Kind.FENCE, "may_fence")
+may_look = _may(Kind.FOLLOW_JOB, "may_look")
+may_signal = _may(Kind.SIGNAL_JOB, "may_signal")
+may_draw = _may(Kind.DRAW_SPARE, "may_draw")
+may_move = _may(Kind.MOVE_JOB, "may_move")
+may_swap = _may(Kind.SWAP_IN_JOB, "may_swap")
+may_cancel = _may(Kind.CANCEL_JOB, "may_cancel")
+may_reset = _may(Kind.RESET_DEVICE, "may_reset")
+may_reboot = _may(Kind.REBOOT, "may_reboot")
+may_power_cycle = _may(Kind.POWER_CYCLE, "may_power_cycle")
+may_test = _may(Kind.TEST, "may_test")
+may_service = _may(Kind.SERVICE, "may_service")
+may_release = _may(Kind.RELEASE, "may_release")
+
+
+def askable(at: Scene) -> bool:
+    """A person's yes is all that is missing, and nobody has let the same question pass."""
+    ctx, remedy = at.ctx, at.remedy
+    if remedy.manual or first_denial(ctx, remedy, Kind.QUARANTINE) is None:
+        return False
+    case = leader(ctx, remedy)
+    if case is None:
+        return False
+    if remedy.expired is not None and case.evidence_at <= remedy.expired:
+        return False
+    return lacks_only_a_yes(ctx, remedy, case) and plan_of(ctx, remedy) != ""
+
+
+def not_askable(at: Scene) -> bool:
+    """The question does not stand any more; it does while nobody can look, or the budget is spent."""
+    if askable(at):
+        return False
+    for case in leading(at.ctx, at.remedy):
+        if case.incident == at.remedy.incident:
+            return not only_waits(at.ctx, at.remedy, case)
+    return True
+
+
+def plan_changed(at: Scene) -> bool:
+    """Another plan would be carried out than the one that a person was asked about."""
+    return plan_of(at.ctx, at.remedy) not in ("", at.remedy.asked)
+
+
+def plan_is_this(at: Scene) -> bool:
+    """The plan that a person has approved is the one that would be carried out."""
+    command = at.happening.command
+    return command is not None and command.digest == plan_of(at.ctx, at.remedy) != ""
+
+
+def plan_of(ctx: StepContext, remedy: Remedy) -> str:
+    """Digest of what would be done now; empty when nothing would, or nobody can see what."""
+    case = leader(ctx, remedy)
+    return "" if case is None else digest_of(ctx, remedy, case.policy, case.incident)

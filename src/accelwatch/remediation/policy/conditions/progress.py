@@ -1,0 +1,89 @@
+"""Conditions: what is on its way, which clocks run, and where what has failed goes on."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.plan.desired_policy import is_otherwise
+from accelwatch.remediation.policy.plan.gates import withdrawn
+from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.relapses import MOST
+from accelwatch.remediation.policy.state.stage import Stage
+
+
+def idle(at: Scene) -> bool:
+    """Nothing that we want of the node is on its way."""
+    return at.ctx.idle(at.remedy)
+
+
+def busy(at: Scene) -> bool:
+    """An intent is on its way."""
+    return not at.ctx.idle(at.remedy)
+
+
+def revoked(at: Scene) -> bool:
+    """What was begun may not be done any more, because a person or a ceiling says so."""
+    kind = at.remedy.pursued_kind
+    # A release takes nothing from anybody: it goes on whoever has stopped everything.
+    if kind is None or kind is Kind.RELEASE:
+        return False
+    if kind is Kind.QUARANTINE and at.remedy.manual:
+        return at.ctx.state.stop is not None
+    return withdrawn(at.ctx, at.remedy, kind) is not None
+
+
+def no_clock(at: Scene) -> bool:
+    """No clock of its stage runs."""
+    return at.remedy.due is None
+
+
+def clock_runs(at: Scene) -> bool:
+    """A clock of its stage runs."""
+    return at.remedy.due is not None
+
+
+def judged_otherwise(at: Scene) -> bool:
+    """Another rule's policy counts by now than the one by which it was taken out."""
+    return is_otherwise(at.ctx, at.remedy)
+
+
+def stays_out(at: Scene) -> bool:
+    """It has relapsed so often that only a person gives it back."""
+    return at.remedy.relapses >= MOST and not at.remedy.manual
+
+
+def not_ticketed(at: Scene) -> bool:
+    """Nobody was asked yet to repair it."""
+    return not at.remedy.ticketed
+
+
+def tries_left(at: Scene) -> bool:
+    """What has failed is tried again by itself."""
+    return at.remedy.failures <= MOST_FAILURES
+
+
+GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
+    {Stage.QUARANTINING: Stage.SUSPECT, Stage.RELEASING: Stage.RELEASING}
+)
+"""Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew."""
+
+
+def _resumes_at(remedy: Remedy) -> Stage:
+    return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
+
+
+def goes_on_suspect(at: Scene) -> bool:
+    """What has failed was to take it out."""
+    return _resumes_at(at.remedy) is Stage.SUSPECT
+
+
+def goes_on_quarantined(at: Scene) -> bool:
+    """What has failed was done to a node that is out."""
+    return _resumes_at(at.remedy) is Stage.QUARANTINED
+
+
+def goes_on_releasing(at: Scene) -> bool:
+    """What has failed was to give it back."""
+    return _resumes_at(at.remedy) is Stage.RELEASING
