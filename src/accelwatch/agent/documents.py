@@ -12,9 +12,14 @@ from accelwatch.query.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.plain import plain
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
-from accelwatch.web.pages.page import JSON, Page, Query, check_parameters, many
+from accelwatch.web.pages.page import JSON, Page, Query, many
+from accelwatch.web.pages.routes import Parameter
 
-_PARAMETERS = ("fields", "device", "filter")
+SNAPSHOT_PARAMETERS = (
+    Parameter("fields", "Quantities, separated by commas."),
+    Parameter("device", "Only this device, by id, index or name; may stand several times."),
+    Parameter("filter", "A condition (docs/expressions.md); may stand several times."),
+)
 _MAX_EXPRESSION = 2000
 
 
@@ -23,7 +28,6 @@ def snapshot_page(feed: Feed, exporter: Exporter, query: Query) -> Page:
 
     Raises UsageError, UnmetError and ExpressionError for what does not exist.
     """
-    check_parameters(query, _PARAMETERS)
     snapshot = feed.snapshot()
     chosen = _chosen(snapshot, query)
     if len(chosen) != len(snapshot.devices):

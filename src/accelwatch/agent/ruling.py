@@ -1,7 +1,6 @@
 """The rules of a running agent, of which nothing is loaded by those who have none."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,8 @@ from accelwatch.config.model import Settings
 if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
     from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
-    from accelwatch.alerting.evaluation.pages import IncidentPages
     from accelwatch.alerting.evaluation.runner import RuleRunner
-    from accelwatch.alerting.evaluation.silence_pages import SilencePages
+    from accelwatch.web.pages.routes import RouteTable
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +40,7 @@ class Ruling:
         self._own = own
         self._folder = folder
         self._running: tuple[RuleRunner, NodeEvaluator, NotifierOwner] | None = None
-        self._pages: IncidentPages | None = None
-        self._silences: SilencePages | None = None
+        self._pages: RouteTable | None = None
 
     async def change(self, settings: Settings) -> None:
         """Begin, go on by other settings, or end. Raises ConfigError, PluginError; then all stays."""
@@ -83,7 +80,7 @@ class Ruling:
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
         running, self._running = self._running, None
-        self._pages = self._silences = None
+        self._pages = None
         self._own.of_rules = dict
         if running is not None:
             await running[0].stop()
@@ -93,35 +90,22 @@ class Ruling:
         if self._running is not None:
             self._running[0].refused = why
 
-    @property
-    def pages(self) -> "Callable[[], IncidentPages | None]":
-        """Gives the pages about rules; None while there are none."""
-        return self._pages_of_rules
+    def pages(self) -> "RouteTable | None":
+        """The pages about rules; None while there are no rules.
 
-    @property
-    def silences(self) -> "Callable[[], SilencePages | None]":
-        """Gives the pages about silences; None while there are no rules."""
-        return self._pages_of_silences
-
-    def _pages_of_rules(self) -> "IncidentPages | None":
-        """Loaded when somebody asks: most agents are never asked."""
+        Loaded when somebody asks: most agents are never asked.
+        """
         if self._running is not None and self._pages is None:
             from accelwatch.agent.rules.node_note import node_note
             from accelwatch.alerting.evaluation.pages import IncidentPages
-
-            runner = self._running[0]
-            self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
-        return self._pages
-
-    def _pages_of_silences(self) -> "SilencePages | None":
-        if self._running is not None and self._silences is None:
             from accelwatch.alerting.evaluation.silence_pages import SilencePages
+            from accelwatch.web.pages.routes import RouteTable
 
-            runner = self._running[0]
-            self._silences = SilencePages(
-                lambda: runner, self._clock, lambda: (self._feed.snapshot().host,)
-            )
-        return self._silences
+            runner, feed = self._running[0], self._feed
+            incidents = IncidentPages(lambda: runner, lambda: node_note(feed.snapshot()))
+            silences = SilencePages(lambda: runner, self._clock, lambda: (feed.snapshot().host,))
+            self._pages = RouteTable((*incidents.routes(), *silences.routes()))
+        return self._pages
 
     @property
     def alive(self) -> bool:

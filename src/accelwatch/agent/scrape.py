@@ -14,9 +14,14 @@ from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.node.rendering import rendered
 from accelwatch.schema.metrics import nearest
 from accelwatch.web.pages.negotiation import accepts_gzip, choose, gzipped
-from accelwatch.web.pages.page import Page, check_parameters, many
+from accelwatch.web.pages.page import Page, many
+from accelwatch.web.pages.routes import Parameter
 
-_PARAMETERS = ("profile", "group", "collect[]")
+SCRAPE_PARAMETERS = (
+    Parameter("profile", "default or minimal."),
+    Parameter("group", "Opt-in group; may stand several times."),
+    Parameter("collect[]", "Only this backend; may stand several times."),
+)
 _MAX_CACHED = 16
 
 
@@ -67,7 +72,6 @@ class Scrape:
         return Page(body=rendered.body, headers=headers)
 
     def _selection(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Selection:
-        check_parameters(query, _PARAMETERS)
         groups = frozenset(many(query, "group"))
         return msgspec.structs.replace(
             self.default_selection,

@@ -4,42 +4,30 @@ A request only ever looks at the store; nothing here waits for a device.
 """
 
 import socket
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
-from accelwatch.agent.documents import capabilities_page, snapshot_page
+from accelwatch.agent.documents import SNAPSHOT_PARAMETERS, capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import Scrape
+from accelwatch.agent.scrape import SCRAPE_PARAMETERS, Scrape
 from accelwatch.agent.stream import Pulse, send_stream
-from accelwatch.alerting.evaluation.paths import (
-    EXPLAIN,
-    INCIDENT,
-    INCIDENTS,
-    MAINTENANCE,
-    RULES,
-    SILENCES,
-    methods_of_silences,
-)
+from accelwatch.alerting.evaluation.paths import is_about_rules
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
 from accelwatch.exporter import Exporter
-from accelwatch.node.usage.queries import PATH as USAGE
 from accelwatch.web.http.http_server import HttpServer, ServerLimits
 from accelwatch.web.http.stream import OFFERED, PACKED, STREAM, Outlet
-from accelwatch.web.pages.changing import refusal_of_change
 from accelwatch.web.pages.index import index_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, check_parameters, plain
+from accelwatch.web.pages.routes import Route, RouteTable
+from accelwatch.web.pages.usage_page import usage_route
 from accelwatch.web.protection.web_config import Protection
-
-if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.pages import IncidentPages
-    from accelwatch.alerting.evaluation.silence_pages import SilencePages
 
 __all__ = ["AgentServer", "ServerLimits"]
 
 SCRAPE = "/metrics"
+_ANY = ("GET", "HEAD", "POST", "DELETE")
 _NO_RULES = "no rules are configured here: rules.packs, rules.files"
 
 
@@ -55,83 +43,77 @@ class Pages:
         document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]],
-        incidents: "Callable[[], IncidentPages | None]",
-        silences: "Callable[[], SilencePages | None]",
+        rules: Callable[[], RouteTable | None],
         may_change: Callable[[], bool],
         usage: Callable[[Query, Headers], Page] | None,
     ) -> None:
-        self._silences = silences
+        """`rules` gives the pages about rules, None while there are no rules."""
         self._may_change = may_change
         self._feed = feed
         self._scrape = scrape
         self._own = own
+        self._document = document
         self._ready = ready
         self._workloads = workloads
-        self._incidents = incidents
-        self._pages: dict[str, Callable[[Query, Headers], Page]] = {
-            "/": self._index,
-            "/metrics": self._metrics,
-            "/v1/snapshot": lambda query, _: snapshot_page(feed, document, query),
-            INCIDENTS: lambda query, headers: self._incident_pages().incidents(query, headers),
-            RULES: lambda query, headers: self._incident_pages().rules(query, headers),
-            EXPLAIN: lambda query, headers: self._incident_pages().explanation(query, headers),
-            "/capabilities": self._capabilities,
-            "/-/healthy": lambda _query, _: plain(200, "healthy"),
-            "/-/ready": self._readiness,
-        }
-        if usage is not None:
-            self._pages[USAGE] = usage
+        self._usage = usage
+        self._rules = rules
+        self._table = RouteTable(self._routes())
+
+    def _routes(self) -> Iterator[Route]:
+        yield Route("GET", "/", "Links to the others", self._index)
+        yield Route("GET", SCRAPE, "Exposition", self._metrics, parameters=SCRAPE_PARAMETERS)
+        yield Route(
+            "GET",
+            "/v1/snapshot",
+            "Everything as one document",
+            lambda query, _: snapshot_page(self._feed, self._document, query),
+            parameters=SNAPSHOT_PARAMETERS,
+        )
+        yield Route("GET", "/capabilities", "What each backend reads", self._capabilities)
+        yield Route("GET", STREAM, "A tick after each cycle", lambda _query, _: plain(200, ""))
+        yield Route(
+            "GET", "/-/healthy", "Whether the agent lives", lambda _query, _: plain(200, "healthy")
+        )
+        yield Route("GET", "/-/ready", "Whether the first readings are complete", self._readiness)
+        if self._usage is not None:
+            yield usage_route(self._usage)
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
-        if methods := methods_of_silences(path):
-            return methods
-        is_page = path in self._pages or path == STREAM
-        is_incident = path.startswith(INCIDENT) and len(path) > len(INCIDENT)
-        return ("GET", "HEAD") if is_page or is_incident else ()
+        table = self._table_of(path)
+        return _ANY if table is None else table.methods(path)
 
-    def page(self, path: str, query: Query, headers: Headers) -> Page:
+    def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         """The page. Raises AccelwatchError for parameters that make no sense."""
-        if path == STREAM:
-            return plain(200, "")
-        if path in (SILENCES, MAINTENANCE):
-            return self._silence_pages().page(path, query, headers)
-        if path.startswith(INCIDENT):
-            return self._incident_pages().incident(path.removeprefix(INCIDENT), headers)
-        return self._pages[path](query, headers)
+        return self._required_table(path).page(path, query, headers)
 
     async def act(self, change: Change) -> Page:
         """Set or end silences, or close an incident, for those who may. Raises AccelwatchError."""
-        refusal = refusal_of_change(change, self._may_change())
-        return refusal or await self._silence_pages().act(change)
+        return await self._required_table(change.path).act(change, self._may_change())
+
+    def _table_of(self, path: str) -> RouteTable | None:
+        """The table that a path is in; None for pages about rules while there are no rules."""
+        return self._rules() if is_about_rules(path) else self._table
+
+    def _required_table(self, path: str) -> RouteTable:
+        table = self._table_of(path)
+        if table is None:
+            raise UnmetError(_NO_RULES)
+        return table
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")
         return self._scrape.page(query, accept, encoding)
 
-    def _capabilities(self, query: Query, _headers: Headers) -> Page:
-        check_parameters(query, ())
+    def _capabilities(self, _query: Query, _headers: Headers) -> Page:
         return capabilities_page(self._feed, self._own.reloads, self._workloads())
-
-    def _incident_pages(self) -> "IncidentPages":
-        pages = self._incidents()
-        if pages is None:
-            raise UnmetError(_NO_RULES)
-        return pages
-
-    def _silence_pages(self) -> "SilencePages":
-        pages = self._silences()
-        if pages is None:
-            raise UnmetError(_NO_RULES)
-        return pages
 
     def _readiness(self, _query: Query, _headers: Headers) -> Page:
         if self._ready():
             return plain(200, "ready")
         return plain(503, "the first readings are not complete")
 
-    def _index(self, query: Query, _headers: Headers) -> Page:
-        check_parameters(query, ())
+    def _index(self, _query: Query, _headers: Headers) -> Page:
         return index_page(self._feed.snapshot())
 
 
@@ -148,8 +130,7 @@ class AgentServer:
         document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]] = tuple,
-        incidents: "Callable[[], IncidentPages | None]" = lambda: None,
-        silences: "Callable[[], SilencePages | None]" = lambda: None,
+        rules: Callable[[], RouteTable | None] = lambda: None,
         may_change: Callable[[], bool] = lambda: False,
         usage: Callable[[Query, Headers], Page] | None = None,
         presence: HubPresence | None = None,
@@ -157,7 +138,7 @@ class AgentServer:
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
     ) -> None:
-        """`incidents` and `silences` give the pages about rules, None while there are none.
+        """`rules` gives the pages about rules, None while there are no rules.
 
         `usage` gives the page of who uses the devices. `may_change` is whether those who can
         reach the agent may change something in it.
@@ -178,8 +159,7 @@ class AgentServer:
                 document=document,
                 ready=ready,
                 workloads=workloads,
-                incidents=incidents,
-                silences=silences,
+                rules=rules,
                 may_change=may_change,
                 usage=usage,
             ),

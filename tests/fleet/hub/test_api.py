@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from accelwatch.config.model import Web
-from accelwatch.fleet.api.openapi import openapi
 from accelwatch.schema.wire import decode
 from accelwatch.web.protection.roles import Role
 from accelwatch.web.protection.web_config import Protection, load_protection
@@ -409,16 +408,13 @@ def test_one_filter_too_many_waits_and_keeps_nobody_else_out() -> None:
 
 
 def test_the_openapi_document_names_every_page() -> None:
-    document = openapi()
-    schemas = document["components"]["schemas"]
-    text = msgspec.json.encode(document["paths"]).decode()
-    for part in text.split("#/components/schemas/")[1:]:
-        assert part.partition('"')[0] in schemas
-
     async def main() -> None:
         async with hub() as running:
-            served = await running.get("/v1/openapi.json")
-            assert served == msgspec.json.decode(msgspec.json.encode(document))
+            document = await running.get("/v1/openapi.json")
+            schemas = document["components"]["schemas"]
+            text = msgspec.json.encode(document["paths"]).decode()
+            for part in text.split("#/components/schemas/")[1:]:
+                assert part.partition('"')[0] in schemas
             for path, methods in document["paths"].items():
                 if "{" not in path and path not in {
                     "/v1/stream",

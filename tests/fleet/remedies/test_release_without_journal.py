@@ -15,6 +15,7 @@ from accelwatch.alerting.incidents.journal.file import FILE, JournalError, Journ
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.web.pages.page import Change
+from accelwatch.web.pages.routes import RouteTable
 from accelwatch.web.protection.roles import Role
 from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
@@ -27,7 +28,7 @@ async def asked(
     site: HubSite, runner: RemedyRunner, verb: str = "force_release"
 ) -> tuple[int, Any]:
     """What a person is answered by the hub."""
-    pages = RemedyPages(lambda: runner, site.clock, lambda: {"a": 0})
+    pages = RouteTable(RemedyPages(lambda: runner, site.clock, lambda: {"a": 0}).routes())
     change = Change(
         method="POST",
         path=f"/v1/remedies/a/{verb}",
@@ -38,7 +39,7 @@ async def asked(
         role=Role.ADMIN,
         address="10.0.0.7",
     )
-    page = await pages.act(change)
+    page = await pages.act(change, True)
     is_json = page.headers.get("Content-Type", "").startswith("application/json")
     return page.code, msgspec.json.decode(page.body) if is_json else page.body.decode()
 

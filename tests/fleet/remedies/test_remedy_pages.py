@@ -1,6 +1,7 @@
 """What a hub that acts tells of it, and what people may say to it."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.web.pages.page import Change
+from accelwatch.web.pages.page import Change, Page
+from accelwatch.web.pages.routes import RouteTable
 from accelwatch.web.protection.roles import Role
 from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
@@ -25,11 +27,14 @@ class Client:
     """Asks the pages of a site as the server does."""
 
     def __init__(self, site: HubSite, runner: RemedyRunner) -> None:
-        self._pages = RemedyPages(lambda: runner, site.clock, lambda: {"a": 0})
+        pages = RemedyPages(lambda: runner, site.clock, lambda: {"a": 0})
+        self._pages = RouteTable(pages.routes())
 
     def get(self, path: str, **query: str) -> Told:
         asked = {key: [value] for key, value in query.items()}
-        found: Told = json.loads(self._pages.page(path, asked, {}).body)
+        page = self._pages.page(path, asked, {})
+        assert isinstance(page, Page)
+        found: Told = json.loads(page.body)
         return found
 
     async def post(self, path: str, user: str = "kim", **body: str) -> tuple[int, Any]:
@@ -43,7 +48,7 @@ class Client:
             role=Role.ADMIN,
             address="10.0.0.7",
         )
-        answer = await self._pages.act(change)
+        answer = await self._pages.act(change, True)
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
         return answer.code, json.loads(answer.body) if is_json else answer.body.decode()
 
@@ -207,18 +212,32 @@ def test_what_makes_no_sense_is_refused(
         ("/v1/remedies/a/release", Role.ACT),
         ("/v1/remedies/a/force_release", Role.ADMIN),
         ("/v1/remedies/a/forget", Role.ADMIN),
-        ("/v1/remedies/a/explode", Role.ADMIN),
     ],
 )
 def test_each_word_needs_its_role(tmp_path: Path, path: str, role: Role) -> None:
-    pages = RemedyPages(lambda: None, HubSite(tmp_path).clock, set)
-    assert pages.role(path) is role
-    assert pages.methods(path) == (() if path.endswith("explode") else ("POST",))
+    pages = RouteTable(RemedyPages(lambda: None, HubSite(tmp_path).clock, set).routes())
+    assert pages.methods(path) == ("POST",)
+    refused = []
+    for may in Role:
+        change = Change(method="POST", path=path, query={}, headers=JSON, body=b"{}", role=may)
+        with contextlib.suppress(UnmetError):  # nobody acts here
+            page = asyncio.run(pages.act(change, True))
+            assert page.code == 403
+            refused.append(may)
+    assert refused == list(Role)[: role.weight]
+
+
+def test_what_cannot_be_asked_for_has_no_page(tmp_path: Path) -> None:
+    pages = RouteTable(RemedyPages(lambda: None, HubSite(tmp_path).clock, set).routes())
+    assert pages.methods("/v1/remedies/a/explode") == ()
 
 
 def test_a_hub_that_does_not_act_says_so(tmp_path: Path) -> None:
-    pages = RemedyPages(lambda: None, HubSite(tmp_path).clock, lambda: {"a": 0})
+    site_pages = RemedyPages(lambda: None, HubSite(tmp_path).clock, lambda: {"a": 0})
+    pages = RouteTable(site_pages.routes())
     for path in ("/v1/remedies", "/v1/holds", "/v1/spares"):
-        assert json.loads(pages.page(path, {}, {}).body)["acts"] is False
+        page = pages.page(path, {}, {})
+        assert isinstance(page, Page)
+        assert json.loads(page.body)["acts"] is False
     with pytest.raises(UnmetError, match=r"remedy\.actions"):
         pages.page("/v1/plan", {"node": ["a"]}, {})

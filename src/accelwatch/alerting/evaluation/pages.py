@@ -1,22 +1,48 @@
 """The pages about rules: incidents that go on and those that are over, and the rules in force."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.alerting.evaluation.describing import document_of
-from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote, RuleRow, RulesPage
+from accelwatch.alerting.evaluation.documents import (
+    IncidentDocument,
+    IncidentsPage,
+    NodeNote,
+    RuleRow,
+    RulesPage,
+)
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, RULES
 from accelwatch.alerting.incidents.model.incident import Incident, IncidentState
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
+from accelwatch.web.pages.routes import LIMIT, Parameter, Route, choice
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
 
 _ALL = "all"
+_OF_INCIDENTS = (
+    Parameter(
+        "state",
+        "Only those of this state; open ones unless said.",
+        choice((*IncidentState, _ALL)),
+    ),
+    Parameter("severity", "Only those of this severity.", choice(Severity)),
+    Parameter("node", "Only those that concern this node."),
+    LIMIT,
+)
+SINCE = Parameter(
+    "since",
+    "Open ones and those of since then, from the journal: a time, or how long ago (`30d`). "
+    "Goes with node and limit only.",
+)
+
+Listing = Callable[[Query, Headers], Page | Awaitable[Page]]
 
 
 class IncidentPages:
@@ -30,6 +56,44 @@ class IncidentPages:
         """`node` tells of the node that an agent looks after."""
         self._runner = runner
         self._node = node
+
+    def routes(self, listed: Listing | None = None) -> tuple[Route, ...]:
+        """What is asked for where; `listed` answers the list of incidents instead."""
+        return (
+            Route(
+                "GET",
+                INCIDENTS,
+                "Incidents, ongoing ones first",
+                listed or self.incidents,
+                parameters=_OF_INCIDENTS if listed is None else (*_OF_INCIDENTS, SINCE),
+                answer=IncidentsPage,
+            ),
+            Route(
+                "GET",
+                f"{INCIDENTS}/{{id:path}}",
+                "One incident with its history",
+                self.incident,
+                answer=IncidentDocument,
+            ),
+            Route(
+                "GET",
+                RULES,
+                "The rules in force and what they cost",
+                self.rules,
+                answer=RulesPage,
+            ),
+            Route(
+                "GET",
+                EXPLAIN,
+                "A rule on an entity, part by part, now",
+                self.explanation,
+                parameters=(
+                    Parameter("rule", "Id of a rule.", required=True),
+                    Parameter("entity", "n12/nvidia3, n12, job:4711 or rack:r7.", required=True),
+                ),
+                answer=Explanation,
+            ),
+        )
 
     def incidents(self, query: Query, headers: Headers) -> Page:
         """`IncidentsPage`. Raises UsageError."""
@@ -55,7 +119,7 @@ class IncidentPages:
         page = incidents_page(runner, chosen[:limit])
         return json_page(msgspec.structs.replace(page, node=self._node()), headers)
 
-    def incident(self, id_: str, headers: Headers) -> Page:
+    def incident(self, id_: str, _query: Query, headers: Headers) -> Page:
         """`IncidentDocument`. Raises UnmetError."""
         runner = self._runner()
         incident = None if runner is None else runner.incident(id_)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.evaluation.paths import MAINTENANCE, SILENCES, id_below, to_close, to_note
+from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silence_documents import (
     Closed,
     MaintenanceChanged,
@@ -38,22 +38,13 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import (
-    JSON,
-    Change,
-    Headers,
-    Page,
-    Query,
-    check_parameters,
-    only,
-    plain,
-)
+from accelwatch.web.pages.page import Change, Headers, Page, Query, only
+from accelwatch.web.pages.routes import Parameter, Route
+from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.alerting.incidents.incident_store import IncidentStore
-
-_NO_JSON = "the body is JSON: Content-Type: application/json"
 
 
 class SilencePages:
@@ -72,39 +63,105 @@ class SilencePages:
         self._clock = clock
         self._nodes = nodes
 
-    def page(self, path: str, query: Query, headers: Headers) -> Page:
-        """`SilencesPage` or `MaintenancePage`. Raises UsageError."""
-        check_parameters(query, ())
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        silence, window = f"{SILENCES}/{{id}}", f"{MAINTENANCE}/{{id}}"
+        close, note = f"{INCIDENTS}/{{id:path}}/close", f"{INCIDENTS}/{{id:path}}/note"
+        by = (Parameter("by", "Who ends it, where the hub has no logins."),)
+        return (
+            Route(
+                "GET",
+                SILENCES,
+                "Silences that are not over",
+                self._silences,
+                answer=SilencesPage,
+            ),
+            Route(
+                "POST",
+                SILENCES,
+                "Set a silence",
+                self._silence,
+                body=NewSilence,
+                answer=SilenceChanged,
+                role=Role.ACT,
+            ),
+            Route(
+                "DELETE",
+                silence,
+                "End a silence",
+                self._expire_silence,
+                parameters=by,
+                answer=SilenceChanged,
+                role=Role.ACT,
+            ),
+            Route(
+                "GET",
+                MAINTENANCE,
+                "Windows of maintenance that are not over",
+                self._windows,
+                answer=MaintenancePage,
+            ),
+            Route(
+                "POST",
+                MAINTENANCE,
+                "Announce maintenance",
+                self._announce,
+                body=NewMaintenance,
+                answer=MaintenanceChanged,
+                role=Role.ACT,
+            ),
+            Route(
+                "DELETE",
+                window,
+                "End maintenance",
+                self._expire_window,
+                parameters=by,
+                answer=MaintenanceChanged,
+                role=Role.ACT,
+            ),
+            Route(
+                "POST",
+                close,
+                "Close an incident by hand",
+                self._close,
+                body=Closing,
+                answer=Closed,
+                role=Role.ACT,
+            ),
+            Route(
+                "POST",
+                note,
+                "Write into an incident's history",
+                self._note,
+                body=NewNote,
+                answer=NoteWritten,
+                role=Role.ACT,
+            ),
+        )
+
+    def _silences(self, _query: Query, headers: Headers) -> Page:
         runner, now = self._runner(), self._clock.wall()
         if runner is None:
-            nothing = SilencesPage if path == SILENCES else MaintenancePage
-            return json_page(nothing(judged=False), headers)
-        counts, muting = _counts(runner), runner.incident_store.muting
-        if path == SILENCES:
-            silences = tuple(silence_document(kept, now, counts) for kept in muting.silences)
-            return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
-        windows = tuple(window_document(kept, now, counts) for kept in muting.windows)
+            return json_page(SilencesPage(judged=False), headers)
+        counts = _counts(runner)
+        silences = tuple(
+            silence_document(silence, now, counts)
+            for silence in runner.incident_store.muting.silences
+        )
+        return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
+
+    def _windows(self, _query: Query, headers: Headers) -> Page:
+        runner, now = self._runner(), self._clock.wall()
+        if runner is None:
+            return json_page(MaintenancePage(judged=False), headers)
+        counts = _counts(runner)
+        windows = tuple(
+            window_document(window, now, counts) for window in runner.incident_store.muting.windows
+        )
         return json_page(MaintenancePage(problems=runner.problems, maintenance=windows), headers)
 
-    async def act(self, change: Change) -> Page:
-        """Set, end, close or write a note. Raises UsageError, UnmetError."""
+    async def _silence(self, change: Change) -> Page:
         runner = self._required_runner()
-        if change.method == "DELETE":
-            check_parameters(change.query, ("by",))
-            return await self._expire(runner, change)
-        check_parameters(change.query, ())
-        media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if media != JSON:
-            return plain(415, _NO_JSON)
-        if change.path == SILENCES:
-            return await self._silence(runner, change)
-        if change.path == MAINTENANCE:
-            return await self._announce(runner, change)
-        if to_note(change.path):
-            return await self._note(runner, change)
-        return await self._close(runner, change)
-
-    async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
         incident_store, now = runner.incident_store, self._clock.wall()
         request = decode_request(change.body, NewSilence)
         incident_store.muting.check_room(Silence)
@@ -122,7 +179,8 @@ class SilencePages:
         of_incidents = (name for incident in incident_store.open for name in incident.facts.labels)
         return {*OWN_LABELS, *self._labels(), *of_incidents}
 
-    async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
+    async def _announce(self, change: Change) -> Page:
+        runner = self._required_runner()
         incident_store, now = runner.incident_store, self._clock.wall()
         request = decode_request(change.body, NewMaintenance)
         incident_store.muting.check_room(Maintenance)
@@ -136,17 +194,20 @@ class SilencePages:
             change.headers,
         )
 
-    async def _expire(self, runner: "RuleRunner", change: Change) -> Page:
-        by = only(change.query, "by") or ""
-        actor = named(who(change.user, by), bool(change.user))
-        silences = id_below(SILENCES, change.path)
-        id_ = silences or id_below(MAINTENANCE, change.path)
-        kind: type[Silence | Maintenance] = Silence if silences else Maintenance
+    async def _expire_silence(self, id_: str, change: Change) -> Page:
+        return await self._expire(Silence, id_, change)
+
+    async def _expire_window(self, id_: str, change: Change) -> Page:
+        return await self._expire(Maintenance, id_, change)
+
+    async def _expire(self, kind: type[Silence | Maintenance], id_: str, change: Change) -> Page:
+        runner = self._required_runner()
+        actor = named(who(change.user, only(change.query, "by") or ""), bool(change.user))
         muting = runner.incident_store.muting
         if muting.is_announced(id_):
             raise UsageError(f"{id_[:100]} is kept by the scheduler; end it there")
         if not isinstance(muting.get(id_), kind):
-            what = "silence" if silences else "maintenance"
+            what = "silence" if kind is Silence else "maintenance"
             raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
         expired, problem = await runner.incident_store.unmute(id_, actor)
         now, counts = self._clock.wall(), _counts(runner)
@@ -158,19 +219,19 @@ class SilencePages:
             MaintenanceChanged(maintenance=window, unknown=(), problem=problem), change.headers
         )
 
-    async def _close(self, runner: "RuleRunner", change: Change) -> Page:
+    async def _close(self, id_: str, change: Change) -> Page:
+        runner = self._required_runner()
         request = decode_request(change.body, Closing)
         actor = named(who(change.user, request.by), bool(change.user))
-        incident, problem = await runner.incident_store.close(
-            to_close(change.path), actor, reason_of(request.reason)
-        )
+        incident, problem = await runner.incident_store.close(id_, actor, reason_of(request.reason))
         closed = timestamp(incident.updated)
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
 
-    async def _note(self, runner: "RuleRunner", change: Change) -> Page:
+    async def _note(self, id_: str, change: Change) -> Page:
         from accelwatch.alerting.incidents.incident_store import Line
 
-        request, id_ = decode_request(change.body, NewNote), to_note(change.path)
+        runner = self._required_runner()
+        request = decode_request(change.body, NewNote)
         actor = named(who(change.user, request.by), bool(change.user))
         text = note_of(request.text)
         if not runner.incident_store.accepts_notes(id_):

@@ -5,11 +5,13 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from accelwatch.alerting.incidents.journal.listing import AuditPage, page_of
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.fleet.api.events import parse_start
+from accelwatch.fleet.api.events import SINCE, parse_start
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, limit_of, only, plain
+from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only, plain
+from accelwatch.web.pages.routes import CURSOR, LIMIT, Parameter, Route
 
 PATH = "/v1/audit"
 
@@ -23,9 +25,27 @@ class AuditPages:
         self._clock = clock
         self._reading = asyncio.Lock()
 
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        return (
+            Route(
+                "GET",
+                PATH,
+                "Who did what and when, newest first",
+                self.page,
+                parameters=(
+                    SINCE,
+                    Parameter("node", "Only what is about this node."),
+                    Parameter("incident", "Only what is about this one."),
+                    LIMIT,
+                    CURSOR,
+                ),
+                answer=AuditPage,
+            ),
+        )
+
     async def page(self, query: Query, headers: Headers) -> Page:
         """`AuditPage`; 503 while the journal cannot be read. Raises UsageError, UnmetError."""
-        check_parameters(query, ("since", "node", "incident", "limit", "cursor"))
         since, limit = only(query, "since"), limit_of(query)
         start = None if since is None else parse_start(since, self._clock.wall())
         node, incident, before = only(query, "node"), only(query, "incident"), _before(query)
@@ -33,7 +53,6 @@ class AuditPages:
         if path is None:
             raise UnmetError("no journal is kept here; it needs rules and a state_dir")
         from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
-        from accelwatch.alerting.incidents.journal.listing import AuditPage, page_of
 
         def read() -> AuditPage:
             with contextlib.closing(JournalFile(path, read_only=True)) as file:

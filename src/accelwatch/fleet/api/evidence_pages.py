@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.alerting.evaluation.silencing import timestamp_of
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.api.alertmanager_webhook import alerts_of
+from accelwatch.fleet.api.alertmanager_webhook import AlertmanagerMessage, alerts_of
 from accelwatch.fleet.api.evidence_documents import (
     EvidencePage,
     EvidenceTaken,
@@ -24,7 +24,9 @@ from accelwatch.fleet.state.location import Location, locate
 from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, check_parameters, plain
+from accelwatch.web.pages.page import Change, Headers, Page, Query
+from accelwatch.web.pages.routes import Route
+from accelwatch.web.protection.roles import Role
 
 logger = logging.getLogger(__name__)
 
@@ -45,33 +47,54 @@ class EvidencePages:
         self._writing = asyncio.Lock()
         self._reported_unplaced: tuple[str, ...] = ()
 
-    def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty for paths of somebody else."""
-        if path == PATH:
-            return ("GET", "HEAD", "POST")
-        return ("POST",) if path == ALERTMANAGER else ()
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        return (
+            Route(
+                "GET",
+                PATH,
+                "Evidence that others sent and that has not expired",
+                self._page,
+                answer=EvidencePage,
+            ),
+            Route(
+                "POST",
+                PATH,
+                "Tell of nodes and devices",
+                self._accept_ours,
+                body=NewEvidences,
+                answer=EvidenceTaken,
+                role=Role.ACT,
+            ),
+            Route(
+                "POST",
+                ALERTMANAGER,
+                "Webhook of an Alertmanager",
+                self._accept_alerts,
+                body=AlertmanagerMessage,
+                answer=EvidenceTaken,
+                role=Role.ACT,
+            ),
+        )
 
-    def page(self, query: Query, headers: Headers) -> Page:
-        """`EvidencePage`. Raises UsageError."""
-        check_parameters(query, ())
+    def _page(self, _query: Query, headers: Headers) -> Page:
         active = tuple(map(_document, self._fleet.evidence.all()))
         return json_page(EvidencePage(standing=active), headers)
 
-    async def act(self, change: Change) -> Page:
-        """Take what is told. Raises UsageError."""
-        check_parameters(change.query, ())
-        media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if media != JSON:
-            return plain(415, "the body is JSON: Content-Type: application/json")
-        message = alerts_of(change.body) if change.path == ALERTMANAGER else _decode(change.body)
+    async def _accept_ours(self, change: Change) -> Page:
+        return await self._accept_all(_decode(change.body), "evidence", change)
+
+    async def _accept_alerts(self, change: Change) -> Page:
+        return await self._accept_all(alerts_of(change.body), "alertmanager", change)
+
+    async def _accept_all(self, message: NewEvidences, kind: str, change: Change) -> Page:
+        """Note what is told, as codes of that kind. Raises UsageError."""
         if len(message.evidence) > MOST_AT_ONCE:
             raise UsageError(f"more than {MOST_AT_ONCE} at once")
         source = _checked_text(message.source, "source")
         by = named(change.user or " ".join(message.by.split())[:_LONGEST_CODE], bool(change.user))
-        alertmanager = change.path == ALERTMANAGER
         events = [
-            (evidence, self._event(evidence, source, by, alertmanager))
-            for evidence in message.evidence
+            (evidence, self._event(evidence, source, by, kind)) for evidence in message.evidence
         ]
         unplaced: list[str] = []
         refused: list[str] = []
@@ -92,10 +115,9 @@ class EvidencePages:
         )
         return json_page(answer, change.headers)
 
-    def _event(self, evidence: NewEvidence, source: str, by: str, alertmanager: bool) -> ErrorEvent:
+    def _event(self, evidence: NewEvidence, source: str, by: str, kind: str) -> ErrorEvent:
         now = self._fleet.clock.wall()
         time = min(timestamp_of("at", evidence.at), now) if evidence.at else now
-        kind = "alertmanager" if alertmanager else "evidence"
         return ErrorEvent(
             code=f"{kind}_{_checked_text(evidence.code, 'code')}",
             category=evidence.category,

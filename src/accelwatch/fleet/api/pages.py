@@ -1,36 +1,30 @@
 """Which path of the hub gives which page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.alerting.evaluation.pages import IncidentPages
-from accelwatch.alerting.evaluation.paths import (
-    EXPLAIN,
-    INCIDENT,
-    INCIDENTS,
-    MAINTENANCE,
-    RULES,
-    SILENCES,
-    methods_of_silences,
-)
 from accelwatch.alerting.evaluation.silence_pages import SilencePages
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.fleet.api.audit_pages import PATH as AUDIT
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.documents import (
     FLEET_HISTORY,
     Acknowledged,
+    DevicesPage,
+    EventsPage,
+    FleetHistory,
     GroupRow,
     GroupsPage,
     HistoryDocument,
+    NodesPage,
+    NodeSummary,
 )
-from accelwatch.fleet.api.events import event_condition, events_page, parse_start
-from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
+from accelwatch.fleet.api.events import SINCE, event_condition, events_page, parse_start
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.groups import check_grouping, groups
@@ -48,19 +42,18 @@ from accelwatch.fleet.api.summaries import (
 )
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.api.totals import Totals, counted
-from accelwatch.fleet.avoid.page import PATH as AVOID
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.odd.page import PATH as ODD
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
-from accelwatch.node.usage.queries import PATH as USAGE
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch.web.http.stream import STREAM
-from accelwatch.web.pages.changing import refusal_of_change
+from accelwatch.web.http.stream import INCIDENT_LINES, OFFERED, STREAM
+from accelwatch.web.http.stream import INCIDENTS as INCIDENT_STREAM
 from accelwatch.web.pages.json_page import json_page, packed
 from accelwatch.web.pages.negotiation import choose
 from accelwatch.web.pages.page import (
@@ -74,19 +67,28 @@ from accelwatch.web.pages.page import (
     only,
     plain,
 )
+from accelwatch.web.pages.routes import (
+    CURSOR,
+    LIMIT,
+    Parameter,
+    Route,
+    RouteTable,
+    choice,
+)
+from accelwatch.web.pages.usage_page import usage_route
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
-NODE = "/v1/nodes/"
 _HISTORY = "/history"
-_ACKNOWLEDGE = "/acknowledge"
+_FILTER = Parameter("filter", "A condition (docs/expressions.md).")
+_FIELDS = Parameter("fields", "Quantities, separated by commas.")
+_SCRAPED = ("text/plain", "application/openmetrics-text")
 _CACHE_S = 0.5
 """How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
 _REST = 10
 """Groups are counted in a tenth of the time at most, whoever asks."""
-_READ = ("GET", "HEAD")
 _to_json = msgspec.json.Encoder().encode
 
 
@@ -131,87 +133,174 @@ class HubPages:
         self._target_outages = TargetOutages(fleet)
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
-        self._pages: dict[str, Callable[[Query, Headers], Page | Awaitable[Page]]] = {
-            "/": self._index,
-            "/metrics": self._metrics,
-            "/federate": self._federate,
-            "/v1/fleet": self._fleet_page,
-            FLEET_HISTORY: self.kept_totals.page,
-            "/v1/nodes": self._nodes,
-            "/v1/devices": self._devices,
-            "/v1/groups": self._groups,
-            "/v1/events": self._events,
-            INCIDENTS: self._listed_incidents,
-            RULES: self._incidents.rules,
-            AUDIT: self._audit.page,
-            EXPLAIN: self._incidents.explanation,
-            ODD: OddPages(fleet).page,
-            AVOID: (avoid or AvoidPages(fleet)).page,
-            "/v1/openapi.json": lambda query, _: _openapi(query),
-            "/-/healthy": lambda _query, _: plain(200, "healthy"),
-            "/-/ready": lambda _query, _: self._readiness(),
-        }
-        if usage is not None:
-            self._pages[USAGE] = usage
+        self._odd = OddPages(fleet)
+        self._avoid = avoid or AvoidPages(fleet)
+        self._usage = usage
+        self._table = RouteTable(self._routes())
+
+    def _routes(self) -> Iterator[Route]:
+        yield Route(
+            "GET", "/", "Where everything is, for a browser", self._index, media=("text/html",)
+        )
+        yield Route(
+            "GET", "/v1/fleet", "The fleet in numbers", self._fleet_page, answer=FleetDocument
+        )
+        yield Route(
+            "GET",
+            FLEET_HISTORY,
+            "The fleet in numbers over the last hour",
+            self.kept_totals.page,
+            answer=FleetHistory,
+        )
+        yield Route(
+            "GET",
+            "/v1/nodes",
+            "Nodes, by name",
+            self._nodes,
+            parameters=(
+                Parameter("state", "Only nodes of this state.", choice(NodeState)),
+                LIMIT,
+                CURSOR,
+            ),
+            answer=NodesPage,
+        )
+        yield Route(
+            "GET",
+            "/v1/nodes/{node:path}",
+            "A node with `snapshot`, the document that its own agent answers",
+            self._node,
+            answer=NodeSummary,
+        )
+        yield Route(
+            "GET",
+            f"/v1/nodes/{{node:path}}{_HISTORY}",
+            "The last fifteen minutes of a device, or more from a store",
+            self._history,
+            parameters=(
+                Parameter("device", "Id of a device.", required=True),
+                Parameter("range", "How far back, such as 6h; needs a store."),
+                Parameter("step", "Between two values, such as 1m; needs a store."),
+            ),
+            answer=HistoryDocument,
+        )
+        yield Route(
+            "POST",
+            "/v1/nodes/{node:path}/acknowledge",
+            "Take note that devices have gone",
+            self._acknowledge,
+            parameters=(Parameter("device", "Id of a device."),),
+            answer=Acknowledged,
+            role=Role.ACT,
+        )
+        yield Route(
+            "GET",
+            "/v1/devices",
+            "Devices",
+            self._devices,
+            parameters=(_FILTER, _FIELDS, LIMIT, CURSOR),
+            answer=DevicesPage,
+        )
+        yield Route(
+            "GET",
+            "/v1/groups",
+            "The fleet in numbers by what devices share",
+            self._groups,
+            parameters=(
+                Parameter(
+                    "by", "rack, partition, job, user, a label, or another name.", required=True
+                ),
+                _FILTER,
+                LIMIT,
+                CURSOR,
+            ),
+            answer=GroupsPage,
+        )
+        if self._usage is not None:
+            yield usage_route(self._usage)
+        yield Route(
+            "GET",
+            "/v1/events",
+            "Error events, newest first",
+            self._events,
+            parameters=(
+                SINCE,
+                Parameter("node", "Only events of this node."),
+                Parameter("filter", "A condition over events (docs/fleet/hub.md)."),
+                LIMIT,
+                CURSOR,
+            ),
+            answer=EventsPage,
+        )
+        yield from self._incidents.routes(self._listed_incidents)
+        yield from self._silences.routes()
+        yield from self._evidence.routes()
+        yield from self._remedies.routes()
+        yield from self._audit.routes()
+        yield from self._avoid.routes()
+        yield from self._odd.routes()
+        yield Route(
+            "GET",
+            STREAM,
+            "The fleet, tick by tick",
+            lambda _query, _headers: plain(200, ""),
+            media=(*OFFERED, INCIDENT_LINES, INCIDENT_STREAM),
+            parameters=(_FILTER, _FIELDS),
+            errors={"406": "Accept has none of the media types; the text names them."},
+        )
+        yield Route("GET", "/v1/openapi.json", "This document", self._openapi)
+        yield Route("GET", "/metrics", "Aggregates, for Prometheus", self._metrics, media=_SCRAPED)
+        yield Route(
+            "GET",
+            "/federate",
+            "All devices' families, for Prometheus; where it is enabled",
+            self._federate,
+            media=_SCRAPED,
+            parameters=(
+                Parameter("profile", "default or minimal."),
+                Parameter("groups", "Opt-in groups, separated by commas."),
+            ),
+        )
+        yield Route(
+            "GET",
+            "/-/healthy",
+            "Whether the hub lives",
+            lambda _query, _headers: plain(200, "healthy"),
+            media=("text/plain",),
+        )
+        yield Route(
+            "GET",
+            "/-/ready",
+            "Whether the targets are known",
+            lambda _query, _headers: self._readiness(),
+            media=("text/plain",),
+        )
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
-        if path in self._pages or path == STREAM:
-            return _READ
-        if methods := (
-            methods_of_silences(path)
-            or self._evidence.methods(path)
-            or self._remedies.methods(path)
-        ):
-            return methods
-        if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
-            return _READ
-        if path.startswith(NODE) and len(path) > len(NODE):
-            return ("POST",) if path.endswith(_ACKNOWLEDGE) else _READ
-        return ()
+        return self._table.methods(path)
 
     def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         """The page. Raises AccelwatchError for parameters and names that make no sense."""
-        if path == STREAM:
-            return plain(200, "")
-        if path in (SILENCES, MAINTENANCE):
-            return self._silences.page(path, query, headers)
-        if self._remedies.methods(path):
-            return self._remedies.page(path, query, headers)
-        if path == EVIDENCE:
-            return self._evidence.page(query, headers)
-        if path.startswith(INCIDENT):
-            return self._incidents.incident(path.removeprefix(INCIDENT), headers)
-        if path.startswith(NODE):
-            return self._node(path.removeprefix(NODE), query, headers)
-        return self._pages[path](query, headers)
+        return self._table.page(path, query, headers)
 
     async def act(self, change: Change) -> Page:
         """What changes something, for those who may. Raises AccelwatchError."""
-        remedy = bool(self._remedies.methods(change.path))
-        needed = self._remedies.role(change.path) if remedy else Role.ACT
-        refusal = refusal_of_change(change, self._may_act(), needed)
-        if refusal is not None:
-            return refusal
-        if remedy:
-            return await self._remedies.act(change)
-        if methods_of_silences(change.path):
-            return await self._silences.act(change)
-        if self._evidence.methods(change.path):
-            return await self._evidence.act(change)
-        return await self._acknowledge(change.path, change.query, change.headers)
+        return await self._table.act(change, self._may_act())
 
-    async def _acknowledge(self, path: str, query: Query, headers: Headers) -> Page:
+    def _openapi(self, _query: Query, _headers: Headers) -> Page:
+        from accelwatch.fleet.api.openapi import openapi
+
+        return json_page(openapi(self._table.routes), {})
+
+    async def _acknowledge(self, name: str, change: Change) -> Page:
         """Take note of what is missing on a node."""
-        check_parameters(query, ("device",))
-        name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
         try:
-            removed = await self._fleet.acknowledge(name, only(query, "device"))
+            removed = await self._fleet.acknowledge(name, only(change.query, "device"))
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         finally:
             self.invalidate_sums()
-        return json_page(Acknowledged(node=name, devices_removed=removed), headers)
+        return json_page(Acknowledged(node=name, devices_removed=removed), change.headers)
 
     def invalidate_sums(self) -> None:
         """Who asks next is told sums that nobody was told before."""
@@ -250,12 +339,10 @@ class HubPages:
         pages = self._past.page if "since" in query else self._incidents.incidents
         return pages(query, headers)
 
-    async def _index(self, query: Query, _headers: Headers) -> Page:
-        check_parameters(query, ())
+    async def _index(self, _query: Query, _headers: Headers) -> Page:
         return index_page(fleet_document(self._fleet, await self.sums()))
 
-    async def _fleet_page(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ())
+    async def _fleet_page(self, _query: Query, headers: Headers) -> Page:
         document = fleet_document(self._fleet, await self.sums())
         return json_page(document, headers)
 
@@ -265,7 +352,6 @@ class HubPages:
         return self._peers.federate(query, headers)
 
     async def _nodes(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ("state", "limit", "cursor"))
         limit, after = limit_of(query), only(query, "cursor")
         states = states_of(query)
         start = position_of(after)[0] if after else ""
@@ -286,13 +372,7 @@ class HubPages:
                     last = name
         return listed("nodes", rows, None, headers)
 
-    def _node(self, rest: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
-            return self._history(rest.removesuffix(_HISTORY), query, headers)
-        check_parameters(query, ())
-        return self._summary(rest, headers)
-
-    async def _summary(self, name: str, headers: Headers) -> Page:
+    async def _node(self, name: str, _query: Query, headers: Headers) -> Page:
         self._named(name)
         async with self._turns.walk() as walk:
             await self._fleet.odd.refresh(walk)
@@ -301,7 +381,10 @@ class HubPages:
         return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
 
     def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        check_parameters(query, ("device", "range", "step"))
+        # A node may be called so itself.
+        if name + _HISTORY in self._fleet.nodes:
+            check_parameters(query, ())
+            return self._node(name + _HISTORY, query, headers)
         node = self._named(name)
         device = only(query, "device")
         if device is None or not (device in node.devices or self._fleet.history(node, device)):
@@ -324,7 +407,6 @@ class HubPages:
         return node
 
     async def _devices(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ("filter", "fields", "limit", "cursor"))
         text, cursor = only(query, "filter"), only(query, "cursor")
         async with self._turns.walk() as walk:
             rows, following = await page(
@@ -339,7 +421,6 @@ class HubPages:
         return listed("devices", rows, following, headers)
 
     async def _groups(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ("by", "filter", "limit", "cursor"))
         by, text, cursor = only(query, "by"), only(query, "filter"), only(query, "cursor")
         if by is None:
             raise UsageError("by: say by what, such as rack, partition, job or user")
@@ -367,7 +448,6 @@ class HubPages:
             return kept[by, text][1]
 
     def _events(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ("since", "node", "filter", "limit", "cursor"))
         since, text = only(query, "since"), only(query, "filter")
         page_ = events_page(
             self._fleet,
@@ -387,8 +467,7 @@ class HubPages:
         peers = {} if self._peers is None else self._peers.own()
         return {**series, **self._target_outages.series(), **peers}
 
-    async def _metrics(self, query: Query, headers: Headers) -> Page:
-        check_parameters(query, ())
+    async def _metrics(self, _query: Query, headers: Headers) -> Page:
         chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         series = await self.own()
         lines: list[str] = []
@@ -406,13 +485,6 @@ class HubPages:
 
 def _next(name: str) -> str:
     return cursor_of((name, 0, ""))
-
-
-def _openapi(query: Query) -> Page:
-    from accelwatch.fleet.api.openapi import openapi
-
-    check_parameters(query, ())
-    return json_page(openapi(), {})
 
 
 async def _later(coming: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:

@@ -1,6 +1,7 @@
 """What is being done about incidents, what would be done, and people's words to it."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -13,16 +14,8 @@ from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import (
-    JSON,
-    Change,
-    Headers,
-    Page,
-    Query,
-    check_parameters,
-    only,
-    plain,
-)
+from accelwatch.web.pages.page import Change, Headers, Page, Query, only, plain
+from accelwatch.web.pages.routes import Parameter, Route
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
@@ -32,31 +25,31 @@ REMEDIES = "/v1/remedies"
 PLAN = "/v1/plan"
 HOLDS = "/v1/holds"
 SPARES = "/v1/spares"
-_SHOWN = (REMEDIES, PLAN, HOLDS, SPARES)
-_OF_ALL: Mapping[str, tuple[str, Role]] = MappingProxyType(
+# Only hubs that act load them.
+_DOCUMENTS = "accelwatch.fleet.remedies.documents"
+_QUARANTINE_DOCUMENTS = "accelwatch.fleet.remedies.quarantine_documents"
+_OF_ALL: Mapping[str, tuple[str, str, Role]] = MappingProxyType(
     {
-        "/v1/stop": ("stop", Role.ACT),
-        "/v1/start": ("start", Role.ADMIN),
-        "/v1/breaker/reset": ("reset_breaker", Role.ADMIN),
+        "/v1/stop": ("stop", "Start no new remedies on any node", Role.ACT),
+        "/v1/start": ("start", "Resume remedies", Role.ADMIN),
+        "/v1/breaker/reset": ("reset_breaker", "Close the breaker", Role.ADMIN),
     }
 )
 """Whoever may act may stop everything; to let it go on again takes more."""
-_OF_NODE: Mapping[str, Role] = MappingProxyType(
+_OF_NODE: Mapping[str, tuple[str, Role]] = MappingProxyType(
     {
-        "approve": Role.APPROVE,
-        "deny": Role.APPROVE,
-        "hold": Role.ACT,
-        "unhold": Role.ACT,
-        "quarantine": Role.ACT,
-        "release": Role.ACT,
-        "recovered": Role.ACT,
-        "retry": Role.ACT,
-        "force_release": Role.ADMIN,
-        "forget": Role.ADMIN,
+        "approve": ("Approve the plan for a node as it was shown", Role.APPROVE),
+        "deny": ("Deny the plan for a node, for a while", Role.APPROVE),
+        "hold": ("Take no automatic action on a node", Role.ACT),
+        "unhold": ("Allow automatic actions on a node again", Role.ACT),
+        "quarantine": ("Take a node out; only a person gives it back", Role.ACT),
+        "release": ("Give a node back once fresh data says it is well", Role.ACT),
+        "recovered": ("Declare a node repaired: earlier evidence no longer counts", Role.ACT),
+        "retry": ("Try a failed or unknown step on a node again", Role.ACT),
+        "force_release": ("Give a node back whatever its data says", Role.ADMIN),
+        "forget": ("Stop managing a node, and leave its state at the scheduler alone", Role.ADMIN),
     }
 )
-VERBS = tuple(_OF_NODE)
-"""What can be asked for of a node."""
 _LASTS = ("hold", "deny")
 
 
@@ -86,73 +79,97 @@ class RemedyPages:
         self._clock = clock
         self._nodes = nodes
 
-    def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty for other paths."""
-        if path in _SHOWN:
-            return ("GET", "HEAD")
-        return ("POST",) if path in _OF_ALL or _command_of(path) is not None else ()
+    def routes(self) -> Iterator[Route]:
+        """What is asked for where."""
+        yield Route(
+            "GET",
+            REMEDIES,
+            "What is being done about incidents",
+            self._remedies,
+            answer=f"{_DOCUMENTS}:RemediesPage",
+        )
+        yield Route(
+            "GET",
+            PLAN,
+            "What would be done for a node now, and what is in its way",
+            self._plan,
+            parameters=(Parameter("node", "Name of the node.", required=True),),
+            answer=f"{_DOCUMENTS}:PlanPage",
+        )
+        yield Route(
+            "GET",
+            HOLDS,
+            "Our marks on nodes, and nodes that people want left alone",
+            self._quarantines,
+            answer=f"{_QUARANTINE_DOCUMENTS}:QuarantinePage",
+        )
+        yield Route(
+            "GET",
+            SPARES,
+            "Who can stand in, and who does",
+            self._spares,
+            answer=f"{_QUARANTINE_DOCUMENTS}:SparesPage",
+        )
+        for path, (verb, summary, role) in _OF_ALL.items():
+            yield self._command_route(path, summary, role, partial(self._command, verb, ""))
+        for verb, (summary, role) in _OF_NODE.items():
+            path = f"{REMEDIES}/{{node}}/{verb}"
+            yield self._command_route(path, summary, role, partial(self._command_node, verb))
 
-    def role(self, path: str) -> Role:
-        """Who may POST there."""
-        if path in _OF_ALL:
-            return _OF_ALL[path][1]
-        command = _command_of(path)
-        return Role.ADMIN if command is None else _OF_NODE[command[1]]
+    def _command_route(
+        self, path: str, summary: str, role: Role, handler: Callable[..., Awaitable[Page]]
+    ) -> Route:
+        answer = f"{_DOCUMENTS}:Commanded"
+        return Route("POST", path, summary, handler, body=Wish, answer=answer, role=role)
 
-    def page(self, path: str, query: Query, headers: Headers) -> Page:
-        """`RemediesPage`, `PlanPage`, `HoldsPage` or `SparesPage`. Raises UsageError, UnmetError."""
-        if path != PLAN:
-            check_parameters(query, ())
-            return json_page(self._listed(path), headers)
+    def _remedies(self, _query: Query, headers: Headers) -> Page:
+        from accelwatch.fleet.remedies.documents import RemediesPage, remedies_page
+
+        runner = self._runner()
+        if runner is None:
+            return json_page(RemediesPage(acts=False), headers)
+        engine = runner.engine
+        page = remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
+        return json_page(page, headers)
+
+    def _plan(self, query: Query, headers: Headers) -> Page:
         from accelwatch.fleet.remedies.documents import PlanPage
 
-        check_parameters(query, ("node",))
         node = only(query, "node")
         if node is None:
             raise UsageError("node: say which, such as ?node=n12")
         return json_page(PlanPage(plan=self._acting().plan(self._require_node(node))), headers)
 
-    def _listed(self, path: str) -> msgspec.Struct:
-        """What is told of all nodes; where nobody acts it says that."""
-        from accelwatch.fleet.remedies.documents import RemediesPage, remedies_page
-        from accelwatch.fleet.remedies.quarantine_documents import (
-            QuarantinePage,
-            SparesPage,
-            quarantine_page,
-            spares_page,
-        )
+    def _quarantines(self, _query: Query, headers: Headers) -> Page:
+        from accelwatch.fleet.remedies.quarantine_documents import QuarantinePage, quarantine_page
 
-        runner, now = self._runner(), self._clock.wall()
-        if path == HOLDS:
-            return (
-                QuarantinePage(acts=False)
-                if runner is None
-                else quarantine_page(runner.engine.state, now)
-            )
-        if path == SPARES:
-            if runner is None:
-                return SparesPage(acts=False)
-            return spares_page(runner.engine.state, runner.settings, now)
+        runner = self._runner()
         if runner is None:
-            return RemediesPage(acts=False)
-        engine = runner.engine
-        return remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
+            return json_page(QuarantinePage(acts=False), headers)
+        return json_page(quarantine_page(runner.engine.state, self._clock.wall()), headers)
 
-    async def act(self, change: Change) -> Page:
-        """Do what a person asks for; it is written down when this is answered.
+    def _spares(self, _query: Query, headers: Headers) -> Page:
+        from accelwatch.fleet.remedies.quarantine_documents import SparesPage, spares_page
+
+        runner = self._runner()
+        if runner is None:
+            return json_page(SparesPage(acts=False), headers)
+        page = spares_page(runner.engine.state, runner.settings, self._clock.wall())
+        return json_page(page, headers)
+
+    async def _command_node(self, verb: str, node: str, change: Change) -> Page:
+        return await self._command(verb, unquote(node), change)
+
+    async def _command(self, verb: str, node: str, change: Change) -> Page:
+        """Do what a person asks for, of all nodes where none is named; it is written down by then.
 
         Raises UsageError, UnmetError.
         """
         from accelwatch.fleet.remedies.documents import Commanded, note_document, remedy_document
         from accelwatch.remediation.policy.state.changes import Command, Verb
 
-        check_parameters(change.query, ())
-        media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if media != JSON:
-            return plain(415, "the body is JSON: Content-Type: application/json")
         runner = self._acting()
         request = decode_request(change.body, Wish)
-        node, verb = _command_of(change.path) or ("", _OF_ALL.get(change.path, ("", Role.ADMIN))[0])
         if node:
             self._require_node(node)
         now = self._clock.wall()
@@ -185,13 +202,6 @@ class RemedyPages:
         if node not in self._nodes():
             raise UnmetError(f"no node {node[:100]!r}")
         return node
-
-
-def _command_of(path: str) -> tuple[str, str] | None:
-    """Node and verb in `/v1/remedies/n12/release`; None for other paths."""
-    rest = path.removeprefix(f"{REMEDIES}/")
-    node, _, verb = rest.partition("/")
-    return (unquote(node), verb) if rest != path and node and verb in _OF_NODE else None
 
 
 def _until(verb: str, request: Wish, now: float) -> float | None:

@@ -18,7 +18,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.negotiation import accepts_gzip, choose
-from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, many, plain
+from accelwatch.web.pages.page import Headers, Page, Query, many, plain
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.federation import Federating
@@ -48,7 +48,6 @@ class PeerPages:
         settings = self._federation()
         if not settings.enabled:
             return plain(404, "federation is off; set federation.enabled in the hub's settings")
-        check_parameters(query, ("profile", "groups"))
         profile = _single(query, "profile") or settings.profile
         groups = frozenset(many(query, "groups")) or settings.groups
         selection(profile=profile, groups=groups)

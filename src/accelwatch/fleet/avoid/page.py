@@ -19,7 +19,8 @@ from accelwatch.fleet.avoid.reasons import (
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, many, only
+from accelwatch.web.pages.page import Headers, Page, Query, many, only
+from accelwatch.web.pages.routes import Parameter, Route, choice
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -27,6 +28,20 @@ if TYPE_CHECKING:
 
 PATH = "/v1/avoid"
 _ORDER = tuple(ReasonKind)
+_KINDS = "|".join(_ORDER)
+_PARAMETERS = (
+    Parameter(
+        "severity",
+        "Open incidents of this severity and above count; critical unless given.",
+        choice(Severity),
+    ),
+    Parameter(
+        "reason",
+        "Only these reasons, separated by commas.",
+        {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$"},
+    ),
+    Parameter("within", "Count maintenance that starts within this time, such as 4h."),
+)
 
 
 class AvoidPages:
@@ -43,9 +58,21 @@ class AvoidPages:
         self._rules = rules
         self._remedies = remedies
 
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        return (
+            Route(
+                "GET",
+                PATH,
+                "Nodes to keep new jobs off now, with the reasons",
+                self.page,
+                parameters=_PARAMETERS,
+                answer=AvoidPage,
+            ),
+        )
+
     def page(self, query: Query, headers: Headers) -> Page:
         """`AvoidPage`. Raises UsageError."""
-        check_parameters(query, ("severity", "reason", "within"))
         severities, kinds = _severities(query), _kinds(query)
         within = only(query, "within")
         within_s = 0.0 if within is None else durations.seconds_with_unit(within)

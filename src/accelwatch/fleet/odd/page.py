@@ -9,7 +9,8 @@ from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, only
+from accelwatch.web.pages.page import Headers, Page, Query, only
+from accelwatch.web.pages.routes import Parameter, Route
 
 PATH = "/v1/odd"
 
@@ -21,9 +22,21 @@ class OddPages:
         self._fleet = fleet
         self._counting = asyncio.Lock()
 
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        return (
+            Route(
+                "GET",
+                PATH,
+                "Nodes whose driver, firmware, kernel or agent differs from the many of their kind",
+                self.page,
+                parameters=(Parameter("by", "Compare within this label of the nodes."),),
+                answer=OddPage,
+            ),
+        )
+
     async def page(self, query: Query, headers: Headers) -> Page:
         """`OddPage`. Raises UsageError."""
-        check_parameters(query, ("by",))
         by = only(query, "by")
         label = USUAL_LABEL if by is None else by
         async with self._counting:

@@ -13,7 +13,8 @@ PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
 _MAX_MESSAGE = 400
 _DEFAULT_LIMIT = 1000
-_MAX_LIMIT = 20_000
+LONGEST_LIST = 20_000
+"""Rows of one page at most."""
 
 Query = Mapping[str, Sequence[str]]
 Headers = Mapping[str, str]
@@ -129,6 +130,6 @@ def limit_of(query: Query) -> int:
     text = only(query, "limit")
     if text is None:
         return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
-        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= LONGEST_LIST:
+        raise UsageError(f"limit: a number from 1 to {LONGEST_LIST}")
     return int(text)

@@ -4,19 +4,38 @@ from collections.abc import Awaitable, Callable
 
 from accelwatch.base.errors import UnmetError
 from accelwatch.config.usage import UsageSettings
-from accelwatch.node.usage.ledger import Ledger
+from accelwatch.node.usage.ledger import By, Ledger
 from accelwatch.node.usage.price import price_of
-from accelwatch.node.usage.queries import BY_DEFAULT, NOT_COUNTED, SINCE_DEFAULT, by_of, window_of
-from accelwatch.node.usage.report import Reporting
+from accelwatch.node.usage.queries import (
+    BY_DEFAULT,
+    NOT_COUNTED,
+    PATH,
+    SINCE_DEFAULT,
+    by_of,
+    window_of,
+)
+from accelwatch.node.usage.report import Reporting, UsageReport
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, only
+from accelwatch.web.pages.page import Headers, Page, Query, only
+from accelwatch.web.pages.routes import Parameter, Route, choice
+
+_PARAMETERS = (
+    Parameter("by", "What a row is.", choice(By)),
+    Parameter("since", "A time from 1m to 1h, or `job`: since it is counted."),
+)
+
+
+def usage_route(page: Callable[[Query, Headers], Page | Awaitable[Page]]) -> Route:
+    """Where the report is asked for; `page` answers."""
+    return Route(
+        "GET", PATH, "Who uses the devices", page, parameters=_PARAMETERS, answer=UsageReport
+    )
 
 
 def reporting(ledger: Ledger, query: Query, settings: UsageSettings, source: str) -> Reporting:
     """What is asked for. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
     if not settings.count:
         raise UnmetError(NOT_COUNTED)
-    check_parameters(query, ("by", "since"))
     by, since = only(query, "by"), only(query, "since")
     by_ = by_of(BY_DEFAULT if by is None else by)
     window_s = window_of(SINCE_DEFAULT if since is None else since)
