@@ -44,12 +44,14 @@ class AskedEngine:
         self.looking: Callable[[], None] = lambda: None
         """Called while it looks."""
 
-    async def look_again(self, _: str) -> str:
+    async def resurvey(self, _: str) -> str:
         self.looking()
         return self.unseen
 
-    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
-        assert looked or command.verb is not Verb.APPROVE
+    async def submit_command(
+        self, command: Command, address: str = "", *, already_checked: bool = False
+    ) -> Reply:
+        assert already_checked or command.verb is not Verb.APPROVE
         self.asked.append((command, address))
         return self.reply
 
@@ -62,8 +64,10 @@ class AskedRunner:
         self.settings = RemedySettings(ceiling="resume")
         self.plan_of: dict[str, Plan] = {}
 
-    async def ask(self, command: Command, address: str = "", *, looked: bool = False) -> Reply:
-        return await self.engine.ask(command, address, looked=looked)
+    async def submit_command(
+        self, command: Command, address: str = "", *, already_checked: bool = False
+    ) -> Reply:
+        return await self.engine.submit_command(command, address, already_checked=already_checked)
 
     def plan(self, node: str) -> Plan:
         return self.plan_of.get(node) or Plan(node=node, stage=Stage.HEALTHY, text="it is well")
@@ -140,7 +144,7 @@ class AskedHub:
             "incident": "i3",
             "node": "n12",
             "plan": "p1",
-            "asked": self.remedy.since,
+            "requested_at": self.remedy.since,
             "until": NOW + 1740.0,
         }
         return self.signer.link(Link(**{**said, **other}))

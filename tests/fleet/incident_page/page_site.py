@@ -43,7 +43,12 @@ class PageSite:
     def token(self, sink: str = "oncall", **other: object) -> str:
         """A link to the plan that waits, or to another one."""
         remedy = self.remedies.engine.state.remedies["a"]
-        said = {"incident": self.incident, "node": "a", "plan": remedy.asked, "asked": remedy.since}
+        said = {
+            "incident": self.incident,
+            "node": "a",
+            "plan": remedy.asked,
+            "requested_at": remedy.since,
+        }
         link = Link(sink=sink, until=remedy.since + 1800.0, **{**said, **other})  # type: ignore[arg-type]
         return self.approvals.signer.link(link)
 

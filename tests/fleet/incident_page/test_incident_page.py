@@ -315,7 +315,7 @@ def test_a_link_gives_no_other_right() -> None:
     [
         ({"until": NOW - 1.0}, "has expired", 410),
         ({"plan": "p0"}, "The plan is another one", 403),
-        ({"asked": NOW - 500.0}, "The plan is another one", 403),
+        ({"requested_at": NOW - 500.0}, "The plan is another one", 403),
     ],
 )
 def test_a_dead_link_decides_nothing(other: dict[str, Any], text: str, code: int) -> None:
