@@ -24,18 +24,12 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
-from accelwatch.remediation.policy.state.outcome import (
-    Loudness,
-    Note,
-    Outcome,
-    RemedyRecord,
-    StartedRecord,
-    StopRecord,
-    replay,
-)
-from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
+from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.records import RemedyRecord, StartedRecord, StopRecord
+from accelwatch.remediation.policy.state.records import StateRecord as PureRecord
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import World
 from remediation.bench import NAME, Bench, intent
 from remediation.fake_scheduler import FakeAction, FakeScheduler

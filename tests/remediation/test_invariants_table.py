@@ -10,7 +10,8 @@ ROWS = [
     if line.startswith("| ") and "::" in line
 ]
 WALKER = "".join(
-    (ROOT / "tests" / name).read_text() for name in ("remedy_invariants.py", "remedy_walker.py")
+    (ROOT / "tests/support/remediation" / name).read_text()
+    for name in ("invariants.py", "walker.py")
 )
 
 

@@ -10,9 +10,10 @@ from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
 from accelwatch.remediation.execution.journaling import PIECE_KIND, journal_records, restored
-from accelwatch.remediation.policy.state import outcome
+from accelwatch.remediation.policy.state import records
 from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState, Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import replay
 from remediation.bench import intent
 from remediation.virtual_time import START
 
@@ -23,7 +24,7 @@ def remedy(text: str = "") -> Remedy:
     )
 
 
-def through(folder: Path, *records: outcome.StateRecord) -> tuple[RemedyState, list[StateRecord]]:
+def through(folder: Path, *records: records.StateRecord) -> tuple[RemedyState, list[StateRecord]]:
     """The state after a journal on a disk, and its states."""
     file = JournalFile(folder / FILE)
     states = [*itertools.chain.from_iterable(map(journal_records, records))]
@@ -35,22 +36,22 @@ def through(folder: Path, *records: outcome.StateRecord) -> tuple[RemedyState, l
 
 def test_all_that_stands_comes_back(tmp_path: Path) -> None:
     veto = Veto(node="n2", by="anna", reason="mine", at=START)
-    records: list[outcome.StateRecord] = [
-        outcome.StartedRecord(token=7, at=START),
-        outcome.RemedyRecord(node="n1", remedy=remedy()),
-        outcome.VetoRecord(node="n2", veto=veto),
-        outcome.StopRecord(stop=Stop(by="anna", at=START)),
-        outcome.ChoreRecord(key="17", intent=intent(IntentKind.RESTORE_JOB)),
-        outcome.DepartedRecord(
+    written: list[records.StateRecord] = [
+        records.StartedRecord(token=7, at=START),
+        records.RemedyRecord(node="n1", remedy=remedy()),
+        records.VetoRecord(node="n2", veto=veto),
+        records.StopRecord(stop=Stop(by="anna", at=START)),
+        records.ChoreRecord(key="17", intent=intent(IntentKind.RESTORE_JOB)),
+        records.DepartedRecord(
             key="c/17 5", departed=Departed(job=JobKey("c", "17", 5.0), at=START, nodes=("n5",))
         ),
-        outcome.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3")),
-        outcome.ForgottenRecord(node="n4", incident="i4"),
+        records.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3")),
+        records.ForgottenRecord(node="n4", incident="i4"),
     ]
     expected = RemedyState()
-    for record in records:
-        expected = outcome.replay(expected, record)
-    state, known = through(tmp_path, *records)
+    for record in written:
+        expected = replay(expected, record)
+    state, known = through(tmp_path, *written)
     assert state == expected
     assert ("remedy", "n1") in {(one.kind, one.key) for one in known}
 
@@ -58,18 +59,18 @@ def test_all_that_stands_comes_back(tmp_path: Path) -> None:
 def test_what_is_gone_does_not(tmp_path: Path) -> None:
     state, known = through(
         tmp_path,
-        outcome.RemedyRecord(node="n1", remedy=remedy()),
-        outcome.RemedyRecord(node="n1", remedy=None),
-        outcome.StopRecord(stop=Stop(by="anna", at=START)),
-        outcome.StopRecord(stop=None),
+        records.RemedyRecord(node="n1", remedy=remedy()),
+        records.RemedyRecord(node="n1", remedy=None),
+        records.StopRecord(stop=Stop(by="anna", at=START)),
+        records.StopRecord(stop=None),
     )
     assert (state, known) == (RemedyState(), [])
 
 
 def test_an_entry_names_incident_and_node() -> None:
-    (one,) = journal_records(outcome.RemedyRecord(node="n1", remedy=remedy()))
+    (one,) = journal_records(records.RemedyRecord(node="n1", remedy=remedy()))
     assert (one.incident, one.node) == ("i1", "n1")
-    lingering = outcome.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3"))
+    lingering = records.LingeringRecord(node="n3", intent=intent(IntentKind.REBOOT, "n3"))
     (other,) = journal_records(lingering)
     assert (other.incident, other.node) == ("i1", "n3")
 
@@ -81,15 +82,15 @@ def test_what_is_too_large_for_one_body_is_kept_in_pieces(tmp_path: Path, text: 
         (tmp_path / FILE).unlink(missing_ok=True)
         state, known = through(
             tmp_path,
-            outcome.RemedyRecord(node="n1", remedy=larger),
-            outcome.RemedyRecord(node="n1", remedy=one),
+            records.RemedyRecord(node="n1", remedy=larger),
+            records.RemedyRecord(node="n1", remedy=one),
         )
         assert state.remedies["n1"] == one
         assert all(len(bytes(piece.body)) <= MOST_BODY for piece in known)
 
 
 def test_a_piece_that_is_missing_is_no_small_thing() -> None:
-    states = [*journal_records(outcome.RemedyRecord(node="n1", remedy=remedy("x" * 2 * MOST_BODY)))]
+    states = [*journal_records(records.RemedyRecord(node="n1", remedy=remedy("x" * 2 * MOST_BODY)))]
     last = max(one.key for one in states if one.kind == PIECE_KIND)
     with pytest.raises(msgspec.ValidationError, match="a piece of remedy n1 is missing"):
         restored([one for one in states if one.key != last])

@@ -26,7 +26,7 @@ from accelwatch.remediation.policy.state.model import (
     Verification,
     Veto,
 )
-from accelwatch.remediation.policy.state.outcome import (
+from accelwatch.remediation.policy.state.records import (
     AttemptsRecord,
     BoundaryRecord,
     BreakerRecord,
@@ -47,12 +47,12 @@ from accelwatch.remediation.policy.state.outcome import (
     StateRecord,
     StopRecord,
     VetoRecord,
-    replay,
 )
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
 from accelwatch.remediation.policy.state.spares import Spare, SpareState
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler, World
 
 MARK = OwnerAnnotation("i1", 3)

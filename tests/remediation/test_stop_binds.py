@@ -21,8 +21,9 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState, Stop
-from accelwatch.remediation.policy.state.outcome import Outcome, StartedRecord, StopRecord
-from accelwatch.remediation.policy.state.outcome import StateRecord as PureRecord
+from accelwatch.remediation.policy.state.outcome import Outcome
+from accelwatch.remediation.policy.state.records import StartedRecord, StopRecord
+from accelwatch.remediation.policy.state.records import StateRecord as PureRecord
 from remediation.bench import NAME, Bench, intent
 from remediation.virtual_time import START
 

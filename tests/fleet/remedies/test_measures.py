@@ -12,7 +12,8 @@ from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy, RemedyState, Stop
-from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
+from accelwatch.remediation.policy.state.outcome import Outcome
+from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings

@@ -17,16 +17,12 @@ from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import (
-    Loudness,
-    Outcome,
-    RemedyRecord,
-    StateRecord,
-    replay,
-)
+from accelwatch.remediation.policy.state.outcome import Loudness, Outcome
+from accelwatch.remediation.policy.state.records import RemedyRecord, StateRecord
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.step.reservations import INCIDENT as RESERVATION
 from accelwatch.remediation.settings import RemedySettings
 

@@ -27,9 +27,11 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Note, Outcome, StateRecord, replay
+from accelwatch.remediation.policy.state.outcome import Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.records import StateRecord
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings

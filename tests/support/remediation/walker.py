@@ -45,10 +45,10 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import replay
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from support.remediation.invariants import BrokenError, Watch

@@ -9,7 +9,8 @@ from accelwatch.remediation.execution.operations import Operation
 from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.budget import bound
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Outcome, RemedyRecord
+from accelwatch.remediation.policy.state.outcome import Outcome
+from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext

@@ -6,10 +6,11 @@ import msgspec
 
 from accelwatch.alerting.incidents.journal.records import GONE, MOST_BODY, StateRecord
 from accelwatch.remediation.execution import operations
-from accelwatch.remediation.policy.state import outcome
+from accelwatch.remediation.policy.state import records
 from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.tables import replay
 
-_DECODER = msgspec.json.Decoder(outcome.StateRecord)
+_DECODER = msgspec.json.Decoder(records.StateRecord)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _ONLY = "-"
 """Key of what there is once."""
@@ -25,7 +26,7 @@ class Pieces(msgspec.Struct, frozen=True):
     parts: int
 
 
-def journal_records(record: outcome.StateRecord) -> Iterator[StateRecord]:
+def journal_records(record: records.StateRecord) -> Iterator[StateRecord]:
     """A record of the pure part as states of the journal; one without a value is gone."""
     key, value = _key_and_value(record)
     kind = str(type(record).__struct_config__.tag)
@@ -56,9 +57,9 @@ def _piece_key(kind: str, key: str, number: int) -> str:
     return f"{kind}:{key}:{number}"
 
 
-def _key_and_value(record: outcome.StateRecord) -> tuple[str, object]:
+def _key_and_value(record: records.StateRecord) -> tuple[str, object]:
     names = record.__struct_fields__
-    if isinstance(record, outcome.StartedRecord):
+    if isinstance(record, records.StartedRecord):
         return _ONLY, record
     if len(names) == 1:
         return _ONLY, getattr(record, names[0])
@@ -81,7 +82,7 @@ def restored(states: Iterable[StateRecord]) -> RemedyState:
     state = RemedyState()
     for (kind, _), record in by_key.items():
         if kind not in (operations.KIND, PIECE_KIND):
-            state = outcome.replay(state, _DECODER.decode(_joined_body(record, by_key)))
+            state = replay(state, _DECODER.decode(_joined_body(record, by_key)))
     return state
 
 

@@ -18,6 +18,7 @@ from accelwatch.remediation.policy.state.model import (
 )
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import DENIED
 
 replace = msgspec.structs.replace
 
@@ -84,7 +85,7 @@ def deny(at: Scene) -> Remedy:
         rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
     if rules:
         no = Denied(node=node, rules=tuple(rules), by=by, until=until)
-        at.ctx.set_row("denied", node, no)
+        at.ctx.set_row(DENIED, node, no)
     text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY, by)
     return replace(at.remedy, approved="", approved_plan="")

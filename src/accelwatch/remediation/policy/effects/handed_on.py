@@ -15,6 +15,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES
 
 replace = msgspec.structs.replace
 
@@ -24,7 +25,7 @@ def hand_on(at: Scene) -> Remedy:
     move = at.remedy.pursuing
     if move is None or move.job is None:
         return at.remedy
-    at.ctx.set_row("chores", f"{MOVED_ON}{name_of(move.job)}", move)
+    at.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(move.job)}", move)
     text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return _without(at.remedy, move.job)
@@ -43,7 +44,7 @@ def wait_on(at: Scene) -> Remedy:
         asked=at.ctx.now,
         deadline=at.ctx.now + RESTORE_S,
     )
-    at.ctx.set_row("chores", f"{MOVED_ON}{name_of(job)}", move)
+    at.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(job)}", move)
     at.ctx.pursue(move)
     text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
     at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
@@ -74,12 +75,12 @@ def moved_on(ctx: StepContext, key: str, pursued: Pursued) -> None:
         text = f"it is unknown whether the move of job {move.job} was done: {pursued.text}"
         ctx.note(subject, text, Loudness.ALERT)
         return
-    ctx.set_row("chores", key, None)
+    ctx.set_row(CHORES, key, None)
     merged = replace(move, original={**pursued.original, **move.original})
     if pursued.result is PursuitResult.CANCELLED and (spare := spare_for(ctx, move)):
         # It was cancelled for a spare that was drawn for it.
         again = replace(merged, spare=spare, asked=ctx.now, deadline=ctx.now + RESTORE_S)
-        ctx.set_row("chores", key, again)
+        ctx.set_row(CHORES, key, again)
         ctx.pursue(again)
         return
     if pursued.result is PursuitResult.ACHIEVED:

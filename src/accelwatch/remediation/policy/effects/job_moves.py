@@ -19,6 +19,7 @@ from accelwatch.remediation.policy.state.model import (
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
+from accelwatch.remediation.policy.state.tables import ATTEMPTS
 
 MOST_TRIED = 500
 """Incidents whose attempts are known."""
@@ -47,7 +48,7 @@ def move_instead(at: Scene) -> Remedy:
 def count_cancel(at: Scene) -> Remedy:
     """One more job is cancelled, at the pace that is allowed."""
     state, _ = attempts.cancel(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
-    at.ctx.set("attempts", state)
+    at.ctx.set(ATTEMPTS, state)
     return at.remedy
 
 

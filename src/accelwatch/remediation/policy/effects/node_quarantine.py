@@ -31,6 +31,14 @@ from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import (
+    ATTEMPTS,
+    BREAKER,
+    CHORES,
+    FORGOTTEN,
+    LINGERING,
+    OVERRIDES,
+)
 
 replace = msgspec.structs.replace
 _RESETS_REASON = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})
@@ -50,7 +58,7 @@ def drop(at: Scene) -> Remedy:
     if at.remedy.pursuing is None:
         return at.remedy
     at.ctx.cancel(at.remedy.pursuing)
-    at.ctx.set("attempts", attempts.finish(at.ctx.state.attempts, at.remedy.node))
+    at.ctx.set(ATTEMPTS, attempts.finish(at.ctx.state.attempts, at.remedy.node))
     free = replace(at.remedy, pursuing=None, cancelling=False)
     if at.remedy.pursuing.kind is not Kind.MOVE_JOB:
         return free
@@ -158,7 +166,7 @@ def hand_over(at: Scene) -> Remedy:
             and observation.hold_state is HoldState.OURS
             and observation.annotation is not None
         ):
-            at.ctx.set_row("forgotten", at.remedy.node, observation.annotation.incident)
+            at.ctx.set_row(FORGOTTEN, at.remedy.node, observation.annotation.incident)
         _override(at.ctx, at.remedy, f"{_holder(at.happening)} took it over")
         text = f"{_holder(at.happening)} took {at.remedy.node} over"
         if (
@@ -197,7 +205,7 @@ def override(at: Scene) -> Remedy:
     _override(at.ctx, at.remedy, what)
     if at.remedy.hold is not None:
         changed = breaker.overridden(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker)
-        at.ctx.set("breaker", changed)
+        at.ctx.set(BREAKER, changed)
     if bad:
         at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
     else:
@@ -249,7 +257,7 @@ def reopen(at: Scene) -> Remedy:
 def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | None = None) -> None:
     wait = ctx.settings.override_s if cooldown_s is None else cooldown_s
     row = Override(node=remedy.node, at=ctx.now, until=ctx.now + wait, text=text)
-    ctx.set_row("overrides", remedy.node, row)
+    ctx.set_row(OVERRIDES, remedy.node, row)
 
 
 def revert_late_quarantine(at: Scene) -> Remedy:
@@ -283,11 +291,11 @@ def forget(at: Scene) -> Remedy:
     if at.remedy.pursuing is not None:
         at.ctx.cancel(at.remedy.pursuing)
         if at.remedy.stage is not Stage.UNKNOWN:
-            at.ctx.set_row("lingering", at.remedy.node, at.remedy.pursuing)
+            at.ctx.set_row(LINGERING, at.remedy.node, at.remedy.pursuing)
         if at.remedy.pursuing.kind is Kind.QUARANTINE:
             annotation = at.remedy.pursuing.mark
     if annotation is not None:
-        at.ctx.set_row("forgotten", at.remedy.node, annotation.incident)
+        at.ctx.set_row(FORGOTTEN, at.remedy.node, annotation.incident)
     _override(at.ctx, at.remedy, "forgotten", 0.0)
     forget_relapses(at.ctx, at.remedy.node)
     return replace(_with_chores(at.ctx, at.remedy), pursuing=None, cancelling=False, hold=None)
@@ -325,7 +333,7 @@ def _with_chores(ctx: StepContext, remedy: Remedy) -> Remedy:
 def restore_job(ctx: StepContext, move: Intent) -> None:
     """Have what the move of a job has changed put back as soon as it can be."""
     intent = restoring(move, ctx.now)
-    ctx.set_row("chores", f"{move.node} {move.job}", intent)
+    ctx.set_row(CHORES, f"{move.node} {move.job}", intent)
     ctx.pursue(intent)
 
 

@@ -11,6 +11,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.score import Failing, added
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import RELAPSES, SCORES
 
 replace = msgspec.structs.replace
 
@@ -18,18 +19,18 @@ replace = msgspec.structs.replace
 def released(ctx: StepContext, node: str) -> None:
     """We have given a node back."""
     existing = ctx.state.relapses.get(node)
-    ctx.set_row("relapses", node, relapses.released(existing, ctx.now))
+    ctx.set_row(RELAPSES, node, relapses.released(existing, ctx.now))
 
 
 def forget_relapses(ctx: StepContext, node: str) -> None:
     """A person has the node in hand: what was before counts no more."""
     if node in ctx.state.relapses:
-        ctx.set_row("relapses", node, None)
+        ctx.set_row(RELAPSES, node, None)
 
 
 def score_relapse(ctx: StepContext, remedy: Remedy) -> None:
     """Remember the relapse for weeks, by node, board and slot."""
-    ctx.set("scores", added(ctx.state.scores, scored(remedy), Failing.RELAPSE, ctx.now))
+    ctx.set(SCORES, added(ctx.state.scores, scored(remedy), Failing.RELAPSE, ctx.now))
 
 
 def failed_on_probation(ctx: StepContext, remedy: Remedy) -> None:
@@ -37,7 +38,7 @@ def failed_on_probation(ctx: StepContext, remedy: Remedy) -> None:
     score_relapse(ctx, remedy)
     existing = ctx.state.relapses.get(remedy.node)
     if existing is not None:
-        ctx.set_row("relapses", remedy.node, relapses.scored(existing))
+        ctx.set_row(RELAPSES, remedy.node, relapses.scored(existing))
 
 
 def count_relapse(at: Scene) -> Remedy:
@@ -49,7 +50,7 @@ def count_relapse(at: Scene) -> Remedy:
     within_s = at.ctx.settings.relapse_s
     after = relapses.quarantined(existing, now, within_s)
     if after != existing:
-        at.ctx.set_row("relapses", node, after)
+        at.ctx.set_row(RELAPSES, node, after)
     count = 0 if after is None else after.count
     if relapses.relapsed(existing, now, within_s):
         if not existing.scored:

@@ -16,6 +16,7 @@ from accelwatch.remediation.policy.state.model import (
 )
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.score import Failing, added, tidied
+from accelwatch.remediation.policy.state.tables import ATTEMPTS, BREAKER, SCORES
 
 MOST_TRIED = 500
 """Incidents whose attempts are known."""
@@ -31,12 +32,12 @@ def attempt(at: Scene) -> Remedy:
         at.ctx.now,
         at.ctx.settings.budget,
     )
-    at.ctx.set("attempts", _bounded(attempts.tidied(started, at.ctx.now)))
-    at.ctx.set("breaker", breaker.start_trial(at.ctx.state.breaker, at.remedy.incident))
+    at.ctx.set(ATTEMPTS, _bounded(attempts.tidied(started, at.ctx.now)))
+    at.ctx.set(BREAKER, breaker.start_trial(at.ctx.state.breaker, at.remedy.incident))
     step_name = rung_of(at.remedy)
     failing = Failing.RESET if step_name == "reset" else Failing.REBOOT
     scores = tidied(at.ctx.state.scores, at.ctx.now)
-    at.ctx.set("scores", added(scores, scored(at.remedy), failing, at.ctx.now))
+    at.ctx.set(SCORES, added(scores, scored(at.remedy), failing, at.ctx.now))
     new_attempt = Attempt(rung=step_name, at=at.ctx.now)
     return replace(at.remedy, attempts=(*at.remedy.attempts, new_attempt))
 
@@ -49,7 +50,7 @@ def _bounded(state: AttemptState) -> AttemptState:
 
 def count_failure(at: Scene) -> Remedy:
     """An action has failed; enough of them open the breaker."""
-    at.ctx.set("breaker", breaker.failed(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker))
+    at.ctx.set(BREAKER, breaker.failed(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker))
     return at.remedy
 
 
@@ -148,7 +149,7 @@ def count_release(at: Scene) -> Remedy:
     """One more node is given back, at the pace that is allowed."""
     if not at.remedy.forced:
         state, _ = attempts.release(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
-        at.ctx.set("attempts", state)
+        at.ctx.set(ATTEMPTS, state)
     return at.remedy
 
 

@@ -11,6 +11,7 @@ from accelwatch.remediation.policy.guards.ceiling import Ceiling
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, REVIVAL_S
 from accelwatch.remediation.policy.state.model import Departed
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import DEPARTED
 
 MOST_DEPARTED = 4096
 """Jobs that are remembered, the latest to leave."""
@@ -30,7 +31,7 @@ def departed(
         before = () if existing is None else existing.nodes
         every = tuple(dict.fromkeys((*before, *nodes)))
         row = Departed(job=job, at=time, nodes=every, begin_again=job in to_restart)
-        ctx.set_row("departed", key_of(job), row)
+        ctx.set_row(DEPARTED, key_of(job), row)
 
 
 def tidy(ctx: StepContext) -> None:
@@ -55,7 +56,7 @@ def tidy(ctx: StepContext) -> None:
         oldest = sorted((key for key in rows if key not in gone), key=lambda key: rows[key].at)
         over += oldest[: left - MOST_DEPARTED]
     for key in over:
-        ctx.set_row("departed", key, None)
+        ctx.set_row(DEPARTED, key, None)
 
 
 def key_of(job: JobKey) -> str:

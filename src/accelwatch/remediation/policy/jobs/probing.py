@@ -14,6 +14,8 @@ from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES
+from accelwatch.remediation.policy.state.world_tables import PROBED
 
 INCIDENT = "probe"
 """What stands in the mark of a probe, in the place of an incident."""
@@ -49,8 +51,8 @@ def _start_probe(ctx: StepContext, node: str, observation: NodeObservation) -> N
         asked=ctx.now,
         deadline=ctx.now + PROBE_S,
     )
-    ctx.set_world_row("probed", node, ctx.now)
-    ctx.set_row("chores", _key(node), intent)
+    ctx.set_world_row(PROBED, node, ctx.now)
+    ctx.set_row(CHORES, _key(node), intent)
     ctx.pursue(intent)
 
 

@@ -39,6 +39,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES, RETRIES, SCORES
 
 replace = msgspec.structs.replace
 OWN_END = "own-end"
@@ -68,7 +69,7 @@ def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
     name = name_of(job)
     if name in _histories(ctx, job).jobs:
         retries = retry.submitted_at(ctx.state.retries, name, job.submitted)
-        ctx.set("retries", retry.submitted_at(retries, name, observed_job.submitted))
+        ctx.set(RETRIES, retry.submitted_at(retries, name, observed_job.submitted))
 
 
 def may_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> Answer:
@@ -94,7 +95,7 @@ def count_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> None:
         _drop(ctx, name)
         _restore(ctx, name, run)
     retries = retry.resumed(retries, name, tried, ctx.now, limits)
-    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
+    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
 
 
 def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None:
@@ -110,7 +111,7 @@ def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None
         tried=Try(nodes=tuple(sorted(observed_job.nodes))),
     )
     retries = retry.died(_histories(ctx, job), name, death, 0.0, ctx.settings.resume)
-    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
+    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
 
 
 def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool) -> None:
@@ -121,12 +122,12 @@ def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool
     retries = _died(ctx, retries, name, run, device_fault=device_fault)
     dead = replace(run, since=ctx.now, dead=True, group=group)
     retries = retry.watched(retries, name, dead)
-    ctx.set("retries", retry.submitted_at(retries, name, job.submitted))
+    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
 
 
 def revert_resume(ctx: StepContext, job: JobKey) -> None:
     """A job was not begun again after all."""
-    ctx.set("retries", retry.not_resumed(ctx.state.retries, name_of(job)))
+    ctx.set(RETRIES, retry.not_resumed(ctx.state.retries, name_of(job)))
 
 
 def _without(ctx: StepContext, remedy: Remedy, job: JobKey) -> Try:
@@ -166,7 +167,7 @@ def _watch(ctx: StepContext, name: str, run: Run) -> None:
         checkpoint=run.moved.checkpoint or run.seen.checkpoint,
         cleared="" if history.latest is None else history.latest.cleared,
     )
-    ctx.set("retries", retry.started_with(retries, name, tried))
+    ctx.set(RETRIES, retry.started_with(retries, name, tried))
     watching = replace(
         run.moved,
         kind=Kind.FOLLOW_JOB,
@@ -180,7 +181,7 @@ def _watch(ctx: StepContext, name: str, run: Run) -> None:
 
 
 def _start_chore(ctx: StepContext, key: str, intent: Intent) -> None:
-    ctx.set_row("chores", key, intent)
+    ctx.set_row(CHORES, key, intent)
     ctx.pursue(intent)
 
 
@@ -188,7 +189,7 @@ def _drop(ctx: StepContext, name: str) -> None:
     """Look after a job no more."""
     watching = ctx.state.chores.get(f"follow {name}")
     if watching is not None:
-        ctx.set_row("chores", f"follow {name}", None)
+        ctx.set_row(CHORES, f"follow {name}", None)
         ctx.cancel(watching)
 
 
@@ -202,15 +203,15 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     observed_job = None if pursued.observed is None else pursued.observed.job
     if pursued.refusal is not RefusalKind.DIED or observed_job is None:
         if pursued.result is PursuitResult.ACHIEVED:
-            ctx.set("retries", retry.ran_well(ctx.state.retries, name))
+            ctx.set(RETRIES, retry.ran_well(ctx.state.retries, name))
         else:
-            ctx.set("retries", retry.watched(ctx.state.retries, name, None))
+            ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
         _restore(ctx, name, run)
         return
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
     last = replace(observed_job, nodes=run.seen.nodes)
     retries = _died(ctx, ctx.state.retries, name, replace(run, seen=last), device_fault=fault)
-    ctx.set("retries", retries)
+    ctx.set(RETRIES, retries)
     if observed_job.state is JobState.RUNNING:
         _add_note(
             ctx, run, f"job {job} has died, and its scheduler has begun it again", Loudness.NOTIFY
@@ -222,7 +223,7 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     text = f"job {job} has died {ran_s:.0f} s after it was begun again: {pursued.text}"
     _add_note(ctx, run, text, Loudness.NOTIFY)
     dead = replace(run, since=ctx.now, seen=last, dead=True, group=group_of(ctx, last.nodes))
-    ctx.set("retries", retry.watched(ctx.state.retries, name, dead))
+    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, dead))
 
 
 def _died(
@@ -255,7 +256,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
     if not last.device_fault and fault:
         what = blame(ctx, run.seen.nodes)
-        ctx.set("retries", retry.blamed(ctx.state.retries, name, what))
+        ctx.set(RETRIES, retry.blamed(ctx.state.retries, name, what))
     other = another(ctx, ctx.state.retries.jobs[name], run)
     guard_answers = _evaluate_guards(ctx, name, run, other.tried)
     denial = next((answer for answer in guard_answers if isinstance(answer, Denial)), None)
@@ -263,7 +264,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         _wait(ctx, name, run, denial)
         return
     limits = ctx.settings.resume
-    ctx.set("retries", retry.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
+    ctx.set(RETRIES, retry.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
     _add_note(ctx, run, f"job {run.moved.job} is begun again{_with_what(other)}", Loudness.NOTIFY)
     _count_passed(ctx, name, other)
     where = sorted(other.bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
@@ -300,13 +301,13 @@ def _count_passed(ctx: StepContext, name: str, other: Another) -> None:
     """What has passed is forgiven once, and counts a little against the node and its board."""
     if not other.passed:
         return
-    ctx.set("retries", retry.passed(ctx.state.retries, name, other.passed))
+    ctx.set(RETRIES, retry.passed(ctx.state.retries, name, other.passed))
     scores = ctx.state.scores
     for cause in other.passed:
         if cause.node:
             keys = keys_of(cause.node, serial=cause.serial)
             scores = added(scores, keys, Failing.APP, ctx.now)
-    ctx.set("scores", scores)
+    ctx.set(SCORES, scores)
 
 
 def _is_moved(ctx: StepContext, name: str) -> bool:
@@ -352,7 +353,7 @@ def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
         return
     text = f"job {run.moved.job} is not begun again: {denial.text}"
     _add_note(ctx, run, text, Loudness.ALERT)
-    ctx.set("retries", retry.watched(ctx.state.retries, name, None))
+    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
     _restore(ctx, name, run)
 
 
@@ -366,12 +367,12 @@ def revived(ctx: StepContext, pursued: Pursued) -> None:
     if pursued.result is PursuitResult.ACHIEVED:
         where = ",".join(pursued.moved_to)
         _add_note(ctx, run, f"job {job} runs again on {where}", Loudness.NOTIFY)
-        ctx.set("retries", retry.watched(ctx.state.retries, name, None))
+        ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
         follow(ctx, run.node, _with_earlier(run.moved, pursued))
         return
     text = f"job {job} could not be begun again: {pursued.text}; a person has to look at it"
     _add_note(ctx, run, text, Loudness.ALERT)
-    ctx.set("retries", retry.watched(ctx.state.retries, name, None))
+    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
     tried = _with_earlier(run.moved, pursued)
     last = replace(tried.intent, original=dict(tried.original))
     _restore(ctx, name, replace(run, moved=last))

@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import BOUNDARIES, OVERRIDES, RELAPSES, REMEDIES
 from accelwatch.remediation.policy.state.world import NodeStatus, undated
 
 replace = msgspec.structs.replace
@@ -23,14 +24,14 @@ def notice(ctx: StepContext) -> None:
     back_s = last - ctx.now
     ctx.unsee(f"the hub's clock was set back by {back_s:.1f} s")
     for node, remedy in ctx.state.remedies.items():
-        ctx.set_row("remedies", node, _remedy(remedy, ctx.now, back_s))
+        ctx.set_row(REMEDIES, node, _remedy(remedy, ctx.now, back_s))
     for node, override in ctx.state.overrides.items():
         at, until = min(override.at, ctx.now), override.until - back_s
-        ctx.set_row("overrides", node, replace(override, at=at, until=until))
+        ctx.set_row(OVERRIDES, node, replace(override, at=at, until=until))
     for node, boundary in ctx.state.boundaries.items():
-        ctx.set_row("boundaries", node, replace(boundary, at=min(boundary.at, ctx.now)))
+        ctx.set_row(BOUNDARIES, node, replace(boundary, at=min(boundary.at, ctx.now)))
     for node, relapses in ctx.state.relapses.items():
-        ctx.set_row("relapses", node, replace(relapses, released=_past(relapses.released, ctx.now)))
+        ctx.set_row(RELAPSES, node, replace(relapses, released=_past(relapses.released, ctx.now)))
 
 
 def is_ahead(ctx: StepContext, time: float) -> bool:

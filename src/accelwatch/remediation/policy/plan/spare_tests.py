@@ -15,6 +15,7 @@ from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES, SPARES
 
 INCIDENT = "spare-test"
 """What stands in the mark of such a test, in the place of an incident."""
@@ -43,8 +44,8 @@ def _start_test(ctx: StepContext, name: str) -> None:
         asked=ctx.now,
         deadline=ctx.now + TEST_S,
     )
-    ctx.set("spares", spares.testing(ctx.state.spares, name, ctx.now))
-    ctx.set_row("chores", f"test {name}", intent)
+    ctx.set(SPARES, spares.testing(ctx.state.spares, name, ctx.now))
+    ctx.set_row(CHORES, f"test {name}", intent)
     ctx.pursue(intent)
 
 
@@ -78,14 +79,14 @@ def tested(ctx: StepContext, pursued: Pursued) -> None:
     if spare is None or spare.standing is not SpareStatus.TESTING:
         return
     if pursued.result is PursuitResult.ACHIEVED:
-        ctx.set("spares", spares.passed(spare_state, name, ctx.now))
+        ctx.set(SPARES, spares.passed(spare_state, name, ctx.now))
         return
     if pursued.refusal is RefusalKind.UNFIT:
         text = f"failed {pursued.intent.test}: {pursued.text}"
-        ctx.set("spares", spares.failed(spare_state, name, text))
+        ctx.set(SPARES, spares.failed(spare_state, name, text))
         ctx.call(f"the spare {name} {text}; it is not drawn", hub_name(ctx, name))
         return
-    ctx.set("spares", spares.untested(spare_state, name))
+    ctx.set(SPARES, spares.untested(spare_state, name))
     if pursued.result is not PursuitResult.CANCELLED:
         text = f"the spare {name} could not be tested: {pursued.text}"
         ctx.call(text, hub_name(ctx, name))

@@ -22,6 +22,7 @@ from accelwatch.remediation.policy.state.spares import (
 )
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES, SPARES
 from accelwatch.remediation.policy.state.world import NodeStatus
 
 replace = msgspec.structs.replace
@@ -106,17 +107,17 @@ def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
     state, answer = drawn(ctx, remedy)
     if isinstance(answer, Denial):
         return remedy
-    ctx.set("spares", state)
+    ctx.set(SPARES, state)
     return replace(remedy, spare=answer.name, spare_asked=ctx.now)
 
 
 def works(ctx: StepContext, remedy: Remedy, name: str) -> Remedy:
     """The spare that was reserved is in the pool now; a broken one is there as well."""
     if _is(ctx, name, SpareStatus.FAILED):
-        ctx.set("spares", spares.drawn_late(ctx.state.spares, name))
+        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, name))
     if not _is(ctx, name, SpareStatus.RESERVED) or remedy.spare != name:
         return remedy
-    ctx.set("spares", spares.activated(ctx.state.spares, name))
+    ctx.set(SPARES, spares.activated(ctx.state.spares, name))
     if remedy.spareless:
         ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.NOTIFY)
     return replace(remedy, spareless=False, spare_asked=None)
@@ -136,15 +137,15 @@ def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     intent, changed = pursued.intent, bool(pursued.original)
     if _is(ctx, intent.spare, SpareStatus.FAILED):
         if changed:
-            ctx.set("spares", spares.drawn_late(ctx.state.spares, intent.spare))
+            ctx.set(SPARES, spares.drawn_late(ctx.state.spares, intent.spare))
         return remedy
     if remedy.spare != intent.spare:
         return remedy
     if changed and _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set("spares", spares.activated(ctx.state.spares, remedy.spare))
+        ctx.set(SPARES, spares.activated(ctx.state.spares, remedy.spare))
         _recall_spare(ctx, remedy.spare, intent)
     elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set("spares", spares.released(ctx.state.spares, remedy.spare))
+        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.spare))
     if pursued.result is PursuitResult.CANCELLED:
         return replace(remedy, spare="", spare_asked=None)
     return without(ctx, remedy, pursued.text)
@@ -153,27 +154,25 @@ def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
 def return_spare(ctx: StepContext, remedy: Remedy, intent: Intent) -> Remedy:
     """The node works again, or is no business of ours any more: its spare goes back."""
     if is_dead(ctx, remedy.spare):
-        ctx.set(
-            "spares", spares.broken(ctx.state.spares, remedy.spare, fault_of(ctx, remedy.spare))
-        )
+        ctx.set(SPARES, spares.broken(ctx.state.spares, remedy.spare, fault_of(ctx, remedy.spare)))
     elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set("spares", spares.released(ctx.state.spares, remedy.spare))
+        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.spare))
     elif _is(ctx, remedy.spare, SpareStatus.IN_USE):
         _recall_spare(ctx, remedy.spare, intent)
     return replace(remedy, spare="")
 
 
 def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
-    ctx.set("spares", spares.returning(ctx.state.spares, name))
+    ctx.set(SPARES, spares.returning(ctx.state.spares, name))
     start_return(ctx, name, intent)
 
 
 def adrift(ctx: StepContext, draw: Intent) -> None:
     """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
     if _is(ctx, draw.spare, SpareStatus.FAILED):
-        ctx.set("spares", spares.drawn_late(ctx.state.spares, draw.spare))
+        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, draw.spare))
     elif _is(ctx, draw.spare, SpareStatus.READY):
-        ctx.set("spares", spares.adrift(ctx.state.spares, draw.spare))
+        ctx.set(SPARES, spares.adrift(ctx.state.spares, draw.spare))
         start_return(ctx, draw.spare, draw)
 
 
@@ -186,7 +185,7 @@ def start_return(ctx: StepContext, name: str, intent: Intent) -> None:
         asked=ctx.now,
         deadline=ctx.now + RESTORE_S,
     )
-    ctx.set_row("chores", f"spare {name}", back)
+    ctx.set_row(CHORES, f"spare {name}", back)
     ctx.pursue(back)
 
 
@@ -218,7 +217,7 @@ def spare_for(ctx: StepContext, move: Intent) -> str:
 def is_back(ctx: StepContext, intent: Intent) -> None:
     """A spare is among the spares again."""
     if intent.kind is Kind.RETURN_SPARE and _is(ctx, intent.spare, SpareStatus.RETURNING):
-        ctx.set("spares", spares.returned(ctx.state.spares, intent.spare))
+        ctx.set(SPARES, spares.returned(ctx.state.spares, intent.spare))
 
 
 def _is(ctx: StepContext, name: str, status: SpareStatus) -> bool:

@@ -1,7 +1,7 @@
 """The state while a step works on it, and what has come of the step so far."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,17 +19,16 @@ from accelwatch.remediation.policy.state.node_locations import (
     machine_index_of,
     proven,
 )
-from accelwatch.remediation.policy.state.outcome import (
-    Loudness,
-    Note,
-    Outcome,
-    StateRecord,
-    record_of,
-)
+from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.state.records import StartedRecord, StateRecord
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.tables import DEPARTED, StateField, StateTable
 from accelwatch.remediation.policy.state.touched import Touched
 from accelwatch.remediation.policy.state.world import NodeStatus, PendingChecks, World, unseen
+from accelwatch.remediation.policy.state.world_tables import WorldTable
 from accelwatch.remediation.settings import RemedySettings
+
+V = TypeVar("V")
 
 
 class StepContext:
@@ -48,44 +47,47 @@ class StepContext:
         self._machine_index: MachineIndex | None = None
         """Only when somebody asks who is who."""
         self._departed: dict[str, list[Departed]] | None = None
-        self._own: set[str] = set()
-        self._own_world: set[str] = set()
-        self._changed: dict[tuple[str, str], None] = {}
+        self._own: dict[StateTable[Any], dict[str, Any]] = {}
+        """The tables that this step has copied, and may change."""
+        self._own_world: dict[WorldTable[Any], dict[str, Any]] = {}
+        self._changed: dict[tuple[StateTable[Any] | StateField[Any], str], None] = {}
+        self._started: StartedRecord | None = None
         self._pursue: list[Intent] = []
         self._cancel: list[Intent] = []
         self._notes: list[Note] = []
 
-    def set_row(self, table: str, key: str, value: object) -> None:
+    def set_row(self, table: StateTable[V], key: str, row: V | None) -> None:
         """Set a row of a table, or take it out with None."""
-        rows: Any = getattr(self.state, table)
-        if table not in self._own:
-            rows = dict(rows)
-            self.state = msgspec.structs.replace(self.state, **{table: rows})
-            self._own.add(table)
-        if value is None:
+        # The first change of a step copies the table: the state before the step stays as it is.
+        rows = self._own.get(table)
+        if rows is None:
+            rows = self._own[table] = dict(table.read(self.state))
+            self.state = table.replaced(self.state, rows)
+        if row is None:
             rows.pop(key, None)
         else:
-            rows[key] = value
-        if table == "departed":
+            rows[key] = row
+        # Indexed by node; kept as long as no job has departed or was forgotten.
+        if table is DEPARTED:
             self._departed = None
         self._changed[table, key] = None
-        self.touched.row(table, key)
+        self.touched.row(table.touches, key)
         self.memo.clear()
 
-    def set(self, field: str, value: object) -> None:
+    def set(self, field: StateField[V], value: V) -> None:
         """Set what is no table."""
-        before = getattr(self.state, field)
+        before = field.read(self.state)
         if value is before:
             return
-        self.touched.field(field, before, value)
-        self.state = msgspec.structs.replace(self.state, **{field: value})
+        self.touched.field(before, value)
+        self.state = field.replaced(self.state, value)
         self._changed[field, ""] = None
         self.memo.clear()
 
     def start_engine(self, token: int, at: float) -> None:
         """An engine begins: nothing of the world is known."""
         self.state = msgspec.structs.replace(self.state, token=token, started=at)
-        self._changed["started", ""] = None
+        self._started = StartedRecord(token=token, at=at)
         self.world = World()
         self.touched.everything = True
         self._machine_index = None
@@ -99,18 +101,17 @@ class StepContext:
         self._own_world.clear()
         self.memo.clear()
 
-    def set_world_row(self, table: str, key: str, value: object) -> None:
+    def set_world_row(self, table: WorldTable[V], key: str, row: V | None) -> None:
         """Set a row of what is seen, or take it out with None."""
-        rows: Any = getattr(self.world, table)
-        if table not in self._own_world:
-            rows = dict(rows)
-            self.world = msgspec.structs.replace(self.world, **{table: rows})
-            self._own_world.add(table)
-        if value is None:
+        rows = self._own_world.get(table)
+        if rows is None:
+            rows = self._own_world[table] = dict(table.read(self.world))
+            self.world = table.replaced(self.world, rows)
+        if row is None:
             rows.pop(key, None)
         else:
-            rows[key] = value
-        self.touched.row(table, key)
+            rows[key] = row
+        self.touched.row(table.touches, key)
         self.memo.clear()
 
     def set_pending_checks(self, pending_checks: PendingChecks) -> None:
@@ -130,7 +131,6 @@ class StepContext:
         if names:
             self.touched.everything = True
             self.world = msgspec.structs.replace(self.world, proofs={})
-            self._own_world.discard("proofs")
             self._machine_index = None
 
     def pursue(self, intent: Intent) -> None:
@@ -238,9 +238,9 @@ class StepContext:
 
     def outcome(self) -> Outcome:
         """What the step has come to."""
-        records: list[StateRecord] = []
+        records: list[StateRecord] = [] if self._started is None else [self._started]
         for table, key in self._changed:
-            record = record_of(self._before, self.state, table, key)
+            record = table.changed(self._before, self.state, key)
             if record is not None:
                 records.append(record)
         return Outcome(

@@ -4,26 +4,22 @@ A remedy depends on itself, on what people said of its node, on how its node is 
 what all have in common. What time alone brings is found when all are looked at, once a second.
 """
 
+from enum import Enum
+
 from accelwatch.remediation.policy.guards.breaker import BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.state.world import PendingChecks
 
-_BY_NODE = frozenset(
-    {
-        "remedies",
-        "overrides",
-        "boundaries",
-        "vetoes",
-        "denied",
-        "lingering",
-        "forgotten",
-        "relapses",
-        "node_statuses",
-        "good",
-        "settled",
-    }
-)
-"""Tables whose keys are the hub's names of nodes."""
+
+class Touches(Enum):
+    """Whom it concerns that a row of a table is another."""
+
+    NOTHING = "nothing"
+    NODE = "node"
+    """The remedy of the node that is the row's key, by the hub's name."""
+    SHOWN = "shown"
+    """The remedy of the node that is the row's key, by the scheduler's name."""
 
 
 class Touched:
@@ -38,16 +34,16 @@ class Touched:
         """Whether the budget is another, or the groups that it counts."""
         self.everything = pending_checks.everything
 
-    def row(self, table: str, key: str) -> None:
+    def row(self, touches: Touches, key: str) -> None:
         """A row of a table is another."""
-        if table in _BY_NODE:
+        if touches is Touches.NODE:
             self.nodes.add(key)
-        elif table in ("scheduler_nodes", "shown_by"):
+        elif touches is Touches.SHOWN:
             self.shown.add(key)
 
-    def field(self, name: str, before: object, after: object) -> None:
+    def field(self, before: object, after: object) -> None:
         """What is no table is another."""
-        if name == "budget":
+        if isinstance(after, BudgetState):
             self.waiting = True
         elif not (
             isinstance(before, BreakerState)

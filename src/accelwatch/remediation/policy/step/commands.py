@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Ve
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import BOUNDARIES, BREAKER, STOP, VETOES
 from accelwatch.remediation.policy.table.transitions import happen
 
 TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
@@ -32,14 +33,13 @@ def commanded(ctx: StepContext, command: Command) -> None:
     """Do what a person asked for; what cannot be done is told."""
     match command.verb:
         case Verb.STOP:
-            stop = Stop(by=command.by, at=command.at, reason=command.reason)
-            ctx.set("stop", stop)
+            ctx.set(STOP, Stop(by=command.by, at=command.at, reason=command.reason))
             ctx.note(None, f"{command.by} stopped everything", Loudness.NOTIFY, command.by)
         case Verb.START:
-            ctx.set("stop", None)
+            ctx.set(STOP, None)
             ctx.note(None, f"{command.by} resumed everything", Loudness.NOTIFY, command.by)
         case Verb.RESET_BREAKER:
-            ctx.set("breaker", breaker.reset(ctx.state.breaker, ctx.now, command.by))
+            ctx.set(BREAKER, breaker.reset(ctx.state.breaker, ctx.now, command.by))
         case Verb.HOLD:
             veto = Veto(
                 node=command.node,
@@ -48,9 +48,9 @@ def commanded(ctx: StepContext, command: Command) -> None:
                 at=command.at,
                 until=command.until,
             )
-            ctx.set_row("vetoes", command.node, veto)
+            ctx.set_row(VETOES, command.node, veto)
         case Verb.UNHOLD:
-            ctx.set_row("vetoes", command.node, None)
+            ctx.set_row(VETOES, command.node, None)
         case _:
             _of_node(ctx, command)
 
@@ -70,7 +70,7 @@ def _of_node(ctx: StepContext, command: Command) -> None:
     if command.verb is Verb.RECOVERED:
         at = command.at if command.until is None else min(command.until, command.at)
         boundary = Boundary(node=command.node, at=at, by=command.by)
-        ctx.set_row("boundaries", command.node, boundary)
+        ctx.set_row(BOUNDARIES, command.node, boundary)
     trigger = TRIGGERS[command.verb]
     remedy = ctx.remedy(command.node)
     if happen(ctx, command.node, Happening(trigger, command=command)):

@@ -19,6 +19,7 @@ from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import SPARES
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
@@ -30,14 +31,14 @@ def reconcile_spares(ctx: StepContext) -> None:
         if is_dead(ctx, name):
             _leave_to_its_remedy(ctx, name)
         elif spare.broken and spare.standing is SpareStatus.FAILED and _is_idle(ctx, name):
-            ctx.set("spares", spares.repaired(ctx.state.spares, name))
+            ctx.set(SPARES, spares.repaired(ctx.state.spares, name))
             if spare.away:
                 start_return(ctx, name, _of_spare(ctx, name))
 
 
 def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
     fault = fault_of(ctx, name)
-    ctx.set("spares", spares.broken(ctx.state.spares, name, fault))
+    ctx.set(SPARES, spares.broken(ctx.state.spares, name, fault))
     for remedy in list(ctx.state.remedies.values()):
         if remedy.spare != name:
             continue

@@ -20,6 +20,7 @@ from accelwatch.remediation.policy.state.model import Departed
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES, DEPARTED
 from accelwatch.remediation.policy.step.reservations import is_being_moved
 
 JOB_CHECK = "look "
@@ -43,11 +44,11 @@ def start_job_checks(ctx: StepContext) -> None:
         history = ctx.state.retries.jobs.get(name_of(departure.job), JobHistory())
         if history.run is not None or ctx.now - departure.at > DEATH_SETTLES_S:
             # Whoever watches it sees how it has ended; after so long its scheduler may not know.
-            ctx.set_row("departed", key, replace(departure, begin_again=False))
+            ctx.set_row(DEPARTED, key, replace(departure, begin_again=False))
         elif free > 0 and _has_left(ctx, departure):
             free -= 1
             intent = _intent_for(ctx, departure, Kind.FOLLOW_JOB)
-            ctx.set_row("chores", JOB_CHECK + key, intent)
+            ctx.set_row(CHORES, JOB_CHECK + key, intent)
             ctx.pursue(intent)
 
 
@@ -85,7 +86,7 @@ def apply_job_check(ctx: StepContext, key: str, pursued: Pursued) -> None:
     row = ctx.state.departed.get(key.removeprefix(JOB_CHECK))
     if row is None or not row.begin_again:
         return
-    ctx.set_row("departed", key.removeprefix(JOB_CHECK), replace(row, begin_again=False))
+    ctx.set_row(DEPARTED, key.removeprefix(JOB_CHECK), replace(row, begin_again=False))
     observed_job = None if pursued.observed is None else pursued.observed.job
     if (
         observed_job is None

@@ -24,6 +24,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
@@ -56,7 +57,7 @@ def _start_draw(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> Non
     after = reserve(ctx, remedy)
     store_remedy(ctx, remedy, after)
     draw = replace(intent_of(ctx, after, Kind.DRAW_SPARE), job=move.job)
-    ctx.set_row("chores", LATE + key, draw)
+    ctx.set_row(CHORES, LATE + key, draw)
     ctx.pursue(draw)
 
 
@@ -67,7 +68,7 @@ def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
         text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"
         ctx.note(remedy, text, Loudness.ALERT)
         return
-    ctx.set_row("chores", key, None)
+    ctx.set_row(CHORES, key, None)
     done = pursued.result is PursuitResult.ACHIEVED
     if remedy is None or remedy.spare != draw.spare:
         if done or pursued.original:

@@ -31,6 +31,8 @@ from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import ATTEMPTS, CHORES, LINGERING
+from accelwatch.remediation.policy.state.world_tables import SETTLED
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.step.job_deaths import JOB_CHECK, apply_job_check
 from accelwatch.remediation.policy.step.late_spares import LATE, drawn_late
@@ -113,7 +115,7 @@ def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
         if remedy.stage is not Stage.UNKNOWN:
             happen(ctx, remedy.node, happening)
         return
-    ctx.set("attempts", attempts.finish(ctx.state.attempts, remedy.node))
+    ctx.set(ATTEMPTS, attempts.finish(ctx.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
     own = stage is not None and pursued.intent.kind in OF_STAGE.get(stage, frozenset())
     free = refresh_quarantine(replace(remedy, pursuing=None, cancelling=False), pursued)
@@ -170,12 +172,12 @@ def _lingered(ctx: StepContext, node: str, pursued: Pursued) -> None:
         text = f"it is unknown whether {pursued.intent.kind} of {node} was done: {pursued.text}"
         ctx.note(ctx.remedy(node), text, Loudness.ALERT)
     _settle(ctx, node, pursued)
-    ctx.set_row("lingering", node, None)
+    ctx.set_row(LINGERING, node, None)
     if (move := changed_by(pursued)) is not None:
         restore_job(ctx, move)
     remedy = ctx.state.remedies.get(node)
     if remedy is None:
-        ctx.set("attempts", attempts.finish(ctx.state.attempts, node))
+        ctx.set(ATTEMPTS, attempts.finish(ctx.state.attempts, node))
     else:
         store_remedy(ctx, remedy, refresh_quarantine(remedy, pursued))
     balance(ctx, node)
@@ -186,7 +188,7 @@ def _chore(ctx: StepContext, key: str, pursued: Pursued) -> None:
         if key.startswith(prefix):
             end_of(ctx, key, pursued)
             return
-    ctx.set_row("chores", key, None)
+    ctx.set_row(CHORES, key, None)
     if key.startswith(reservations.CHORE):
         reservations.returned(ctx, key, pursued)
         return
@@ -237,4 +239,4 @@ def _ours(pursued: Pursued) -> bool:
 def _settle(ctx: StepContext, node: str, pursued: Pursued) -> None:
     at = pursued.time if pursued.observed is None else max(pursued.time, pursued.observed.time)
     at = min(at, ctx.now)  # what is surveyed from now on is newer, whatever the clock was then
-    ctx.set_world_row("settled", node, max(at, ctx.world.settled.get(node, at)))
+    ctx.set_world_row(SETTLED, node, max(at, ctx.world.settled.get(node, at)))

@@ -16,6 +16,8 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CHORES
+from accelwatch.remediation.policy.state.world_tables import NOT_BEFORE, RESERVATIONS
 
 INCIDENT = "reservation"
 """Stands in the mark, in the place of an incident, of what gives a reservation back."""
@@ -30,11 +32,11 @@ def record_survey(ctx: StepContext, survey: Surveyed) -> None:
     before = ctx.world.reservations.get(survey.action, ())
     if before == survey.reservations:
         return
-    ctx.set_world_row("reservations", survey.action, survey.reservations)
+    ctx.set_world_row(RESERVATIONS, survey.action, survey.reservations)
     for name in {reservation.name for reservation in before} - {
         reservation.name for reservation in survey.reservations
     }:
-        ctx.set_world_row("not_before", name, None)
+        ctx.set_world_row(NOT_BEFORE, name, None)
 
 
 def recheck_chores(ctx: StepContext, left: Collection[JobKey]) -> None:
@@ -67,7 +69,7 @@ def _retain_moving(ctx: StepContext) -> None:
     """A move that has begun since then needs what is being given back: its job's nodes and lists."""
     for key, intent in list(ctx.state.chores.items()):
         if key.startswith(CHORE) and intent.job and is_being_moved(ctx.state, intent.job):
-            ctx.set_row("chores", key, None)
+            ctx.set_row(CHORES, key, None)
             ctx.cancel(intent)
 
 
@@ -81,7 +83,7 @@ def _start_return(ctx: StepContext, reservation: ReservationObservation) -> None
         asked=ctx.now,
         deadline=ctx.now + DEADLINES[Kind.RESTORE_JOB],
     )
-    ctx.set_row("chores", CHORE + reservation.name, intent)
+    ctx.set_row(CHORES, CHORE + reservation.name, intent)
     ctx.pursue(intent)
 
 
@@ -139,4 +141,4 @@ def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
     if any(
         reservation.name == name for kept in ctx.world.reservations.values() for reservation in kept
     ):
-        ctx.set_world_row("not_before", name, at)  # a look that shows it no more drops this
+        ctx.set_world_row(NOT_BEFORE, name, at)  # a look that shows it no more drops this

@@ -27,6 +27,7 @@ from accelwatch.remediation.policy.state.outcome import Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import CANARY, SPARES
 from accelwatch.remediation.policy.step.commands import commanded
 from accelwatch.remediation.policy.step.pursuit_results import apply_result
 from accelwatch.remediation.policy.step.ticking import tick
@@ -67,7 +68,7 @@ def _changed(ctx: StepContext, change: Change) -> None:
         case Command():
             commanded(ctx, change)
         case RulesChanged(digests=digests):
-            ctx.set("canary", canary.noted(ctx.state.canary, digests, ctx.now))
+            ctx.set(CANARY, canary.noted(ctx.state.canary, digests, ctx.now))
         case Started():
             _started(ctx, change)
 
@@ -75,7 +76,7 @@ def _changed(ctx: StepContext, change: Change) -> None:
 def _started(ctx: StepContext, change: Started) -> None:
     """Nothing is known of the world; what was on its way is looked after again."""
     ctx.start_engine(change.token, change.at)
-    ctx.set("spares", spares.listed(ctx.state.spares, ctx.settings.spares.names()))
+    ctx.set(SPARES, spares.listed(ctx.state.spares, ctx.settings.spares.names()))
     for remedy in ctx.state.remedies.values():
         if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
             ctx.pursue(remedy.pursuing)

@@ -21,6 +21,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import BREAKER, DENIED, RELAPSES, VETOES
 from accelwatch.remediation.policy.state.touched import Touched
 from accelwatch.remediation.policy.state.world import PendingChecks
 from accelwatch.remediation.policy.step.dead_spares import reconcile_spares
@@ -48,7 +49,7 @@ def tick(ctx: StepContext) -> None:
     every = last is None or not 0 <= now - last < CHECK_EVERY_S
     if every or ctx.touched.nodes or ctx.touched.everything:
         _groups(ctx)
-    ctx.set("breaker", breaker.advanced(ctx.state.breaker, now, ctx.settings.breaker))
+    ctx.set(BREAKER, breaker.advanced(ctx.state.breaker, now, ctx.settings.breaker))
     _expire_rows(ctx)
     _forget_relapses(ctx)
     tidy(ctx)
@@ -88,11 +89,12 @@ def tick(ctx: StepContext) -> None:
 
 
 def _expire_rows(ctx: StepContext) -> None:
-    for table in ("vetoes", "denied"):
-        rows = getattr(ctx.state, table)
-        for key, row in list(rows.items()):
-            if row.until is not None and row.until <= ctx.now:
-                ctx.set_row(table, key, None)
+    for node, veto in list(ctx.state.vetoes.items()):
+        if veto.until is not None and veto.until <= ctx.now:
+            ctx.set_row(VETOES, node, None)
+    for node, denied in list(ctx.state.denied.items()):
+        if denied.until <= ctx.now:
+            ctx.set_row(DENIED, node, None)
 
 
 def _forget_relapses(ctx: StepContext) -> None:
@@ -100,7 +102,7 @@ def _forget_relapses(ctx: StepContext) -> None:
     for node, node_relapses in list(ctx.state.relapses.items()):
         gone = node_relapses.released is None and node not in ctx.state.remedies
         if gone or relapses.is_over(node_relapses, ctx.now, ctx.settings.relapse_s):
-            ctx.set_row("relapses", node, None)
+            ctx.set_row(RELAPSES, node, None)
 
 
 def _nodes_of(ctx: StepContext, shown: set[str], remedies: list[Remedy]) -> set[str]:
@@ -174,7 +176,7 @@ def _groups(ctx: StepContext) -> None:
     }
     storms = tuple(sorted(groups))
     if storms != ctx.state.breaker.storms:
-        ctx.set("breaker", breaker.stormed(ctx.state.breaker, storms, ctx.now))
+        ctx.set(BREAKER, breaker.stormed(ctx.state.breaker, storms, ctx.now))
 
 
 def _report_denial(ctx: StepContext, node: str) -> None:
@@ -188,7 +190,7 @@ def _report_denial(ctx: StepContext, node: str) -> None:
         changed = breaker.breached(
             ctx.state.breaker, remedy.incident, remedy.begun, ctx.now, ctx.settings.breaker
         )
-        ctx.set("breaker", changed)
+        ctx.set(BREAKER, changed)
     denial = None if kind is None else reported_denial(ctx, remedy, kind)
     if _same(denial, remedy.denial):
         return

@@ -25,7 +25,16 @@ from accelwatch.remediation.policy.state.node_locations import machine_of
 from accelwatch.remediation.policy.state.pursued import Surveyed
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import FORGOTTEN
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
+from accelwatch.remediation.policy.state.world_tables import (
+    GOOD,
+    LATE,
+    NODE_STATUSES,
+    SCHEDULER_NODES,
+    SCHEDULERS,
+    SHOWN_BY,
+)
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.table.transitions import happen, replaced, store_remedy
 
@@ -57,9 +66,9 @@ def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
     before = ctx.world.node_statuses.get(status.node)
     if before is not None and status.time < before.time:
         return
-    ctx.set_world_row("node_statuses", status.node, status)
+    ctx.set_world_row(NODE_STATUSES, status.node, status)
     if status.healthy is not None:
-        ctx.set_world_row("good", status.node, _good(ctx, status))
+        ctx.set_world_row(GOOD, status.node, _good(ctx, status))
     if before is None or before.labels != status.labels:
         ctx.recount(names=False)
         replaced(ctx, status.node)
@@ -68,7 +77,7 @@ def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
     if before is not None and status.late is not before.late:
         if not status.late:
             speaks_again(ctx, status.node)
-        ctx.set_world_row("late", status.node, ctx.now if status.late else None)
+        ctx.set_world_row(LATE, status.node, ctx.now if status.late else None)
     remedy = ctx.state.remedies.get(status.node)
     if remedy is None:
         return
@@ -111,7 +120,7 @@ def _surveyed(ctx: StepContext, survey: Surveyed) -> None:
         before = previous or Scheduler(time=survey.time)
         scheduler = replace(before, unavailable=survey.unavailable, probes=False)
         ctx.touched.everything = True
-        ctx.set_world_row("schedulers", survey.action, scheduler)
+        ctx.set_world_row(SCHEDULERS, survey.action, scheduler)
         return
     _apply_survey(ctx, survey)
     _answers(ctx, previous, survey.time)
@@ -121,7 +130,7 @@ def _surveyed(ctx: StepContext, survey: Surveyed) -> None:
         controller_boot=survey.controller_boot,
         impossible=survey.impossible,
     )
-    ctx.set_world_row("schedulers", survey.action, scheduler)
+    ctx.set_world_row(SCHEDULERS, survey.action, scheduler)
     lost = lost_annotations(ctx)
     _update_remedies(ctx, survey)
     notify_state_lost(ctx, survey.action, lost_annotations(ctx) - lost)
@@ -156,8 +165,8 @@ def _apply_survey(ctx: StepContext, survey: Surveyed) -> None:
         for job in () if before is None else before.jobs:
             if job not in node.jobs:
                 left.setdefault(job, []).append(node.name)
-        ctx.set_world_row("scheduler_nodes", node.name, node)
-        ctx.set_world_row("shown_by", node.name, survey.action)
+        ctx.set_world_row(SCHEDULER_NODES, node.name, node)
+        ctx.set_world_row(SHOWN_BY, node.name, survey.action)
         same_identity = before is not None and _who(before) == _who(node)
         ctx.recount(names=not same_identity)
     departed(ctx, left, again, survey.time)
@@ -189,7 +198,7 @@ def _update_remedies(ctx: StepContext, survey: Surveyed) -> None:
         if ours or observation.name in nodes:
             _stand(ctx, node, observation, survey.time)
         elif node in forgotten:
-            ctx.set_row("forgotten", node, None)
+            ctx.set_row(FORGOTTEN, node, None)
 
 
 def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: float) -> None:

@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.table.machine import ROWS
 from accelwatch.remediation.policy.table.row import Row
 
@@ -66,7 +67,7 @@ def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
         return
     over = after.stage is Stage.HEALTHY
     if not (over and before.stage is Stage.HEALTHY):
-        ctx.set_row("remedies", after.node, None if over else after)
+        ctx.set_row(REMEDIES, after.node, None if over else after)
     if over:
         _over(ctx, before)
     if after.stage is not before.stage:
@@ -85,12 +86,12 @@ def balance(ctx: StepContext, node: str) -> None:
     if counts and own is None:
         incident = BY_HAND if remedy is None else remedy.incident or BY_HAND
         location = ctx.failure_domain(ctx.remedy(node))
-        ctx.set("budget", budget.adopt(ctx.state.budget, location, incident, ctx.now))
+        ctx.set(BUDGET, budget.adopt(ctx.state.budget, location, incident, ctx.now))
     elif own is not None and not counts:
         state = ctx.state.budget
         for incident in own.incidents:
             state = budget.give_back(state, node, incident)
-        ctx.set("budget", state)
+        ctx.set(BUDGET, state)
 
 
 def replaced(ctx: StepContext, node: str) -> None:
@@ -99,7 +100,7 @@ def replaced(ctx: StepContext, node: str) -> None:
     location = ctx.failure_domain(ctx.remedy(node))
     if own is not None and location.domains and location != own.place:
         incident = own.incidents[-1]
-        ctx.set("budget", budget.adopt(ctx.state.budget, location, incident, ctx.now))
+        ctx.set(BUDGET, budget.adopt(ctx.state.budget, location, incident, ctx.now))
 
 
 def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
@@ -133,8 +134,8 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
         )
         if remedy.node in state.own:
             state = budget.spend(state, remedy.node)
-        ctx.set("budget", state)
-    ctx.set("breaker", breaker.start_trial(ctx.state.breaker, incident))
+        ctx.set(BUDGET, state)
+    ctx.set(BREAKER, breaker.start_trial(ctx.state.breaker, incident))
     return remedy
 
 
@@ -171,7 +172,7 @@ def _due(ctx: StepContext, remedy: Remedy, stage: Stage) -> float | None:
 
 def _over(ctx: StepContext, remedy: Remedy) -> None:
     if not remedy.cases and remedy.incident in ctx.state.breaker.breaches:
-        ctx.set("breaker", breaker.forgotten(ctx.state.breaker, remedy.incident))
+        ctx.set(BREAKER, breaker.forgotten(ctx.state.breaker, remedy.incident))
 
 
 def _trial(ctx: StepContext, remedy: Remedy, stage: Stage) -> None:
@@ -181,4 +182,4 @@ def _trial(ctx: StepContext, remedy: Remedy, stage: Stage) -> None:
         changed = breaker.trial_over(
             ctx.state.breaker, remedy.incident, well=stage in _WELL, now=ctx.now
         )
-        ctx.set("breaker", changed)
+        ctx.set(BREAKER, changed)
