@@ -6,6 +6,7 @@ import logging
 import os
 import random
 import secrets
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.journal import file as journal_file
 from accelwatch.alerting.incidents.journal import opening, patient
 from accelwatch.alerting.incidents.journal.file import JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
@@ -23,6 +25,7 @@ from accelwatch.base import slices
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
+from accelwatch.files.sqlite_files import open_database
 from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.remedies import runner as remedies_runner
 from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -162,8 +165,8 @@ def surroundings(
         patch.setattr(plugins, "load", loaded)
         patch.setattr(patient, "JournalWriter", Writer)
         # A hub that is killed lets go of the folder's lock only when its process ends.
-        patch.setattr(opening, "lock", lambda _: os.open(os.devnull, os.O_RDONLY))
-        patch.setattr(JournalFile, "_prepare", _without_sync)
+        patch.setattr(opening, "lock_file", lambda _: os.open(os.devnull, os.O_RDONLY))
+        patch.setattr(journal_file, "open_database", _without_sync)
         patch.setattr(StopFile, "start", StopFile.check)
         patch.setattr(remedies_runner, "step", step)
         _without_luck(patch)
@@ -184,10 +187,8 @@ def _without_luck(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(secrets, "token_hex", lambda size: drawn.randbytes(size).hex())
 
 
-_prepare = JournalFile._prepare
-
-
-def _without_sync(file: JournalFile) -> None:
-    _prepare(file)
+def _without_sync(path: Path, **how: Any) -> sqlite3.Connection:
+    database = open_database(path, **how)
     # It is the process that is killed, never the machine.
-    file._database.execute("PRAGMA synchronous=OFF")
+    database.execute("PRAGMA synchronous=OFF")
+    return database

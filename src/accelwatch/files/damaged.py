@@ -4,6 +4,7 @@ An emptied file, one that holds something else and one of another version are lo
 """
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -16,30 +17,24 @@ _MOST = 1000
 """Of one name; a file that is damaged after them stays where it is."""
 
 
-def set_aside(path: Path, companions: Iterable[str] = ("",)) -> Path | None:
-    """Move a file out of the way of the one that is begun anew; where it is then, or None if it stays.
+def set_aside(path: Path, companions: Iterable[str] = ("",)) -> Path:
+    """Move a file out of the way of the one that is begun anew; where it is then. Raises OSError.
 
-    `companions` are endings of files that go with it, as SQLite's. Never raises, and replaces nothing
-    that was set aside before.
+    `companions` are endings of files that go with it, as SQLite's. What was set aside before stays.
     """
     aside = _free_name(path)
-    if aside is None:
-        return None
-    try:
-        for ending in companions:
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{path}{ending}").replace(f"{aside}{ending}")
-    except OSError:
-        return None
+    for ending in companions:
+        with contextlib.suppress(FileNotFoundError):
+            Path(f"{path}{ending}").replace(f"{aside}{ending}")
     return aside
 
 
-def _free_name(path: Path) -> Path | None:
+def _free_name(path: Path) -> Path:
     for number in range(1, _MOST + 1):
         aside = path.with_name(f"{path.name}{SUFFIX}{f'-{number}' if number > 1 else ''}")
         if not os.path.lexists(aside):
             return aside
-    return None
+    raise FileExistsError(errno.EEXIST, f"{_MOST} files were set aside before", str(path))
 
 
 def damaged_files(folder: Path | None) -> tuple[Path, ...]:

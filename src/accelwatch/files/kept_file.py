@@ -105,9 +105,13 @@ class KeptFile(Generic[T]):
         return complaint
 
     def _refuse(self, fault: str) -> None:
-        aside = None if self._leave_damaged else set_aside(self.path)
-        if aside is None:
+        if self._leave_damaged:
             self._leave(fault)
+            return
+        try:
+            aside = set_aside(self.path)
+        except OSError as error:
+            self._leave(f"{fault}, and it cannot be set aside: {error.strerror or error}")
             return
         logger.warning(
             "%s, since a file is damaged or of another version: it is set aside and a new one begun; "

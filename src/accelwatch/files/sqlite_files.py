@@ -12,8 +12,6 @@ from accelwatch.base.errors import AccelwatchError
 COMPANIONS = ("", "-wal", "-shm")
 """What SQLite adds to the name of a file in WAL mode, besides the file itself."""
 _MODE = 0o600
-
-
 WAIT_S = 2.0
 """How long a file that somebody else has locked is waited for."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -34,6 +32,50 @@ def translated(
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         kind = damaged_type if code in _DAMAGED else error_type
         raise kind(f"{doing}: {error}") from error
+
+
+def open_database(
+    path: Path, *, version: int, oldest: int | None = None, must_exist: bool = False
+) -> sqlite3.Connection:
+    """Open a database of ours to write to it, for any thread, one at a time; nobody else reads it.
+
+    A new file is made, unless there `must_exist` one. Whoever writes says so in `user_version`; `oldest`
+    is the first version that can be read. Raises sqlite3.Error, and what is not ours is not written to.
+    """
+    check_no_links(path)
+    make_private(path)
+    database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False, isolation_level=None)
+    try:
+        if must_exist:
+            check_has_tables(database)
+        check_version(database, version, oldest=oldest)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def open_to_read(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
+    """Open a database and leave it as it is. Raises sqlite3.Error.
+
+    `immutable`: without its log, which SQLite cannot read where it may not write.
+    """
+    how = "mode=ro&immutable=1" if immutable else "mode=ro"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=WAIT_S)
+
+
+@contextlib.contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All that is executed within, or nothing. Raises sqlite3.Error."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:  # a full disk ends it by itself
+            database.execute("ROLLBACK")
 
 
 def make_private(path: Path) -> None:

@@ -88,7 +88,7 @@ def test_an_emptied_file_is_damaged_and_not_new(folder: Path) -> None:
     again = open_inventory(folder)
     assert "it was emptied" in again.problem
     assert "what was expected before is not known" in again.problem
-    assert (folder / f"{FILE}.damaged-1").exists()
+    assert (folder / f"{FILE}.damaged").exists()
     ended(again)
 
 
@@ -96,11 +96,12 @@ def test_an_emptied_file_is_damaged_and_not_new(folder: Path) -> None:
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     folder: Path, before: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for number in range(1, before + 1):
-        (folder / f"{FILE}.damaged-{number}").write_bytes(b"an earlier one")
+    names = [f"{FILE}.damaged", f"{FILE}.damaged-2", f"{FILE}.damaged-3"]
+    for name in names[:before]:
+        (folder / name).write_bytes(b"an earlier one")
     (folder / FILE).write_bytes(b"no database")
     opened = open_inventory(folder)
-    aside = f"{FILE}.damaged-{before + 1}"
+    aside = names[before]
     assert opened.expected == {}
     assert opened.lock is not None
     assert opened.problem.endswith(
@@ -108,6 +109,7 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     )
     assert [record.getMessage() for record in caplog.records] == [opened.problem]
     assert (folder / aside).read_bytes() == b"no database"
+    assert {(folder / name).read_bytes() for name in names[:before]} <= {b"an earlier one"}
     opened.file.write(Changes(updated={"n2": NODE}))
     ended(opened)
     again = open_inventory(folder)
@@ -137,5 +139,5 @@ def test_a_file_of_a_later_version_is_left_alone(folder: Path) -> None:
     opened = open_inventory(folder)
     assert "99" in opened.problem
     assert opened.problem.endswith("and what changes is in memory only until it can be written")
-    assert not list(folder.glob("*.damaged-*"))
+    assert not list(folder.glob("*.damaged*"))
     ended(opened)

@@ -160,8 +160,8 @@ def test_a_damaged_inventory_is_set_aside(tmp_path: Path, damage: Any) -> None:
             state = _known(tmp_path, one.address)
             damage(state / FILE)
             before = (state / FILE).read_bytes()
-            await _goes_on(tmp_path, one.address, 0, "damaged-1", "not known")
-            assert (state / f"{FILE}.damaged-1").read_bytes() == before
+            await _goes_on(tmp_path, one.address, 0, f"set aside as {FILE}.damaged,", "not known")
+            assert (state / f"{FILE}.damaged").read_bytes() == before
             assert _expected(state) == {one.address: set(range(8))}
             async with hub_process(tmp_path, {"targets": {"static": [one.address]}}) as hub:
                 await hub.until(lambda fleet: fleet["nodes"]["up"] == 1 and not fleet["problems"])

@@ -6,7 +6,6 @@ A segment is `ring-NUMBER-MILLISECONDS-BOOT.ndjson.zst`, a frozen file `20260301
 
 import contextlib
 import datetime
-import fcntl
 import os
 import re
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 
 from accelwatch.archive.blackbox.triggers import Trigger
 from accelwatch.archive.recording.layout import PARTIAL_SUFFIX
+from accelwatch.files.folder_lock import lock_file
 
 FOLDER = "blackbox"
 """Within the state folder."""
@@ -129,17 +129,10 @@ def _files(folder: Path) -> list[tuple[Path, int]]:
 
 def lock(folder: Path) -> int | None:
     """A descriptor that keeps all others from writing; None where somebody else does. Raises OSError."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / _LOCK, flags, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock_file(folder / _LOCK)
     except BlockingIOError:
-        os.close(descriptor)
         return None
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def partial_path(path: Path) -> Path:

@@ -5,7 +5,6 @@ is removed by the next one. All of it blocks: it belongs on a thread.
 """
 
 import errno
-import fcntl
 import logging
 import os
 from collections.abc import Iterable
@@ -49,6 +48,7 @@ from accelwatch.archive.history.tables import (
     within_cells,
 )
 from accelwatch.files.file_rights import make_state_folder
+from accelwatch.files.folder_lock import lock_file
 
 logger = logging.getLogger(__name__)
 
@@ -99,16 +99,11 @@ class Writer:
                 self._describe()
             for table in TABLES:
                 (self._folder / table / layout.OPEN).mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            lock = os.open(self._folder / ".lock", flags, 0o600)
+            return lock_file(self._folder / ".lock")
+        except BlockingIOError as error:
+            raise ArchiveError(f"{self._folder}: another program writes this archive") from error
         except OSError as error:
             raise _unwritable(self._folder, error) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
-            raise ArchiveError(f"{self._folder}: another program writes this archive") from error
-        return lock
 
     def _tidy(self) -> None:
         try:

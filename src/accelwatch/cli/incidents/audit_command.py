@@ -89,12 +89,13 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     import msgspec
 
     from accelwatch.alerting.incidents.journal.file import JournalFile
-    from accelwatch.alerting.incidents.journal.opening import lock
+    from accelwatch.alerting.incidents.journal.opening import LOCK
     from accelwatch.base.errors import AccelwatchError
+    from accelwatch.files.folder_lock import lock_file
 
     path = journal_of(folder)
     try:
-        lock_fd = lock(path.parent)
+        lock_fd = lock_file(path.parent / LOCK)
     except BlockingIOError as error:
         raise AccelwatchError(f"{path}: a process keeps it open; stop that first") from error
     except OSError as error:

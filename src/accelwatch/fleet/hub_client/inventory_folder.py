@@ -5,7 +5,6 @@ one of them expects would be missing in the other.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -18,11 +17,11 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.file_rights import make_state_folder
-from accelwatch.files.sqlite_files import make_private
+from accelwatch.files.folder_lock import lock_file
+from accelwatch.files.sqlite_files import make_private, open_to_read
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory import FILE
 
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
 _UNUSED_S = 90 * 86400.0
 """After this time a fleet that nobody looks at any more is forgotten."""
@@ -76,11 +75,9 @@ def acquire_folder(folder: Path | None, spare: Path, *, configured: bool) -> Inv
 
 def _locked(folder: Path) -> bool:
     """Whether the lock was free and is ours now. The descriptor is left open on purpose."""
-    lock = os.open(folder / _LOCK, _LOCK_FLAGS, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = lock_file(folder / _LOCK)
     except BlockingIOError:
-        os.close(lock)
         return False
     os.utime(lock)
     return True
@@ -98,15 +95,12 @@ def _tidy(folder: Path) -> None:
 def _copied(folder: Path, spare: Path) -> Path | None:
     """What is expected there, copied as it is now."""
     try:
-        uri = f"{(folder / FILE).as_uri()}?mode=ro"
-        original = sqlite3.connect(uri, uri=True)
         make_private(spare / FILE)
-        copy = sqlite3.connect(spare / FILE)
-        try:
+        with (
+            contextlib.closing(open_to_read(folder / FILE)) as original,
+            contextlib.closing(sqlite3.connect(spare / FILE)) as copy,
+        ):
             original.backup(copy)
-        finally:
-            original.close()
-            copy.close()
     except sqlite3.Error:
         return None
     return spare

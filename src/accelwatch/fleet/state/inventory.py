@@ -13,14 +13,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.files.sqlite_files import (
-    WAIT_S,
-    check_has_tables,
-    check_no_links,
-    check_version,
-    make_private,
-    translated,
-)
+from accelwatch.files.sqlite_files import open_database, transaction, translated
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
 from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
@@ -106,27 +99,20 @@ class InventoryFile:
     def __init__(self, folder: Path | None) -> None:
         """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
         self._lock = threading.Lock()
-        path = ":memory:" if folder is None else str(folder / FILE)
-        existed = folder is not None and (folder / FILE).exists()
-        with _our_errors(f"{path}: cannot keep the inventory"):
-            if folder is not None:
-                check_no_links(folder / FILE)
-                make_private(folder / FILE)
-            self._database = sqlite3.connect(
-                path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
+        path = None if folder is None else folder / FILE
+        with _our_errors(f"{path or 'in memory'}: cannot keep the inventory"):
+            self._database = (
+                sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+                if path is None
+                else open_database(path, version=VERSION, must_exist=path.exists())
             )
             try:
-                self._prepare(existed)
+                self._prepare()
             except BaseException:
                 self._database.close()
                 raise
 
-    def _prepare(self, existed: bool) -> None:
-        if existed:
-            check_has_tables(self._database)
-        check_version(self._database, VERSION)  # first: what is not ours is not written to
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=FULL")
+    def _prepare(self) -> None:
         for table in _TABLES:
             self._database.execute(table)
         self._rename_devices()
@@ -142,8 +128,7 @@ class InventoryFile:
         ]
         if not rows:
             return
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._database):
             for node, old_id, first_seen, blob in rows:
                 with contextlib.suppress(msgspec.DecodeError):
                     device = _device_of(blob)
@@ -153,10 +138,6 @@ class InventoryFile:
                 self._database.execute(
                     "DELETE FROM devices WHERE node = ? AND id = ?", (node, old_id)
                 )
-            self._database.execute("COMMIT")
-        finally:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
 
     def load(self) -> dict[str, Expected]:
         """Everything expected, by node. Raises InventoryError, DamagedError."""
@@ -165,14 +146,12 @@ class InventoryFile:
 
     def write(self, changes: Changes) -> None:
         """Write all or nothing; when it returns, it is on the disk. Raises InventoryError."""
-        with _our_errors("the inventory cannot be written"), self._lock:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                self._apply(changes)
-                self._database.execute("COMMIT")
-            finally:
-                if self._database.in_transaction:  # a full disk ends it by itself
-                    self._database.execute("ROLLBACK")
+        with (
+            _our_errors("the inventory cannot be written"),
+            self._lock,
+            transaction(self._database),
+        ):
+            self._apply(changes)
 
     def _apply(self, changes: Changes) -> None:
         many = self._database.executemany

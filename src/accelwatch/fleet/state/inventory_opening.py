@@ -6,15 +6,15 @@ and what changes from then on is kept in memory.
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 import sqlite3
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
-from accelwatch.files.sqlite_files import COMPANIONS, check_version
+from accelwatch.files.damaged import set_aside
+from accelwatch.files.folder_lock import lock_file
+from accelwatch.files.sqlite_files import COMPANIONS, check_version, open_to_read
 from accelwatch.fleet.state.inventory import (
     FILE,
     VERSION,
@@ -27,9 +27,7 @@ from accelwatch.fleet.state.inventory import (
 
 logger = logging.getLogger(__name__)
 
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = "inventory.lock"
-_MAX_ASIDE = 1000
 
 
 class Opened(NamedTuple):
@@ -90,30 +88,16 @@ def _loaded(file: InventoryFile) -> dict[str, Expected]:
 def _lock(folder: Path) -> int | None:
     """Hold the folder; None where nothing can be written. Raises BlockingIOError."""
     try:
-        lock = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock_file(folder / LOCK)
     except BlockingIOError:
-        os.close(lock)
         raise
-    except OSError:  # a file system without locks
-        os.close(lock)
+    except OSError:  # no rights, a full disk, a file system without locks
         return None
-    return lock
 
 
 def _start_new(folder: Path, why: str) -> Opened:
-    aside = next(
-        name
-        for number in range(1, _MAX_ASIDE)
-        if not (name := folder / f"{FILE}.damaged-{number}").exists()
-    )
     try:
-        for companion in COMPANIONS:
-            with contextlib.suppress(FileNotFoundError):
-                (folder / f"{FILE}{companion}").replace(f"{aside}{companion}")
+        aside = set_aside(folder / FILE, COMPANIONS)
         file = InventoryFile(folder)
     except (OSError, InventoryError) as error:
         return _in_memory(folder, f"{why}; and no new one can be begun: {error}")
@@ -132,16 +116,11 @@ def _in_memory(folder: Path, why: str) -> Opened:
 
 def _read_only(path: Path) -> dict[str, Expected] | None:
     """What a file holds that cannot be written; as it is on the disk where even its log is closed."""
-    for how in ("mode=ro", "mode=ro&immutable=1"):
-        try:
-            database = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=0.5)
-        except sqlite3.Error:
-            continue
-        try:
+    for immutable in (False, True):
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(open_to_read(path, immutable=immutable)) as database,
+        ):
             check_version(database, VERSION)
             return read_all(database)
-        except sqlite3.Error:
-            continue
-        finally:
-            database.close()
     return None

@@ -4,11 +4,13 @@ SQLite goes on writing to a file that was deleted, and reads again only what has
 doing: what happens to the file from outside has to be looked for.
 """
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
 
 from accelwatch.alerting.incidents.journal.schema import version_of
+from accelwatch.files.sqlite_files import open_to_read
 
 LEAST_ROOM = 256 * 1024
 """Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for."""
@@ -60,13 +62,10 @@ def check_contents(path: Path) -> None:
 
     Through a connection of its own: the one that writes keeps what it has read in memory.
     """
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
+    with contextlib.closing(open_to_read(path)) as database:
         version_of(database)
         for query in (
             "SELECT body, hash FROM entry ORDER BY seq DESC LIMIT 1",
             "SELECT * FROM meta",
         ):
             database.execute(query).fetchall()
-    finally:
-        database.close()

@@ -47,11 +47,10 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.sqlite_files import (
-    WAIT_S,
-    check_has_tables,
-    check_no_links,
     check_version,
-    make_private,
+    open_database,
+    open_to_read,
+    transaction,
     translated,
 )
 
@@ -93,19 +92,16 @@ class JournalFile:
         self.path = path
         with journal_errors(f"{path}: the journal cannot be opened"):
             if read_only:
-                self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+                self._database = open_to_read(path)
             else:
-                check_no_links(path)
-                make_private(path)
-                self._database = sqlite3.connect(
-                    path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
+                self._database = open_database(
+                    path, version=VERSION, oldest=1, must_exist=had_journal
                 )
             try:
-                check_version(self._database, VERSION, oldest=1)
-                if had_journal:
-                    check_has_tables(self._database)
-                if not read_only:
-                    self._prepare()
+                if read_only:
+                    check_version(self._database, VERSION, oldest=1)
+                else:
+                    migrate(self._database)
             except BaseException:
                 self._database.close()
                 raise
@@ -122,11 +118,6 @@ class JournalFile:
     def copy_to(self, database: sqlite3.Connection) -> None:
         """Copy everything as it is now. Raises sqlite3.Error."""
         self._database.backup(database)
-
-    def _prepare(self) -> None:
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=FULL")
-        migrate(self._database)
 
     def changed_since(self, since: float) -> list[Incident]:
         """Open incidents, and those that have changed since then, Unix seconds. Raises JournalError."""
@@ -217,21 +208,11 @@ class JournalFile:
                 check_contents(self.path)
 
     def _write(self, batches: list[Batch]) -> None:
-        with self._transaction():
+        with transaction(self._database):
             check_version_kept(self._database, VERSION)
             last = last_hash(self._database)
             for batch in batches:
                 last = self._append(batch, last)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        finally:
-            if self._database.in_transaction:  # a full disk ends it by itself
-                self._database.execute("ROLLBACK")
 
     def _append(self, batch: Batch, last: str) -> str:
         for record in batch.records:
@@ -323,7 +304,7 @@ class JournalFile:
 
     def rebuild(self) -> None:
         """Make the tables of the state again from the entries. Raises JournalError."""
-        with journal_errors("the journal cannot be rebuilt"), self._transaction():
+        with journal_errors("the journal cannot be rebuilt"), transaction(self._database):
             for table in STATE_TABLES:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
             bodies = self._database.execute("SELECT body FROM entry ORDER BY seq").fetchall()
@@ -338,7 +319,7 @@ class JournalFile:
         """
         old = now - KEPT_S
         execute = self._database.execute
-        with journal_errors("the journal cannot be pruned"), self._transaction():
+        with journal_errors("the journal cannot be pruned"), transaction(self._database):
             self._forget(now, old)
             row = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)

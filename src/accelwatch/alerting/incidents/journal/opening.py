@@ -7,7 +7,6 @@ person has looked. Beside the file stands a mark that there was one.
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 from pathlib import Path
@@ -20,11 +19,11 @@ from accelwatch.alerting.incidents.journal.file import (
     JournalFile,
 )
 from accelwatch.alerting.incidents.journal.records import Loaded
+from accelwatch.files.folder_lock import FLAGS, PRIVATE, lock_file
 from accelwatch.files.sqlite_files import OtherVersionError
 
 logger = logging.getLogger(__name__)
 
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = "journal.lock"
 MARKER_FILE = "journal.begun"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
@@ -52,7 +51,7 @@ def open_journal(folder: Path | None, now: float) -> Opened:
             f"{folder}: {kind} is not suitable for a journal; set state_dir to a local disk"
         )
     try:
-        descriptor = lock(folder)
+        descriptor = lock_file(folder / LOCK)
     except BlockingIOError:
         return _without(f"{folder}: another process keeps its journal here")
     except OSError as error:
@@ -77,7 +76,7 @@ def _open(folder: Path, now: float) -> Opened:
         file = JournalFile(path, had_journal=existed)
         loaded = file.load(now)
         file.prune(now)
-        os.close(os.open(marker, _LOCK_FLAGS, 0o600))
+        os.close(os.open(marker, FLAGS, PRIVATE))
     except (JournalError, OSError) as error:
         if file is not None:
             file.close()
@@ -102,17 +101,6 @@ def _without(why: str, what_to_do: str = "") -> Opened:
         problem = f"{problem}. What to do: {what_to_do}"
     logger.error("%s", problem)
     return Opened(None, Loaded(), problem, None)
-
-
-def lock(folder: Path) -> int:
-    """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
-    descriptor = os.open(folder / LOCK, _LOCK_FLAGS, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _file_system(folder: Path) -> str:

@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from accelwatch.files.sqlite_files import transaction
+
 VERSION = 2
 _STATEMENTS: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {
@@ -45,8 +47,7 @@ def version_of(database: sqlite3.Connection) -> int:
 
 def migrate(database: sqlite3.Connection) -> None:
     """Let a file have all tables: wholly, or it stays what it was. Raises sqlite3.Error."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(database):
         written = version_of(database)
         for version, statements in _STATEMENTS.items():
             # Tables were added to the first version while it was in use.
@@ -54,7 +55,3 @@ def migrate(database: sqlite3.Connection) -> None:
                 for statement in statements:
                     database.execute(statement)
         database.execute(f"PRAGMA user_version={VERSION}")
-        database.execute("COMMIT")
-    finally:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
