@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.files.atomic_file import PRIVATE, replace_file
+from accelwatch.files.damaged import set_aside
 from accelwatch.tui.theme.palettes import DEFAULT, PALETTES
 
 DENSITIES = ("auto", "compact", "full")
@@ -13,6 +14,7 @@ FORMS = ("list", "grid")
 SHADES = ("load", "memory", "temperature")
 CHOICES = {"density": DENSITIES, "fleet_form": FORMS, "fleet_shade": SHADES}
 """Settings that have one of a few values, the default first."""
+_DAMAGE = (OSError, ValueError, msgspec.ValidationError)
 INTERVALS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two readings, fastest first."""
 
@@ -66,14 +68,22 @@ def load(path: Path) -> tuple[Preferences, str]:
     """The preferences of a file, and what was wrong with it; without a file the defaults."""
     if not path.is_file():
         return Preferences(), ""
+    try:
+        preferences = _read(path)
+    except _DAMAGE as error:
+        return Preferences(), f"{path}: {' '.join(str(error).split())}"
+    return _validated(preferences, path)
+
+
+def _read(path: Path) -> Preferences:
+    """Raises one of `_DAMAGE`."""
     import yaml
 
     try:
         stored = yaml.safe_load(path.read_text("utf-8")) or {}
-        preferences = msgspec.convert(stored, Preferences)
-    except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
-        return Preferences(), f"{path}: {' '.join(str(error).split())}"
-    return _validated(preferences, path)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    return msgspec.convert(stored, Preferences)
 
 
 def _validated(preferences: Preferences, path: Path) -> tuple[Preferences, str]:
@@ -103,7 +113,15 @@ def document(preferences: Preferences) -> str:
 
 
 def save(preferences: Preferences, path: Path) -> None:
-    """Write the file atomically, readable by its owner. Raises OSError."""
+    """Write the file atomically, readable by its owner. Raises OSError.
+
+    One that cannot be read is set aside first: somebody has written it.
+    """
+    if path.is_file():
+        try:
+            _read(path)
+        except _DAMAGE:
+            set_aside(path)
     replace_file(path, document(preferences).encode(), mode=PRIVATE, durable=False)
 
 
