@@ -13,7 +13,7 @@ from aiohttp import web
 
 from accelwatch.alerting.delivery.approval_requests import NoApprovalRequests
 from accelwatch.alerting.delivery.dispatcher import Dispatcher
-from accelwatch.alerting.delivery.message import Key
+from accelwatch.alerting.delivery.messages.message import Key
 from accelwatch.alerting.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
 from accelwatch.alerting.delivery.sinks import sinks_of
 from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from accelwatch.alerting.delivery.stages.quiet_hours import after_quiet_hours
+from accelwatch.alerting.delivery.messages.quiet_hours import after_quiet_hours
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.alerts import QuietHours
 

@@ -8,17 +8,14 @@ import pytest
 from accelwatch.alerting.delivery.formatting.notice import notice_of
 from accelwatch.alerting.delivery.formatting.person_call import call_of, entity_of
 from accelwatch.alerting.delivery.formatting.text import headline
-from accelwatch.alerting.delivery.message import NEVER, Message
-from accelwatch.alerting.delivery.queue import (
-    EDIT_EVERY_S,
-    GIVE_UP_AFTER_S,
-    KEPT_S,
-    MOST_MESSAGES,
-    Lost,
-    Queue,
-    Traits,
-)
+from accelwatch.alerting.delivery.messages.message import NEVER, Message, Traits
+from accelwatch.alerting.delivery.messages.message_store import MOST_MESSAGES
+from accelwatch.alerting.delivery.messages.outlook import Outlook
+from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
+from accelwatch.alerting.delivery.stages.dedup import EDIT_EVERY_S
+from accelwatch.alerting.delivery.stages.retry import GIVE_UP_AFTER_S, Lost
+from accelwatch.alerting.delivery.stages.set_notifies import KEPT_S
 from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
@@ -58,10 +55,12 @@ class Scene:
             self.traits,
             _described,
             storm_wait_s=10.0,
-            request_names=lambda _: self.asks,
-            soon=lambda _: self.soon_s,
-            decided=lambda _: self.decided,
-            end_wait=lambda _: self.end_wait_s,
+            outlook=Outlook(
+                request_names=lambda _: self.asks,
+                decides_within_s=lambda _: self.soon_s,
+                is_decided=lambda _: self.decided,
+                resolve_wait_s=lambda _: self.end_wait_s,
+            ),
         )
 
     def tell(self, *incidents: Incident, muted: bool = False) -> "Scene":
@@ -111,7 +110,7 @@ def test_its_end_is_told() -> None:
 def test_what_was_over_before_anybody_heard_of_it_is_not_told() -> None:
     scene = Scene().tell(incident(), over(incident(), START + 1))
     assert scene.send() == []
-    assert scene.queue.due_at("a", scene.now) == NEVER
+    assert scene.queue.messages.due_at("a", scene.now) == NEVER
 
 
 def test_an_end_is_told_where_the_beginning_may_have_arrived() -> None:
@@ -361,7 +360,7 @@ def test_a_reminder_waits_for_the_end_of_quiet_hours() -> None:
     low = incident(severity=Severity.WARNING, at=scene.now)
     assert scene.tell(low).send() == ["opened i1"]
     morning = scene.now + 10 * 3600 + 45 * 60 + 53
-    assert scene.queue.due_at("a", scene.now) == morning
+    assert scene.queue.messages.due_at("a", scene.now) == morning
     assert scene.after(4 * 3600).tell(low).send() == []
     scene.now = morning
     assert scene.send() == ["reminder i1"]
@@ -451,7 +450,7 @@ def test_one_that_fails_is_tried_less_and_less_often() -> None:
     pauses = []
     for _ in range(12):
         scene.send()
-        due = scene.queue.due_at("a", scene.now)
+        due = scene.queue.messages.due_at("a", scene.now)
         pauses.append(due - scene.now)
         scene.now = due
     assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
@@ -462,7 +461,7 @@ def test_a_receiver_says_when_to_come_back() -> None:
     scene = Scene().tell(incident())
     scene.outcome = Outcome(status=Status.RETRY, retry_after_s=1234.0)
     scene.send()
-    assert scene.queue.due_at("a", scene.now) == scene.now + 1234.0
+    assert scene.queue.messages.due_at("a", scene.now) == scene.now + 1234.0
 
 
 def test_after_a_day_it_is_given_up() -> None:
@@ -473,7 +472,7 @@ def test_after_a_day_it_is_given_up() -> None:
     scene.after(GIVE_UP_AFTER_S).send()
     ((sink, notice, reason),) = scene.lost
     assert (sink, notice.key, reason) == ("a", "i1", "not taken for a day")
-    assert scene.queue.due_at("a", scene.now) == NEVER
+    assert scene.queue.messages.due_at("a", scene.now) == NEVER
 
 
 def test_what_is_refused_is_given_up_at_once_and_the_next_is_told() -> None:
@@ -498,9 +497,9 @@ def test_newer_news_are_sent_though_the_older_were_refused() -> None:
 def test_a_restart_goes_on_where_it_was() -> None:
     scene = Scene(edits=True).tell(incident(1), incident(2))
     scene.send()
-    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
+    rows = [row for row in scene.queue.messages.drain_changes().values() if row is not None]
     anew = Scene(edits=True)
-    anew.queue.restore([*rows, b"\xc1 no row"], anew.now)
+    anew.queue.messages.restore([*rows, b"\xc1 no row"], anew.now)
     anew.tell(incident(1), incident(2))
     assert anew.after(10).send() == ["opened i2"]
     anew.tell(over(incident(1), anew.now))
@@ -510,9 +509,9 @@ def test_a_restart_goes_on_where_it_was() -> None:
 
 def test_rows_of_a_sink_that_is_gone_are_dropped() -> None:
     scene = Scene(names=("old",)).tell(incident())
-    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
+    rows = [row for row in scene.queue.messages.drain_changes().values() if row is not None]
     anew = Scene()
-    anew.queue.restore(rows, anew.now)
+    anew.queue.messages.restore(rows, anew.now)
     assert anew.send() == []
 
 
@@ -521,24 +520,24 @@ def test_what_is_over_and_told_is_forgotten_after_a_day() -> None:
     scene.send()
     scene.tell(over(incident(), START + 1))
     scene.send()
-    scene.queue.drain_changes()
+    scene.queue.messages.drain_changes()
     assert scene.after(KEPT_S).send() == []
-    assert scene.queue.drain_changes() == {("i1", "a"): None}
+    assert scene.queue.messages.drain_changes() == {("i1", "a"): None}
 
 
 def test_changes_that_could_not_be_written_are_written_with_the_next() -> None:
     scene = Scene().tell(incident())
-    changes = scene.queue.drain_changes()
-    assert scene.queue.drain_changes() == {}
-    scene.queue.restore_changes(changes)
-    assert scene.queue.drain_changes() == changes
+    changes = scene.queue.messages.drain_changes()
+    assert scene.queue.messages.drain_changes() == {}
+    scene.queue.messages.restore_changes(changes)
+    assert scene.queue.messages.drain_changes() == changes
 
 
 def test_a_clock_that_is_set_back_does_not_hold_anything_back() -> None:
     scene = Scene().tell(incident(1), incident(2))
     scene.send()
     scene.after(-3600)
-    assert scene.queue.due_at("a", scene.now) == scene.now + 10.0
+    assert scene.queue.messages.due_at("a", scene.now) == scene.now + 10.0
     assert scene.after(10).send() == ["opened i2"]
 
 
@@ -563,9 +562,9 @@ def test_a_clock_that_is_set_back_holds_no_reminder_back_behind_what_is_repeated
 def test_a_process_that_begins_on_a_clock_that_was_set_back_reminds_in_time() -> None:
     scene = Scene(Route(remind_s=3600.0)).tell(incident())
     scene.send()
-    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
+    rows = [row for row in scene.queue.messages.drain_changes().values() if row is not None]
     after = Scene(Route(remind_s=3600.0)).after(-86400)
-    after.queue.restore(rows, after.now)
+    after.queue.messages.restore(rows, after.now)
     assert after.after(3599).send() == []
     assert after.after(1).send() == ["reminder i1"]
 
@@ -583,7 +582,7 @@ def test_a_flood_is_bounded_and_counted() -> None:
     scene = Scene()
     for number in range(MOST_MESSAGES + 5):
         scene.tell(incident(number, at=START))
-    assert scene.queue.untold == 5
+    assert scene.queue.messages.dropped == 5
     assert len(scene.after(60).send()) == MOST_MESSAGES
 
 
@@ -614,7 +613,7 @@ def test_a_call_without_an_incident_goes_the_way_of_incidents() -> None:
     (said,) = scene.said
     assert headline(said) == "WARNING needs a person: the spare n4 failed quick: n4"
     assert scene.queue.call(spoken("job 7 has died of itself", ""), scene.now) == {"c"}
-    scene.now = scene.queue.due_at("c", scene.now)
+    scene.now = scene.queue.messages.due_at("c", scene.now)
     scene.send("c")
     assert headline(scene.said[-1]).endswith("job 7 has died of itself: the cluster")
 
@@ -634,7 +633,7 @@ def test_calls_are_bounded_as_incidents_are_and_those_that_are_known_find_room()
     for number in range(MOST_MESSAGES + 5):
         scene.queue.call(spoken(f"job {number}"), scene.now)
     assert scene.queue.call(spoken("job 0"), scene.now) == {"a"}
-    assert scene.queue.untold == 5
+    assert scene.queue.messages.dropped == 5
 
 
 def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> None:
@@ -643,9 +642,9 @@ def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> N
     scene.queue.post("a", "undelivered:b", said, scene.now)
     assert len(scene.send()) == 1
     assert scene.after(3600).send() == []
-    scene.queue.drain_changes()
+    scene.queue.messages.drain_changes()
     assert scene.after(KEPT_S).send() == []
-    assert scene.queue.drain_changes() == {("undelivered:b", "a"): None}
+    assert scene.queue.messages.drain_changes() == {("undelivered:b", "a"): None}
 
 
 @pytest.mark.parametrize("edits", [True, False])
@@ -733,10 +732,10 @@ def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
     scene.asks = "p1@1.0"
     scene.tell(incident())
     scene.send()
-    rows = [row for row in scene.queue.drain_changes().values() if row is not None]
+    rows = [row for row in scene.queue.messages.drain_changes().values() if row is not None]
     after = Scene()
     after.asks = "p1@1.0"
-    after.queue.restore(rows, START + 5.0)
+    after.queue.messages.restore(rows, START + 5.0)
     assert after.tell(later(incident(), START + 5.0)).send() == []
 
 
@@ -938,3 +937,17 @@ def test_a_plan_that_is_known_is_waited_for_no_more() -> None:
     assert scene.send() == []
     scene.decided = True
     assert scene.tell(later(incident(), START + 0.2)).after(0.2).send() == ["opened i1"]
+
+
+def test_rows_are_written_in_the_words_of_earlier_versions() -> None:
+    scene = Scene().tell(incident())
+    scene.asks = "n1@1.0"
+    scene.send()
+    (row,) = [row for row in scene.queue.messages.drain_changes().values() if row is not None]
+    fields = msgspec.msgpack.decode(row)
+    assert {name for name in fields if name not in ("notice", "cadences")} == {
+        *("incident", "sink", "waits", "due", "placed", "queued", "seen", "reference", "attempts"),
+        *("error", "told_at", "rung_at", "told_severity", "told_closed", "reopened", "asked"),
+        *("called", "once"),
+    }
+    assert (fields["told_at"], fields["waits"], fields["once"]) == (scene.now, False, False)

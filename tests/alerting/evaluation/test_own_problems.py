@@ -5,7 +5,8 @@ import pytest
 
 from accelwatch.alerting.delivery.formatting.notice import notice_of
 from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, incident_of, is_own
-from accelwatch.alerting.delivery.queue import Queue, Traits
+from accelwatch.alerting.delivery.messages.message import Traits
+from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.evaluation.own_problems import (
     NOTIFIED_AFTER_S,
@@ -106,7 +107,7 @@ def test_an_incident_and_a_problem_of_our_own_do_not_wait_for_each_other() -> No
     people.queue.changed(incident(), False, T)
     people.queue.next("chat", T)
     people.queue.changed(incident_of(problem(), T), False, T)
-    assert people.queue.due_at("chat", T) <= T
+    assert people.queue.messages.due_at("chat", T) <= T
     own_first = queue()
     own_first.changed(incident_of(problem(), T), False, T)
     own_first.changed(incident(), False, T)
@@ -118,12 +119,12 @@ def test_what_was_wrong_with_an_earlier_process_is_forgotten() -> None:
     people = People()
     people.look(problem())
     people.look(problem(), after=NOTIFIED_AFTER_S)
-    rows = [row for row in people.queue.drain_changes().values() if row is not None]
+    rows = [row for row in people.queue.messages.drain_changes().values() if row is not None]
     assert len(rows) == 2
     again = queue()
-    again.restore(rows, T)
-    assert again.waiting("chat", T) == []
-    assert set(again.drain_changes().values()) == {None}
+    again.messages.restore(rows, T)
+    assert again.messages.waiting("chat", T) == []
+    assert set(again.messages.drain_changes().values()) == {None}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.delivery.formatting.notice import notice_of
-from accelwatch.alerting.delivery.queue import Queue, Traits
+from accelwatch.alerting.delivery.messages.message import Traits
+from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.incident_store import MOST_CLOSED

@@ -20,11 +20,13 @@ from accelwatch.alerting.delivery.formatting.notice import notice_of
 from accelwatch.alerting.delivery.formatting.own_problem import is_own
 from accelwatch.alerting.delivery.formatting.person_call import is_call
 from accelwatch.alerting.delivery.formatting.text import lasting
-from accelwatch.alerting.delivery.message import NEVER
+from accelwatch.alerting.delivery.messages.message import NEVER, Traits
+from accelwatch.alerting.delivery.messages.outlook import Outlook
 from accelwatch.alerting.delivery.outbox import Outbox
-from accelwatch.alerting.delivery.queue import Lost, Queue, Traits
+from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.delivery.sinks import sinks_of
+from accelwatch.alerting.delivery.stages.retry import Lost
 from accelwatch.alerting.delivery.transport.circuit import Circuit
 from accelwatch.alerting.delivery.transport.dead_man import DeadManPing
 from accelwatch.alerting.incidents.model.incident import Incident
@@ -78,10 +80,12 @@ class Dispatcher:
             traits,
             self._notice,
             settings.storm_wait_s,
-            request_names=self._request_names,
-            soon=self._approval_requests.soon,
-            decided=self._approval_requests.decided,
-            end_wait=end_wait,
+            Outlook(
+                request_names=self._request_names,
+                decides_within_s=self._approval_requests.soon,
+                is_decided=self._approval_requests.decided,
+                resolve_wait_s=end_wait,
+            ),
         )
         self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
         self._bells = {name: asyncio.Event() for name in self._sinks}
@@ -121,7 +125,7 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Go on with what an earlier process left, and begin to send."""
-        self._queue.restore(self._outbox.rows(), self._clock.wall())
+        self._queue.messages.restore(self._outbox.rows(), self._clock.wall())
         self._tasks = [asyncio.create_task(self._serve(name)) for name in self._sinks]
         self._tasks.append(asyncio.create_task(self._save_changes()))
         if self._dead_man is not None:
@@ -168,15 +172,19 @@ class Dispatcher:
         now = self._clock.wall()
         problems = [self._unsaved] if self._unsaved else []
         for name in self._sinks:
-            waiting = [message for message in self._queue.waiting(name, now) if message.error]
+            waiting = [
+                message for message in self._queue.messages.waiting(name, now) if message.error
+            ]
             if waiting and not self._circuits[name].closed:
-                since = lasting(now - min(message.queued for message in waiting))
-                error = max(waiting, key=lambda message: message.placed).error
+                since = lasting(now - min(message.pending_since for message in waiting))
+                error = max(waiting, key=lambda message: message.scheduled_at).error
                 problems.append(f"alerts.{name}: {len(waiting)} wait for {since}: {error}")
         for name, (count, reason) in self._lost.items():
             problems.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
-        if self._queue.untold:
-            problems.append(f"alerts: {self._queue.untold} dropped, too many were waiting")
+        if self._queue.messages.dropped:
+            problems.append(
+                f"alerts: {self._queue.messages.dropped} dropped, too many were waiting"
+            )
         if self._dead_man is not None and self._dead_man.problem:
             problems.append(f"alerts.dead_man: {self._dead_man.problem}")
         return tuple(problems)
@@ -227,7 +235,7 @@ class Dispatcher:
 
     def _wait_s(self, name: str, circuit: Circuit) -> float:
         now = self._clock.wall()
-        due = self._queue.due_at(name, now)
+        due = self._queue.messages.due_at(name, now)
         if due == NEVER:
             return _LONGEST_WAIT_S
         return max(due - now, circuit.until - self._clock.monotonic(), 0.0)
@@ -298,14 +306,14 @@ class Dispatcher:
             await self._save()
 
     async def _save(self) -> None:
-        changes = self._queue.drain_changes()
+        changes = self._queue.messages.drain_changes()
         if not changes:
             return
         try:
             await self._outbox.save(changes)
         except AccelwatchError as error:
             # They are sent all the same; the next change writes them too.
-            self._queue.restore_changes(changes)
+            self._queue.messages.restore_changes(changes)
             if not self._unsaved:
                 logger.error("alerts: what waits cannot be written down: %s", error)
             self._unsaved = f"alerts: what waits would not outlive a restart: {error}"

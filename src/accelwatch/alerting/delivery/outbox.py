@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from accelwatch.alerting.delivery.message import Key, decoded
+from accelwatch.alerting.delivery.messages.message import Key, decoded
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.base.clock import Clock
 

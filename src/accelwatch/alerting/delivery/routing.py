@@ -1,13 +1,12 @@
-"""Who is told of an incident, from when on, and how often again. Pure."""
+"""Which sinks are notified of an incident, from when on, and how often again. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.alerting.delivery.formatting.own_problem import is_own
-from accelwatch.alerting.delivery.stages.cadence import Cadence
-from accelwatch.alerting.delivery.stages.quiet_hours import after_quiet_hours
+from accelwatch.alerting.delivery.messages.cadence import Cadence, Plan
+from accelwatch.alerting.delivery.messages.quiet_hours import after_quiet_hours
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Matcher, matchers
 from accelwatch.alerting.rules.document import Severity
@@ -16,14 +15,6 @@ from accelwatch.config.alerts import Alerts, Route
 
 Mistake = tuple[str, str]
 """A key of the section `alerts`, and what is wrong."""
-
-
-class Plan(NamedTuple):
-    """When a sink is told of an incident; Unix seconds."""
-
-    due: float
-    cadences: tuple[Cadence, ...] = ()
-    """Of the routes that lead there."""
 
 
 class _Path(msgspec.Struct, frozen=True):

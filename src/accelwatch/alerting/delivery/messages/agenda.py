@@ -4,7 +4,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Mapping
 
-from accelwatch.alerting.delivery.message import NEVER, Key, Message
+from accelwatch.alerting.delivery.messages.message import NEVER, Key, Message
 
 
 class Agenda:
@@ -15,11 +15,11 @@ class Agenda:
         self._entries: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in sinks}
         self._numbers = itertools.count()
         self.changes: set[Key] = set()
-        """Messages that were placed, until somebody takes them out."""
+        """Messages whose row has changed since it was last written."""
 
     def schedule(self, message: Message, due: float, now: float) -> None:
         """Have a message be due at a moment, and at no other."""
-        message.due, message.placed = due, now
+        message.due, message.scheduled_at = due, now
         self.changes.add(message.key)
         if due < NEVER:
             entry = (due, next(self._numbers), message.key)
@@ -30,7 +30,7 @@ class Agenda:
 
         What was to wait waits as long as it was to, from now on.
         """
-        waits_s, back_s = max(message.due - message.placed, 0.0), message.placed - now
+        waits_s, back_s = max(message.due - message.scheduled_at, 0.0), message.scheduled_at - now
         if back_s > 0:
             message.shift(-back_s)
             self.schedule(message, now + waits_s, now)
@@ -45,7 +45,7 @@ class Agenda:
             message = self._messages.get(key)
             if message is None or message.due != due:
                 heapq.heappop(entries)
-            elif message.placed > now:
+            elif message.scheduled_at > now:
                 heapq.heappop(entries)
                 self.reschedule(message, now)
             else:

@@ -1,10 +1,11 @@
 """How often something rings, and in which hours it does not: of several ways the earliest. Pure."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.alerting.delivery.stages.quiet_hours import after_quiet_hours
+from accelwatch.alerting.delivery.messages.quiet_hours import after_quiet_hours
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.alerts import QuietHours
 
@@ -12,11 +13,20 @@ NO_QUIET_HOURS = QuietHours()
 
 
 class Cadence(msgspec.Struct, frozen=True, kw_only=True):
-    """How one route has its sinks told."""
+    """How often one route has its sinks notified."""
 
     remind_s: float = 0.0
-    """After how long it is said again that it is still open; 0 for never."""
+    """After how long sinks are reminded that an incident is still open; 0 for never."""
     quiet: QuietHours = NO_QUIET_HOURS
+
+
+class Plan(NamedTuple):
+    """When a sink is notified of an incident."""
+
+    due: float
+    """Unix seconds."""
+    cadences: tuple[Cadence, ...] = ()
+    """Of the routes that lead there."""
 
 
 def rings_at(cadences: Sequence[Cadence], severity: Severity, timestamp: float) -> float:
