@@ -9,22 +9,22 @@ from accelwatch.backend_kit.listed_process import with_processes, without_proces
 from accelwatch.backend_kit.quantity_text import BYTES
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.processes import Job, processes_of
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
-from accelwatch.backend_kit.vendor_tool import DISPLAY
+from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
-from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch_thead import mapping
+from accelwatch_thead.icn import record_links
 from accelwatch_thead.instances import partition, read_instance
 from accelwatch_thead.rounds import Document, Rounds
+from accelwatch_thead.vendor import VENDOR
 
 
 class TheadBackend(ToolBackend[Document, Gpu]):
     """Options: `ppu_smi` (path of the command), `pace_s` (seconds between two runs)."""
 
-    name = "thead"
-    vendor = mapping.VENDOR
+    name = vendor = VENDOR.name
     serial = False
+    remote = "accelwatch_thead.vendor:REMOTE"
     visibility = Visibility(variable="CUDA_VISIBLE_DEVICES")
     support = Support(
         vendor="T-Head",
@@ -33,20 +33,7 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         tested_with="recorded identity and numbers of two ZW810E as another tool has them; composed "
         "texts and tables in the shapes of the vendor's manual, healthy and faulty",
     )
-    # The id is of Alibaba, whose disks and network cards have it too: the class tells.
-    command = Command(
-        names=("ppu-smi",),
-        option="ppu_smi",
-        remedy="install the PPU SDK, which brings ppu-smi, or name the command in the option ppu_smi",
-        vendor_id=0x1DED,
-        prefix="ppu",
-        driver="sys/module/alixpu",
-        module="alixpu",
-        folders=("usr/local/PPU_SDK/bin", "usr/local/PPU_SDK/ppu-smi/bin"),
-        classes=(DISPLAY,),
-        kind=DeviceKind.GPU,
-        nodes="alixpu_ppu[0-9]*",
-    )
+    command = VENDOR.command
     options = command.options
 
     def make_query(self) -> Callable[[], Document]:
@@ -65,8 +52,7 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         """The PPU by its uuid, then its instances of MIG. Raises ReadError."""
         answer, gpu = self.tool.entry_for(device)
         document = answer.document
-        version = self.driver_version(document)
-        parent = mapping.identified(device, gpu, version)
+        parent = VENDOR.identified(device, gpu, self.driver_version(document))
         instances = document.instances_of(gpu)
         return [parent, *(partition(parent, instance, document.uuids) for instance in instances)]
 
@@ -74,7 +60,9 @@ class TheadBackend(ToolBackend[Document, Gpu]):
         """What the newest document says of the PPU and its instances. Raises ReadError."""
         answer, gpu = self.tool.entry_for(device)
         document = answer.document
-        numbers = [mapping.read(device.id, gpu, document.links)]
+        out, notes = VENDOR.collect(device, gpu)
+        record_links(out, gpu.number, document.links)
+        numbers = [out.reading(sources=VENDOR.sources, notes=notes)]
         names: list[str | None] = [None]
         for instance in document.instances_of(gpu):
             numbers.append(read_instance(partition(device, instance, document.uuids).id, instance))

@@ -5,13 +5,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
-from accelwatch.backend_kit.smi.queries import Queries, Query
+from accelwatch.backend_kit.smi.queries import Queries
 from accelwatch.base.errors import ReadError
-from accelwatch_thead.document import parse_table, parse_text
 from accelwatch_thead.icn import NO_LINKS, Icn, Links
 from accelwatch_thead.instances import Instance, InstanceKey, parse_instances, parse_uuids
-
-_QUERIES = (Query(("-q",), parse_text),)
+from accelwatch_thead.vendor import VENDOR
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +32,7 @@ class Rounds:
     def __init__(self, run: Callable[..., bytes]) -> None:
         """`run` is given arguments and may raise ReadError."""
         self._run = run
-        self._queries = Queries(run, _QUERIES, self._table)
+        self._queries = Queries(run, VENDOR.queries, self._table)
         self._icn = Icn(run)
         self._instances: tuple[Instance, ...] = ()
         self._uuids: Mapping[InstanceKey, str] = {}
@@ -54,7 +52,7 @@ class Rounds:
 
     def _table(self, output: bytes) -> Listing:
         self._instances = parse_instances(output)
-        return parse_table(output)
+        return VENDOR.table.parse(output)
 
     def _cached_uuids(self) -> Mapping[InstanceKey, str]:
         """Asked again only when other instances are there; a command that does not tell has none."""

@@ -22,12 +22,9 @@ from accelwatch_gaudi.table import parse_table as gaudi_table
 from accelwatch_hygon import mapping as hygon
 from accelwatch_hygon.document import cards_of
 from accelwatch_hygon.report import rows_of
-from accelwatch_iluvatar import mapping as iluvatar
-from accelwatch_iluvatar.document import parse_table as iluvatar_table
-from accelwatch_mthreads import mapping as mthreads
-from accelwatch_mthreads.table import parse_table as mthreads_table
-from accelwatch_thead import mapping as thead
-from accelwatch_thead.document import parse_table as thead_table
+from accelwatch_iluvatar.vendor import VENDOR as ILUVATAR
+from accelwatch_mthreads.vendor import VENDOR as MTHREADS
+from accelwatch_thead.vendor import VENDOR as THEAD
 from support.machines.samples import FIXTURES
 
 DEVICE = Device(id="d", vendor="v", backend="b", index=0, name="n", kind=DeviceKind.GPU)
@@ -61,16 +58,16 @@ READERS: dict[str, tuple[Callable[[bytes], Iterable[Any]], Callable[[Any], Readi
         lambda card: hygon.collect("d", card).reading(),
     ),
     "iluvatar/mr-v100.txt": (
-        lambda told: iluvatar_table(told).gpus,
-        lambda gpu: iluvatar.read(DEVICE, gpu),
+        lambda told: ILUVATAR.table.parse(told).gpus,
+        lambda gpu: ILUVATAR.reading(DEVICE, gpu),
     ),
     "mthreads/s5000-x2.txt": (
-        lambda told: mthreads_table(told).gpus,
-        lambda gpu: mthreads.read("d", gpu),
+        lambda told: MTHREADS.table.parse(told).gpus,
+        lambda gpu: MTHREADS.reading(DEVICE, gpu),
     ),
     "thead/zw810e-x2.txt": (
-        lambda told: thead_table(told).gpus,
-        lambda gpu: thead.read("d", gpu),
+        lambda told: THEAD.table.parse(told).gpus,
+        lambda gpu: THEAD.reading(DEVICE, gpu),
     ),
 }
 """How the devices of a table are listed, and each is read."""

@@ -26,10 +26,12 @@ _PACED = {"pace_of", "VendorTool", "ToolBackend", "SmiBackend"}
 
 
 def _modules(name: str) -> Iterator[tuple[ModuleType, ast.Module]]:
-    for file in sorted((ROOT / f"backends/accelwatch_{name}").glob("*.py")):
+    folder = ROOT / f"backends/accelwatch_{name}"
+    for file in sorted(folder.rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         if "options" in text or any(word in text for word in _PACED):
-            yield import_module(f"accelwatch_{name}.{file.stem}"), ast.parse(text)
+            dotted = ".".join(file.relative_to(folder.parent).with_suffix("").parts)
+            yield import_module(dotted), ast.parse(text)
 
 
 def _asked(module: ModuleType, tree: ast.Module) -> Iterator[str]:

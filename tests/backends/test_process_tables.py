@@ -9,11 +9,11 @@ from accelwatch.base.errors import ReadError
 from accelwatch_ascend import table as ascend
 from accelwatch_cambricon import table as cambricon
 from accelwatch_hygon.document import jobs_of
-from accelwatch_iluvatar import document as iluvatar
+from accelwatch_iluvatar.vendor import VENDOR as ILUVATAR
 from accelwatch_metax import table as metax
-from accelwatch_mthreads import table as mthreads
+from accelwatch_mthreads.vendor import VENDOR as MTHREADS
 from accelwatch_rebellions.document import parse
-from accelwatch_thead import document as thead
+from accelwatch_thead.vendor import VENDOR as THEAD
 from support.machines.samples import FIXTURES
 
 Parse = Callable[[bytes], object]
@@ -21,19 +21,19 @@ NOBODY = re.compile(r"^.*no (?:running )?process(?:es)? found.*$", re.IGNORECASE
 TABLES: list[tuple[str, Parse, str, str]] = [
     (
         "iluvatar/bi-v100-bad-day.txt",
-        lambda output: iluvatar.parse_table(output).jobs,
+        lambda output: ILUVATAR.table.parse(output).jobs,
         "| 0  4711  python3  12 |",
         "| 1  47x1  python3  12 |",
     ),
     (
         "mthreads/s4000-bad-day.txt",
-        lambda output: mthreads.parse_table(output).jobs,
+        lambda output: MTHREADS.table.parse(output).jobs,
         "0  4711  python3  12MiB",
         "1  47x1  python3  12MiB",
     ),
     (
         "thead/zw810e-bad-day.txt",
-        lambda output: thead.parse_table(output).jobs,
+        lambda output: THEAD.table.parse(output).jobs,
         "| 0  N/A  N/A  4711  C  python3  12MiB |",
         "| 1  N/A  N/A  47x1  C  python3  12MiB |",
     ),

@@ -58,6 +58,7 @@ MACHINES: Mapping[str, Machine] = {
     "iluvatar": Machine(
         {"query": "bi-v150-x2.xml", "table": "bi-v150-x2.txt"}, ("iluvatar0", "iluvatar1")
     ),
+    "thead": Machine({"query": "zw810e-x2.query", "table": "zw810e-x2.txt"}, ("ppu0", "ppu1")),
 }
 
 
@@ -141,7 +142,7 @@ def _facts(rows: Sequence[RemoteRow]) -> Iterator[tuple[object, object]]:
             yield (place, process.pid), (process.command, process.gpu_memory_bytes)
 
 
-@pytest.mark.parametrize("name", ["cambricon", "gaudi", "iluvatar", "mthreads"])
+@pytest.mark.parametrize("name", ["cambricon", "gaudi", "iluvatar", "mthreads", "thead"])
 def test_a_device_stays_the_same_while_only_the_table_is_told(name: str) -> None:
     reader = REMOTES[name].reader()
     before = [device for device, _ in reader.read(outputs_of(name))]
@@ -177,7 +178,13 @@ def test_what_stands_around_a_document_costs_nothing(name: str, what: str) -> No
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [("ascend", "info"), ("cambricon", "table"), ("iluvatar", "table"), ("mthreads", "table")],
+    [
+        ("ascend", "info"),
+        ("cambricon", "table"),
+        ("iluvatar", "table"),
+        ("mthreads", "table"),
+        ("thead", "table"),
+    ],
 )
 def test_a_warning_between_the_lines_of_a_table_costs_nothing(name: str, key: str) -> None:
     outputs = outputs_of(name)
@@ -234,6 +241,8 @@ def test_processes_say_nothing_of_who_has_that_number_here(name: str) -> None:
         ("mthreads", "table"),
         ("iluvatar", "query"),
         ("iluvatar", "table"),
+        ("thead", "query"),
+        ("thead", "table"),
         ("ascend", "info"),
         ("furiosa", "info"),
     ],

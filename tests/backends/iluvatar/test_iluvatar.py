@@ -5,18 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from accelwatch.backend import Request
 from accelwatch.backend_kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import Reading
 from accelwatch_iluvatar import IluvatarBackend
-from accelwatch_iluvatar.document import parse_table, parse_text, parse_xml
-from accelwatch_iluvatar.mapping import read
+from accelwatch_iluvatar.vendor import VENDOR
 from backends.iluvatar.machines import DOCUMENTS, staged, write_program
 from support.machines.polling import Poll, assert_all_believed, identities, readings
 from support.machines.samples import sample
@@ -24,7 +20,8 @@ from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
 DEVICE = Device(id="d", vendor="iluvatar", backend="iluvatar", index=0, name="iluvatar0")
-PARSERS = {"xml": parse_xml, "query": parse_text, "txt": parse_table}
+XML, TEXT = (query.format for query in VENDOR.queries)
+PARSERS = {"xml": XML.parse, "query": TEXT.parse, "txt": VENDOR.table.parse}
 
 
 @contextlib.contextmanager
@@ -42,7 +39,7 @@ def told(file: str) -> Listing:
 
 
 def reading(file: str, at: int) -> Reading:
-    return read(DEVICE, told(file).gpus[at])
+    return VENDOR.reading(DEVICE, told(file).gpus[at])
 
 
 def test_who_a_gpu_is(tmp_path: Path) -> None:
@@ -125,9 +122,9 @@ def test_power_under_the_tags_of_each_release(readings: str, watts: float | None
         "<ixsmi_log><gpu id='00000000:0C:00.0'><power_readings>"
         f"{readings}</power_readings></gpu></ixsmi_log>"
     )
-    (gpu,) = parse_xml(document.encode()).gpus
+    (gpu,) = XML.parse(document.encode()).gpus
     assert gpu.pci_bus_id == "0000:0c:00.0"
-    assert read(DEVICE, gpu).values.get(("power_watts",)) == watts
+    assert VENDOR.reading(DEVICE, gpu).values.get(("power_watts",)) == watts
 
 
 def test_a_gpu_of_which_all_ones_are_read_is_lost(tmp_path: Path) -> None:
@@ -168,22 +165,6 @@ def test_processes(tmp_path: Path) -> None:
     assert second.processes == ()
 
 
-def test_without_its_table_processes_are_absent_and_numbers_are_not(tmp_path: Path) -> None:
-    with opened(tmp_path, "bi-v150-x2") as (machine, backend):
-        (tmp_path / "ix.txt").unlink()
-        machine.clock.advance(10)
-        first, _ = readings(Poll(machine.clock)(backend))
-    assert first.absent["processes",] is Absence.ERROR
-    assert first.values["temperature_celsius", "gpu"] == 61.0
-
-
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
-    with opened(tmp_path, "mr-v100") as (_, backend):
-        (device,) = backend.identify(backend.discover()[0])
-        (plain,) = backend.read(device, Request(processes=False))
-    assert plain.absent["processes",] is Absence.NOT_COLLECTED
-
-
 def test_an_xml_that_was_cut_is_not_half_a_machine(tmp_path: Path) -> None:
     with opened(tmp_path, "bi-v150-x2") as (machine, backend):
         whole = (tmp_path / "ix.xml").read_text()
@@ -220,75 +201,6 @@ def test_a_command_elsewhere_gets_no_libraries(tmp_path: Path) -> None:
         backend.close()
 
 
-def test_other_functions_of_the_vendor_are_no_gpus(tmp_path: Path) -> None:
-    with staged(tmp_path, "mr-v100") as machine:
-        (tmp_path / "sys/module/iluvatar").rmdir()
-        backend = machine.backend()
-        assert backend.probe().present
-        (tmp_path / "sys/bus/pci/devices/0000:15:00.0/class").write_text("0x060400\n")
-        assert not backend.probe().present
-
-
-def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
-    with staged(tmp_path, "mr-v100") as machine:
-        write_program(tmp_path).unlink()
-        with pytest.raises(BackendUnavailable, match="ixsmi was found neither") as refused:
-            machine.backend().open()
-    assert "install" in refused.value.remedy
-
-
-def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
-    with staged(tmp_path, "mr-v100") as machine:
-        write_program(tmp_path, "echo 'Failed to initialize IXML' >&2; exit 255")
-        backend = machine.backend()
-        backend.open()
-        with pytest.raises(ReadError, match="-q -x ended with status 255: Failed to initialize"):
-            backend.identify(backend.discover()[0])
-
-
-@pytest.mark.parametrize(
-    "output", [b"", b"<ixsmi_log>", b"<other></other>", b"\xff", b"<a>" * 100_000]
-)
-@pytest.mark.parametrize("suffix", PARSERS)
-def test_what_is_no_document_is_an_error(suffix: str, output: bytes) -> None:
-    with pytest.raises(ReadError, match="ixsmi"):
-        PARSERS[suffix](output)
-
-
-def _values(listing: Listing) -> dict[int, dict[tuple[str, ...], Number]]:
-    found = {}
-    for gpu in listing.gpus:
-        with contextlib.suppress(DeviceLost):
-            found[gpu.number] = dict(read(DEVICE, gpu).values)
-    return found
-
-
-@pytest.mark.parametrize(
-    "file", ["bi-v150-x2.xml", "bi-v150-x2.txt", "mr-v100.query", "bi-v100-bad-day.txt"]
-)
-@given(data=st.data())
-@settings(max_examples=30)
-def test_a_document_that_was_cut_or_shuffled_invents_nothing(
-    file: str, data: st.DataObject
-) -> None:
-    parse = PARSERS[file.rsplit(".", 1)[1]]
-    whole = (DOCUMENTS / file).read_bytes()
-    true = _values(parse(whole))
-    cut = whole[: whole.rfind(b"\n", 0, data.draw(st.integers(0, len(whole)))) + 1]
-    with contextlib.suppress(ReadError):
-        for number, values in _values(parse(cut)).items():
-            assert values.items() <= true.get(number, values).items()
-    lines = data.draw(st.permutations(whole.splitlines()))
-    with contextlib.suppress(ReadError):
-        _values(parse(b"\n".join(lines)))
-
-
-@given(st.text(alphabet="|0123456789 MiBWC%/N.A+-\nGPUName", max_size=300))
-def test_damaged_tables_raise_nothing_untyped(text: str) -> None:
-    with contextlib.suppress(ReadError):
-        _values(parse_table(text.encode()))
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("file", "driver", "model", "bus", "mhz", "celsius", "used", "size", "watts"),
@@ -309,12 +221,12 @@ def test_recorded_tables(
     size: int,
     watts: tuple[float, float] | None,
 ) -> None:
-    found = parse_table(sample(f"iluvatar/cli/ixsmi_{file}.txt").read_bytes())
+    found = VENDOR.table.parse(sample(f"iluvatar/cli/ixsmi_{file}.txt").read_bytes())
     (gpu,) = found.gpus
     assert (found.driver_version, found.jobs) == (driver, None)
     assert (gpu.number, gpu.pci_bus_id) == (0, f"0000:{bus}:00.0")
     assert gpu.text(("product_name",)) == f"Iluvatar {model}"
-    values = read(DEVICE, gpu).values
+    values = VENDOR.reading(DEVICE, gpu).values
     assert values["utilization_ratio",] == 0.0
     assert values["performance_state",] == 0
     assert values["temperature_celsius", "gpu"] == celsius

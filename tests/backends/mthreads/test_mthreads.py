@@ -6,28 +6,22 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from accelwatch.backend import Request
-from accelwatch.backend_kit.quantity_text import BYTES
 from accelwatch.backend_kit.smi.listing import Listing
-from accelwatch.backend_kit.smi.processes import processes_of
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch.schema.device import DeviceKind, DeviceState
+from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_mthreads import MthreadsBackend
-from accelwatch_mthreads.document import parse_json, parse_text
-from accelwatch_mthreads.mapping import read
-from accelwatch_mthreads.table import parse_table
+from accelwatch_mthreads.vendor import VENDOR
 from backends.mthreads.machines import DOCUMENTS, document, staged, write_program
 from support.machines.polling import Poll, assert_all_believed, identities, loss, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
+DEVICE = Device(id="d", vendor="mthreads", backend="mthreads", index=0, name="mtgpu0")
+JSON, TEXT = (query.format for query in VENDOR.queries)
 
 
 @contextlib.contextmanager
@@ -41,11 +35,11 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, MthreadsBackend]]:
 
 
 def told(name: str) -> Listing:
-    return parse_json((DOCUMENTS / f"{name}.json").read_bytes())
+    return JSON.parse((DOCUMENTS / f"{name}.json").read_bytes())
 
 
 def reading(name: str, at: int) -> Reading:
-    return read("d", told(name).gpus[at])
+    return VENDOR.reading(DEVICE, told(name).gpus[at])
 
 
 def test_who_a_gpu_is(tmp_path: Path) -> None:
@@ -115,22 +109,6 @@ def test_the_query_as_text(tmp_path: Path) -> None:
     assert one.readings[0].absent["performance_state",] is Absence.UNSUPPORTED
 
 
-def test_a_query_that_lost_its_indentation_says_the_same() -> None:
-    whole = (DOCUMENTS / "s80.query").read_bytes()
-    flat = b"\n".join(line.strip() for line in whole.splitlines())
-    (gpu,) = parse_text(flat).gpus
-    assert read("d", gpu) == read("d", parse_text(whole).gpus[0])
-    assert gpu.text(("gpu uuid",)) == "5ca1ab1e-0080-4000-8000-000000000000"
-
-
-@pytest.mark.parametrize(
-    ("head", "number"), [("GPU3 00000000:01:00.0", 3), ("GPU 00000000:01:00.0", 0)]
-)
-def test_the_heading_of_a_gpu(head: str, number: int) -> None:
-    (gpu,) = parse_text(f"{head}\n    Product Name : MTT S80\n".encode()).gpus
-    assert (gpu.number, gpu.pci_bus_id) == (number, "0000:01:00.0")
-
-
 def test_a_command_that_has_only_its_table(tmp_path: Path) -> None:
     with opened(tmp_path, "s80") as (machine, backend):
         (tmp_path / "gmi.query").unlink()
@@ -181,45 +159,6 @@ def test_processes(tmp_path: Path) -> None:
     assert polled[1].readings[0].processes == ()
 
 
-def test_rows_of_one_process_are_taken_together() -> None:
-    jobs = parse_table(
-        b"Processes:\n0  42  python3 a.py  12MiB\n0  42  python3 a.py  30 MiB\n"
-        b"0  43  x  1MiB\n0  43  x  N/A\n0  0  nobody  1MiB\n"
-    ).jobs
-    assert jobs is not None
-    assert [(p.pid, p.gpu_memory_bytes) for p in processes_of("d", jobs, BYTES)] == [
-        (42, 42 * MIB),
-        (43, None),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [
-        ("| Processes:     |\n| No running processes found |\n", True),
-        ("Processes:\nID PID\nwhat is this\n", False),
-    ],
-)
-def test_whether_processes_are_known(text: str, known: bool) -> None:
-    assert (parse_table(text.encode()).jobs is not None) is known
-
-
-def test_without_its_table_processes_are_absent_and_numbers_are_not(tmp_path: Path) -> None:
-    with opened(tmp_path, "s5000-x2") as (machine, backend):
-        (tmp_path / "gmi.txt").unlink()
-        machine.clock.advance(10)
-        first, _ = Poll(machine.clock)(backend)
-    assert first.readings[0].absent["processes",] is Absence.ERROR
-    assert first.readings[0].values["power_watts",] == pytest.approx(642.18)
-
-
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
-    with opened(tmp_path, "s5000-x2") as (_, backend):
-        (device,) = backend.identify(backend.discover()[0])
-        (plain,) = backend.read(device, Request(processes=False))
-    assert plain.absent["processes",] is Absence.NOT_COLLECTED
-
-
 @pytest.mark.parametrize(("at", "health"), [(0, Health.DEGRADED), (1, Health.OK), (2, Health.OK)])
 def test_health(at: int, health: Health) -> None:
     assert evaluate_health(DeviceState.OK, reading("s4000-bad-day", at), [], 0.0).health is health
@@ -257,11 +196,19 @@ def test_more_memory_in_use_than_there_is_cannot_be_true() -> None:
     assert "IOMMU" in odd.notes[0]
 
 
+def test_a_memory_of_less_than_nothing_hides_no_other_number() -> None:
+    block = {"Index": 0, "FB Memory Usage": {"Total": "-1MiB"}, "Utilization": {"Gpu": "7%"}}
+    (gpu,) = JSON.parse(msgspec.json.encode({"GPU": [block]})).gpus
+    result = VENDOR.reading(DEVICE, gpu)
+    assert result.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    assert result.values["utilization_ratio",] == pytest.approx(0.07)
+
+
 def test_memory_that_is_full_is_believed() -> None:
     block = {"Index": 0, "FB Memory Usage": {"Total": "8MiB", "Used": "8MiB"}}
-    (gpu,) = parse_json(msgspec.json.encode({"GPU": [block]})).gpus
-    assert read("d", gpu).values["memory_used_bytes",] == 8 * MIB
-    assert read("d", gpu).notes == ()
+    (gpu,) = JSON.parse(msgspec.json.encode({"GPU": [block]})).gpus
+    assert VENDOR.reading(DEVICE, gpu).values["memory_used_bytes",] == 8 * MIB
+    assert VENDOR.reading(DEVICE, gpu).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -269,10 +216,10 @@ def test_memory_that_is_full_is_believed() -> None:
     [("On-die, EDC", 1), ("Enabled", 1), ("Disabled", 0), ("On-die, perhaps", Absence.ERROR)],
 )
 def test_ecc_as_a_switch_or_as_what_protects(text: str, told: object) -> None:
-    (gpu,) = parse_json(
+    (gpu,) = JSON.parse(
         msgspec.json.encode({"GPU": [{"Index": 0, "Ecc Mode": {"Current": text}}]})
     ).gpus
-    result = read("d", gpu)
+    result = VENDOR.reading(DEVICE, gpu)
     key = ("ecc_enabled",)
     assert result.values.get(key, result.absent.get(key)) == told
 
@@ -281,14 +228,6 @@ def test_a_gpu_without_uuid_goes_by_its_place(tmp_path: Path) -> None:
     with opened(tmp_path, "s4000-bad-day") as (_, backend):
         (device,) = backend.identify(backend.discover()[1])
     assert (device.id, device.uuid) == ("mthreads:0000:09:00.0", None)
-
-
-@pytest.mark.parametrize(
-    "place", [{"PCI": {"PCI/Bus ID": "00000000:2a:00.0"}}, {"Bus ID": "2A:00.0"}]
-)
-def test_the_place_under_other_keys(place: dict[str, object]) -> None:
-    (gpu,) = parse_json(msgspec.json.encode({"GPU": [{"Index": "0", **place}]})).gpus
-    assert gpu.pci_bus_id == "0000:2a:00.0"
 
 
 def test_an_unlisted_gpu_is_lost_and_takes_no_name_of_another(tmp_path: Path) -> None:
@@ -312,94 +251,6 @@ def test_gpus_stand_in_the_order_of_the_bus(tmp_path: Path) -> None:
     assert places == ["0000:18:00.0", "0000:3a:00.0"]
 
 
-def test_audio_and_bridges_of_the_vendor_are_no_gpus(tmp_path: Path) -> None:
-    with staged(tmp_path, "s80") as machine:
-        (tmp_path / "sys/module/mtgpu").rmdir()
-        backend = machine.backend()
-        assert backend.probe().present
-        (tmp_path / "sys/bus/pci/devices/0000:01:00.0/class").write_text("0x060400\n")
-        assert not backend.probe().present
-
-
-def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
-    with staged(tmp_path, "s80") as machine:
-        (tmp_path / "usr/bin/mthreads-gmi").unlink()
-        with pytest.raises(BackendUnavailable, match="mthreads-gmi was found neither") as refused:
-            machine.backend().open()
-    assert "install" in refused.value.remedy
-
-
-def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
-    with staged(tmp_path, "s80") as machine:
-        write_program(tmp_path, "echo 'Failed to initialize: no driver' >&2; exit 1")
-        backend = machine.backend()
-        backend.open()
-        with pytest.raises(ReadError, match=r"-q --json ended with status 1: Failed to initialize"):
-            backend.identify(backend.discover()[0])
-
-
-@pytest.mark.parametrize("output", [b"", b"[]", b"{}", b'{"GPU": 5}', b"\xff", b"[" * 100_000])
-def test_what_is_no_document_is_an_error(output: bytes) -> None:
-    for parse in (parse_json, parse_text, parse_table):
-        with pytest.raises(ReadError, match="mthreads-gmi"):
-            parse(output)
-
-
-_ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
-_KEYS = (
-    "Index",
-    "GPU UUID",
-    "PCI",
-    "Bus ID",
-    "Utilization",
-    "Gpu",
-    "FB Memory Usage",
-    "Total",
-    "Fan",
-)
-_BLOCK = st.dictionaries(
-    st.sampled_from(_KEYS), _ANY | st.dictionaries(st.sampled_from((*_KEYS, "Fan0")), _ANY)
-)
-
-
-@given(st.lists(_BLOCK | _ANY, max_size=3), _ANY)
-@settings(max_examples=30)
-def test_damaged_documents_raise_nothing_untyped(gpus: list[object], version: object) -> None:
-    found = parse_json(msgspec.json.encode({"GPU": gpus, "Driver Version": version}))
-    for gpu in found.gpus:
-        read("d", gpu)
-
-
-@given(st.integers(0, 4000))
-def test_a_json_that_was_cut_is_an_error_or_whole(length: int) -> None:
-    whole = (DOCUMENTS / "s5000-x2.json").read_bytes()
-    with contextlib.suppress(ReadError):
-        assert parse_json(whole[:length]) == parse_json(whole)
-
-
-@pytest.mark.parametrize("file", ["s80.query", "s80.txt", "s5000-x2.txt"])
-@given(data=st.data())
-@settings(max_examples=30)
-def test_a_text_that_was_cut_or_shuffled_invents_nothing(file: str, data: st.DataObject) -> None:
-    whole = (DOCUMENTS / file).read_bytes()
-    parse = parse_text if file.endswith("query") else parse_table
-    true = [read("d", gpu).values for gpu in parse(whole).gpus]
-    cut = whole[: whole.rfind(b"\n", 0, data.draw(st.integers(0, len(whole)))) + 1]
-    with contextlib.suppress(ReadError):
-        for gpu, values in zip(parse(cut).gpus, true, strict=False):
-            assert read("d", gpu).values.items() <= values.items()
-    lines = data.draw(st.permutations(whole.splitlines()))
-    with contextlib.suppress(ReadError):
-        for gpu in parse(b"\n".join(lines)).gpus:
-            read("d", gpu)
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("file", "driver", "model", "bus", "used", "size", "celsius", "lanes", "state", "ecc"),
@@ -420,11 +271,11 @@ def test_recorded_tables(
     state: int | None,
     ecc: int | None,
 ) -> None:
-    found = parse_table(sample(f"mthreads/cli/mthreads_gmi_{file}.txt").read_bytes())
+    found = VENDOR.table.parse(sample(f"mthreads/cli/mthreads_gmi_{file}.txt").read_bytes())
     (gpu,) = found.gpus
     assert (found.driver_version, found.jobs) == (driver, None)
     assert (gpu.number, gpu.pci_bus_id, gpu.text(("product name",))) == (0, bus, model)
-    values = read("d", gpu).values
+    values = VENDOR.reading(DEVICE, gpu).values
     assert values["utilization_ratio",] == 0.0
     assert values["memory_used_bytes",] == used * MIB
     assert values["memory_size_bytes",] == size * MIB

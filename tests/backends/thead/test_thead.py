@@ -9,18 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend import Request
 from accelwatch.backend_kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch.schema.device import DeviceKind, DeviceState
+from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import Reading
 from accelwatch_thead import TheadBackend
-from accelwatch_thead.document import parse_table, parse_text
 from accelwatch_thead.icn import parse_counts, parse_states
 from accelwatch_thead.instances import parse_instances, read_instance
-from accelwatch_thead.mapping import read
+from accelwatch_thead.vendor import VENDOR
 from backends.thead.machines import (
     DOCUMENTS,
     ERRORS,
@@ -28,14 +25,15 @@ from backends.thead.machines import (
     TRAFFIC,
     asked,
     staged,
-    write_program,
 )
 from support.machines.polling import Poll, assert_all_believed, identities, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
-PARSERS = {"query": parse_text, "txt": parse_table}
+DEVICE = Device(id="d", vendor="thead", backend="thead", index=0, name="ppu0")
+TEXT = VENDOR.queries[0].format
+PARSERS = {"query": TEXT.parse, "txt": VENDOR.table.parse}
 
 
 @contextlib.contextmanager
@@ -53,13 +51,13 @@ def told(file: str) -> Listing:
 
 
 def reading(file: str, at: int) -> Reading:
-    return read("d", told(file).gpus[at])
+    return VENDOR.reading(DEVICE, told(file).gpus[at])
 
 
 def of_lines(*lines: str) -> Reading:
     """Of a PPU of which a query says just this."""
-    (ppu,) = parse_text("\n".join(("PPU 00000000:08:00.0", *lines, "")).encode()).gpus
-    return read("d", ppu)
+    (ppu,) = TEXT.parse("\n".join(("PPU 00000000:08:00.0", *lines, "")).encode()).gpus
+    return VENDOR.reading(DEVICE, ppu)
 
 
 def test_who_a_ppu_is(tmp_path: Path) -> None:
@@ -346,73 +344,12 @@ def test_lists_of_links_that_were_cut_or_shuffled_invent_nothing(data: st.DataOb
         assert links.items() <= parse_states(STATES.encode())[ppu].items()
 
 
-def test_nobody_asked_for_processes(tmp_path: Path) -> None:
-    with opened(tmp_path, "zw810e-x2") as (_, backend):
-        (device,) = backend.identify(backend.discover()[0])
-        (plain,) = backend.read(device, Request(processes=False))
-    assert plain.absent["processes",] is Absence.NOT_COLLECTED
-
-
-def test_disks_of_the_vendor_are_no_ppus(tmp_path: Path) -> None:
-    with staged(tmp_path, "zw810e-x2") as machine:
-        (tmp_path / "sys/module/alixpu").rmdir()
-        backend = machine.backend()
-        assert backend.probe().present
-        for folder in (tmp_path / "sys/bus/pci/devices").iterdir():
-            (folder / "class").write_text("0x010802\n")
-        assert not backend.probe().present
-
-
-def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
-    with staged(tmp_path, "zw810e-x2") as machine:
-        write_program(tmp_path).unlink()
-        with pytest.raises(BackendUnavailable, match="ppu-smi was found neither") as refused:
-            machine.backend().open()
-    assert "install" in refused.value.remedy
-
-
-def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
-    with staged(tmp_path, "zw810e-x2") as machine:
-        write_program(tmp_path, "echo 'init HGML error: driver is not loaded' >&2; exit 1")
-        backend = machine.backend()
-        backend.open()
-        with pytest.raises(ReadError, match="-q ended with status 1: init HGML error"):
-            backend.identify(backend.discover()[0])
-
-
-@pytest.mark.parametrize("output", [b"", b"[]", b"PPU", b"\xff", b"GPU 0\n" * 1000])
-@pytest.mark.parametrize("suffix", PARSERS)
-def test_what_is_no_document_is_an_error(suffix: str, output: bytes) -> None:
-    with pytest.raises(ReadError, match="ppu-smi"):
-        PARSERS[suffix](output)
-
-
-def _values(listing: Listing) -> dict[int, dict[tuple[str, ...], Number]]:
-    return {ppu.number: dict(read("d", ppu).values) for ppu in listing.gpus}
-
-
-@pytest.mark.parametrize("file", ["zw810e-x2.txt", "zw810e-x12.txt", "zw810e-x2.query"])
-@settings(max_examples=30)
-@given(data=st.data())
-def test_a_document_that_was_cut_or_shuffled_raises_nothing(file: str, data: st.DataObject) -> None:
-    parse = PARSERS[file.rsplit(".", 1)[1]]
-    whole = (DOCUMENTS / file).read_bytes()
-    true = _values(parse(whole))
-    cut = whole[: whole.rfind(b"\n", 0, data.draw(st.integers(0, len(whole)))) + 1]
-    with contextlib.suppress(ReadError):
-        for number, values in _values(parse(cut)).items():
-            assert values.keys() <= true[number].keys()
-    lines = data.draw(st.permutations(whole.splitlines()[:60]))
-    with contextlib.suppress(ReadError):
-        _values(parse(b"\n".join(lines)))
-
-
 @pytest.mark.oracle
 def test_recorded_numbers_as_ppu_smi_would_print_them() -> None:
     """Another tool's account of a real machine; expected values are those of its first device."""
     file = sample("thead/gpustack/detect_output_thead_ppu.json")
     device = json.loads(file.read_text(encoding="utf-8"))[0]
-    found = parse_text(
+    found = TEXT.parse(
         f"Driver Version : {device['driver_version']}\n"
         f"PPU 0000{device['appendix']['bdf']}\n"
         f"    Product Name : {device['name']}\n    PPU UUID : {device['uuid']}\n"
@@ -427,7 +364,7 @@ def test_recorded_numbers_as_ppu_smi_would_print_them() -> None:
     assert found.driver_version == "2.1.0-ra1f23041713"
     assert ppu.pci_bus_id == "0000:a8:00.0"
     assert ppu.text(("ppu uuid",)) == "GPU-019e2226-4211-0208-0000-000000ab261d"
-    values = read("d", ppu).values
+    values = VENDOR.reading(DEVICE, ppu).values
     assert values["memory_size_bytes",] == 98304 * MIB
     assert values["memory_used_bytes",] == 91349 * MIB
     assert values["utilization_ratio",] == 0.0

@@ -1,13 +1,15 @@
-"""What backends share whose command is a relative of nvidia-smi: a full query, and a table besides."""
+"""A backend whose command is a relative of nvidia-smi: all of it is a vendor's table (`vendor.py`)."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import msgspec
+
 from accelwatch.backend import Request
-from accelwatch.backend_kit.quantity_text import Units
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
 from accelwatch.backend_kit.smi.processes import processes_of
-from accelwatch.backend_kit.smi.queries import Queries, Query
+from accelwatch.backend_kit.smi.queries import Queries
+from accelwatch.backend_kit.smi.vendor import SmiVendor
 from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
@@ -15,22 +17,13 @@ from accelwatch.schema.reading import Process, Reading
 
 
 class SmiBackend(ToolBackend[Listing, Gpu]):
-    """A backend without what is the vendor's own: `identify`, and what raises here."""
+    """A subclass names the vendor's table, and says what every backend says of itself."""
 
-    queries: ClassVar[tuple[Query, ...]]
-    """The fullest first."""
-    table: ClassVar[Query]
-    """Without arguments."""
-    memory_units: ClassVar[Units]
-    """Of the memory that a process has."""
-
-    def numbers(self, device: Device, gpu: Gpu) -> Reading:
-        """What a listing says of a GPU, without its processes."""
-        raise NotImplementedError
+    smi: ClassVar[SmiVendor]
 
     def make_query(self) -> Callable[[], Listing]:
         """Its fullest query, and its table."""
-        return Queries(self.run, self.queries, self.table.parse).query
+        return Queries(self.run, self.smi.queries, self.smi.table.parse).query
 
     def listed(self, answer: Listing) -> Sequence[Gpu]:
         """The GPUs in an answer."""
@@ -40,6 +33,14 @@ class SmiBackend(ToolBackend[Listing, Gpu]):
         """Of the driver."""
         return answer.driver_version
 
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The GPU by its uuid; it has no partitions. Raises ReadError."""
+        answer, gpu = self.tool.entry_for(device)
+        complete = self.smi.identified(device, gpu, self.driver_version(answer.document))
+        name = self.smi.node(gpu)
+        node = None if name is None else self.node(name)
+        return [msgspec.structs.replace(complete, device_nodes=() if node is None else (node,))]
+
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the newest listing says. Raises ReadError."""
         answer, gpu = self.tool.entry_for(device)
@@ -47,7 +48,7 @@ class SmiBackend(ToolBackend[Listing, Gpu]):
 
         def processes() -> Sequence[Process]:
             mine = [job for job in jobs or () if job.number == gpu.number]
-            return processes_of(device.id, mine, self.memory_units)
+            return processes_of(device.id, mine, self.smi.process_memory)
 
         process_list = Absence.ERROR if jobs is None else processes
-        return self.readings(request, answer, self.numbers(device, gpu), process_list)
+        return self.readings(request, answer, self.smi.reading(device, gpu), process_list)

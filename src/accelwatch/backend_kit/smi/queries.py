@@ -1,21 +1,14 @@
 """Asks a relative of nvidia-smi what it can answer: its fullest query first, its table at the least."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
+from accelwatch.backend_kit.smi.vendor import Query
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.processes.complete_output import closed, parsed
 
 Parse = Callable[[bytes], Listing]
 """May raise ReadError."""
-
-
-class Query(NamedTuple):
-    """One way to ask."""
-
-    arguments: tuple[str, ...]
-    parse: Parse
 
 
 class Queries:
@@ -41,7 +34,7 @@ class Queries:
         """
         first: ReadError | None = None
         for at in range(self._working_index, len(self._queries)):
-            arguments, parse = self._queries[at]
+            arguments, parse = self._queries[at].arguments, self._queries[at].format.parse
             try:
                 listing = parse(self._run(*arguments, is_complete=parsed(parse, _gpus)))
             except (DeviceTimeout, DevicePermission):

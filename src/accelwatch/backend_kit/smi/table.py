@@ -5,16 +5,57 @@ releases have may be there or not.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from accelwatch.backend_kit.failed_cells import with_failed_cells
-from accelwatch.backend_kit.smi.blocks import parse_integer, plain
+from accelwatch.backend_kit.smi.blocks import Path, parse_integer, plain
 
 MAX_ROWS = 1024
 _RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
 _GAP = re.compile(r"\s{2,}")
 _NUMBERED = re.compile(r"^([\s|]*\d{1,4}) (?=[A-Za-z])")
 """An index of two digits leaves one space before the name."""
+_SLASH = re.compile(r"\s/\s?")
+_BRACKETS = re.compile(r"([^()]+)\(([^()]+)\)")
+
+
+def slashed(cell: str) -> Sequence[str]:
+    """Both parts of `58W / 250W`; of `N/A / N/A` too, which has slashes of its own."""
+    return _SLASH.split(cell)
+
+
+def bracketed(cell: str) -> Sequence[str]:
+    """Both parts of `2MiB(16384MiB)`: used and total, or as it is and as it could be."""
+    match = _BRACKETS.fullmatch(cell)
+    return () if match is None else (match[1].strip(), match[2].strip())
+
+
+class Columns(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a vendor's table, by heading in lower case: `-q` has the paths of their fields."""
+
+    first: tuple[str, str]
+    """The first two headings; the first is that of the index."""
+    address: str
+    """The heading of the PCI address."""
+    cells: Mapping[str, str]
+    """Heading to the path, `utilization/gpu`."""
+    pairs: Mapping[str, tuple[str, str]] = {}
+    """Heading of a cell with two values to the paths of both."""
+    split: Callable[[str], Sequence[str]] = slashed
+    """Takes such a cell apart."""
+    headings: tuple[str, ...] = ()
+    """The lines of headings of every release, where rows may be printed without."""
+
+    def fields_of(self, record: Mapping[str, str]) -> Iterator[tuple[Path, object]]:
+        """The fields in the cells of one GPU."""
+        for heading, cell in record.items():
+            if heading in self.cells:
+                yield tuple(self.cells[heading].split("/")), cell
+            elif heading in self.pairs and len(values := self.split(cell)) == 2:
+                for path, value in zip(self.pairs[heading], values, strict=True):
+                    yield tuple(path.split("/")), value
 
 
 def rows(
