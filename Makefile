@@ -70,6 +70,12 @@ peers:
 mutants: $(STAMP)
 	@PYTHONDONTWRITEBYTECODE= BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
 
+# The dashboard's tests on the oldest and on the newest Textual that pyproject.toml allows; TESTS=tests/tui/test_keys.py for
+# some of them.
+.PHONY: textual
+textual: $(STAMP)
+	@$(BIN)/python tests/tui/textual_versions.py $(TESTS)
+
 # The action's tests on another Slurm than the installed one, unpacked from the system's own package sources without root:
 # the newest that they have, or the newest 26.05 with VERSION=26.05.
 .PHONY: slurm

@@ -17,6 +17,13 @@ from support.fleet.hub_peers import agent
 
 LONG_S = 30.0
 """A guard against a test that never ends."""
+WITHOUT_PRIVATE_PARTS = """
+import runpy
+from accelwatch.tui.terminal import textual_private
+textual_private._part = lambda module, name: None
+runpy.run_module("accelwatch", run_name="__main__")
+"""
+"""accelwatch on a Textual in which no private part is where the dashboard looks for it."""
 
 
 class Window:
@@ -30,9 +37,9 @@ class Window:
         self._pid = folder / "pid"
         self._code = folder / "code"
 
-    def open(self, *words: str) -> None:
-        """Run accelwatch with these words."""
-        command = self._command(words)
+    def open(self, *words: str, python: tuple[str, ...] = ("-m", "accelwatch")) -> None:
+        """Run accelwatch with these words; `python`: what the interpreter runs."""
+        command = self._command(words, python)
         self._begin(
             f"set -m; {command} & echo $! > {self._pid}; fg >/dev/null; echo $? > {self._code};"
             " sleep 1000"
@@ -49,7 +56,9 @@ class Window:
         """The same without any shell that could wait for it."""
         self._begin(f"exec {self._command(words)}")
 
-    def _command(self, words: tuple[str, ...]) -> str:
+    def _command(
+        self, words: tuple[str, ...], python: tuple[str, ...] = ("-m", "accelwatch")
+    ) -> str:
         environ = {
             "LC_ALL": "C.UTF-8",
             "XDG_CONFIG_HOME": str(self.folder),
@@ -69,8 +78,7 @@ class Window:
                 "LINES",
                 *given,
                 sys.executable,
-                "-m",
-                "accelwatch",
+                *python,
                 *words,
             ]
         )
@@ -156,6 +164,17 @@ def test_the_demo_opens_a_node_and_ends_with_q(window: Window) -> None:
     assert window.code() == "0"
     gone(started, window.runtime)
     assert not (window.folder / "state").exists()
+
+
+def test_the_demo_is_shown_without_a_private_part_of_textual(window: Window) -> None:
+    window.open("demo", "--nodes", "3", python=("-c", WITHOUT_PRIVATE_PARTS))
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    window.press("Enter")
+    window.until(lambda text: "nvidia7" in text and "n00" in text)
+    window.press("Escape")
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    window.press("q")
+    assert window.code() == "0"
 
 
 def test_the_demo_judges_by_the_rules_that_are_shipped_and_says_why(window: Window) -> None:

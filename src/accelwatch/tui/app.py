@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from rich.console import RenderableType
 from textual import events, on
-from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -29,6 +28,7 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal import suspending
 from accelwatch.tui.terminal.cells import TerminalCells
 from accelwatch.tui.terminal.input import driver_class
+from accelwatch.tui.terminal.textual_private import HookedApp
 from accelwatch.tui.theme.styles import CSS, textual_theme
 from accelwatch.tui.views.device_list import row_width
 from accelwatch.tui.views.process_list import ProcessList
@@ -73,7 +73,7 @@ class View(Protocol):
         ...
 
 
-class Dashboard(App[None], inherit_bindings=False):
+class Dashboard(HookedApp, inherit_bindings=False):
     """Owns the board and the task of the source; with a fleet, begins on its screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
@@ -130,8 +130,6 @@ class Dashboard(App[None], inherit_bindings=False):
         """Paints ages; begins anew with each painting of data, which tells them too."""
         self._painted = 0.0
         self._started_at = 0.0
-        self.failure: Exception | None = None
-        """What has ended the program, if nobody had handled it."""
         self.set_theme(board.preferences.theme)
 
     def _mind(self, source: SnapshotSource) -> None:
@@ -187,11 +185,11 @@ class Dashboard(App[None], inherit_bindings=False):
     def report_task_failure(self, task: "asyncio.Task[None]") -> None:
         """A task has failed that nobody waits for: end, and tell why."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._handle_exception(error) if isinstance(error, Exception) else None
+            self.fail(error) if isinstance(error, Exception) else None
 
-    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Send only what differs from what the terminal shows."""
-        super()._display(screen, cast("RenderableType | None", self.cells.changes(renderable)))
+    def changes(self, update: object) -> object:
+        """Only what differs from what the terminal shows."""
+        return self.cells.changes(update)
 
     def pop_screen(self) -> AwaitComplete:
         """Back to the screen below, which has not looked at the board since it was covered."""
@@ -203,15 +201,6 @@ class Dashboard(App[None], inherit_bindings=False):
     def on_resize(self, _: events.Resize) -> None:
         """A terminal of another size has moved its lines about."""
         self.cells.forget()
-
-    def _handle_exception(self, error: Exception) -> None:
-        """End the program; who began it tells the error once the terminal is free again."""
-        self.failure = self.failure or error
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        """Print nothing: a wall of frames with the values of their variables helps nobody."""
-        self._close_messages_no_wait()
 
     async def on_unmount(self) -> None:
         """End the collection."""
@@ -380,9 +369,7 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def suspend_job(self) -> bool:
         """Stop the program until its shell lets it go on; false where that cannot be."""
-        if self._driver is None or not self._driver.can_suspend:
-            return False
-        return suspending.stop()
+        return not self.is_headless and not self.is_web and suspending.stop()
 
     async def on_event(self, event: events.Event) -> None:
         """What is typed waits for the screen that the key before has opened."""

@@ -4,29 +4,34 @@ Textual sends each line of a widget from its first cell to the last one that is 
 its colours in full. Here what it composed is compared with what was sent before it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from rich.cells import get_character_cell_size
 from rich.color import ColorSystem
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 from accelwatch.tui.drawing.pen import Pen
+from accelwatch.tui.terminal.textual_private import Chops, TerminalUpdate, composed
 
 Cell = tuple[str, Style | None]
 """A character, or a text that takes more room than one, and its style."""
 Run = tuple[int, int, list[Cell]]
 """Line, column, and what is written from there on."""
-Chops = Mapping[int, Strip | None]
-"""Parts of one line by their first column."""
+_COLOR_SYSTEMS = {
+    "standard": ColorSystem.STANDARD,
+    "256": ColorSystem.EIGHT_BIT,
+    "truecolor": ColorSystem.TRUECOLOR,
+    "windows": ColorSystem.WINDOWS,
+}
+"""By Rich's names of them."""
 _NEAR = 6
 """Equal cells between two changed ones that are sent with them: a jump takes as many bytes."""
 
 
-class Changes(CompositorUpdate):
+class Changes(TerminalUpdate):
     """Cells that are sent in place of an update; false where there are none."""
 
     def __init__(self, cells: Iterable[Run], width: int) -> None:
@@ -39,7 +44,8 @@ class Changes(CompositorUpdate):
 
     def render_segments(self, console: Console) -> str:
         """The characters and escape sequences for the terminal."""
-        pen = Pen(console._color_system or ColorSystem.TRUECOLOR, self._width)
+        colours = _COLOR_SYSTEMS.get(console.color_system or "", ColorSystem.TRUECOLOR)
+        pen = Pen(colours, self._width)
         for y, x, cells in _by_colour(self._cells):
             pen.move(y, x)
             for text, style in cells:
@@ -58,21 +64,16 @@ class TerminalCells:
         """Send everything the next time that it is painted."""
         self._lines.clear()
 
-    def changes(
-        self, update: RenderableType | CompositorUpdate | None
-    ) -> RenderableType | CompositorUpdate | None:
-        """What is to be displayed in place of what Textual has composed."""
-        if isinstance(update, LayoutUpdate):
-            if self._size != update.region.size:
-                self._size = update.region.size
-                self.forget()
-            lines = enumerate(map(_by_column, update.strips), update.region.y)
-            return Changes(self._sent(lines), self._size[0]) or None
-        if isinstance(update, ChopsUpdate):
-            dirty = dict.fromkeys(y for y, _, _ in update.spans)
-            dirty_lines = ((y, update.chops[y]) for y in dirty)
-            return Changes(self._sent(dirty_lines), self._size[0]) or None
-        return update
+    def changes(self, update: object) -> object:
+        """What is to be displayed in place of what Textual has composed; None: nothing."""
+        picture = composed(update)
+        if picture is None:
+            return update
+        if picture.size is not None and picture.size != self._size:
+            self._size = picture.size
+            self.forget()
+        changes = Changes(self._sent(picture.lines), self._size[0])
+        return changes or None
 
     def _sent(self, lines: Iterable[tuple[int, Chops]]) -> Iterator[Run]:
         """What brings the terminal to these lines, which it shows then."""
@@ -101,18 +102,9 @@ def _by_colour(runs: list[Run]) -> list[Run]:
     return sorted(runs, key=order)
 
 
-def _by_column(line: Iterable[Strip]) -> dict[int, Strip]:
-    """The strips of a line by column."""
-    strips, x = {}, 0
-    for strip in line:
-        strips[x] = strip
-        x += strip.cell_length
-    return strips
-
-
 def _differing(before: Strip | None, strip: Strip) -> Iterator[tuple[int, list[Cell]]]:
     """Where a strip differs from the one before, and what is to be written there."""
-    old, new = ([] if before is None else before._segments), strip._segments
+    old, new = ([] if before is None else list(before)), list(strip)
     if old == new:
         return
     old_cells, new_cells = _cells(old), _cells(new)

@@ -10,13 +10,14 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from textual import constants
-from textual._xterm_parser import XTermParser
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+
+from accelwatch.tui.terminal import textual_private
 
 _MOST = 4096
 """Bytes that are read at once."""
@@ -25,8 +26,12 @@ _QUICK_TICKS = 2
 
 
 def driver_class() -> type[Driver] | None:
-    """The driver for a terminal; None where the environment names another, as a web server does."""
-    return TerminalInput if constants.DRIVER is None else None
+    """The driver for a terminal; None for Textual's own choice.
+
+    That is where the environment names another, as a web server does, or no parser of keys is known.
+    """
+    ours = constants.DRIVER is None and textual_private.can_parse_keys()
+    return TerminalInput if ours else None
 
 
 class ReadableEvent(threading.Event):
@@ -106,7 +111,7 @@ class TerminalInput(LinuxDriver):
         super().__init__(*args, **more)
         # Textual's own choice is stderr: `2>/dev/null` would leave an empty screen.
         if sys.__stdout__ is not None:
-            self._file = TerminalOutput(sys.__stdout__)  # type: ignore[assignment]
+            textual_private.redirect(self, cast(TextIO, TerminalOutput(sys.__stdout__)))
         self.exit_event: ReadableEvent = ReadableEvent()
 
     def start_application_mode(self) -> None:
@@ -121,7 +126,7 @@ class TerminalInput(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Hand over what is typed until input is disabled, or the terminal is gone."""
-        parser = XTermParser(self._debug)
+        parser = textual_private.key_parser(self)
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         ticks = _QUICK_TICKS
         while True:
