@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.backend import Check, Probe, Request, Support, Visibility
+from accelwatch.backend import Probe, Request, Support, Visibility
+from accelwatch.backend_kit import driver_modules
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence
@@ -47,20 +48,12 @@ class HygonBackend(ToolBackend[Document, Card]):
 
     def probe(self) -> Probe:
         """Look for the vendor's cards on the PCI bus, then for its driver and command."""
-        root = self._context.root
-        there, loaded = bool(self.on_bus()), driver_files.is_loaded(root)
-        present = there or (not sysfs.shows_pci(root) and loaded)
-        checks = [self.bus_check(there=there)]
-        if present:
-            names = " or ".join(driver_files.DRIVERS)
-            remedy = f"load the driver: modprobe {self.command.module}"
-            checks += [Check(subject=names, ok=loaded, remedy=remedy), self.command_check()]
-        return Probe(present=present, checks=tuple(checks))
+        return driver_modules.probe(self, self._context.root, driver_files.DRIVERS)
 
     def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
         root, vendor = self._context.root, self.command.vendor_id
-        return Rounds(root, self._program, self.on_bus, vendor).query
+        return Rounds(root, self.run, self.on_bus, vendor).query
 
     def listed(self, answer: Document) -> Sequence[Card]:
         """The cards in an answer."""
@@ -72,7 +65,7 @@ class HygonBackend(ToolBackend[Document, Card]):
 
     def module_version(self) -> str | None:
         """Of the module that is loaded, which has several names."""
-        return driver_files.driver_version(self._context.root)
+        return driver_modules.module_version(self._context.root, driver_files.DRIVERS)
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The card by its unique id. Raises ReadError."""

@@ -14,17 +14,6 @@ _MEMORY = (
 )
 
 
-def is_loaded(root: Path) -> bool:
-    """Whether a module of the driver is loaded."""
-    return any((root / "sys/module" / name).is_dir() for name in DRIVERS)
-
-
-def driver_version(root: Path) -> str | None:
-    """Of the module that is loaded, where it says one."""
-    versions = (sysfs.read_text(root / "sys/module" / name / "version") for name in DRIVERS)
-    return next((version for version in versions if isinstance(version, str) and version), None)
-
-
 def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
     """Whether the bus has a function of somebody else at this place."""
     vendor = sysfs.read_int(sysfs.pci_device_dir(root, pci_bus_id) / "vendor")

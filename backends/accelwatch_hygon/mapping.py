@@ -11,13 +11,17 @@ from accelwatch.backend_kit.listed_process import listed
 from accelwatch.backend_kit.quantity_text import (
     BYTES,
     CELSIUS,
+    COUNT,
     HERTZ,
     PERCENT,
     VOLTS,
     WATTS,
     Units,
+    first_quantity,
+    integer,
     quantity,
 )
+from accelwatch.backend_kit.reported_status import record_status
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
@@ -38,7 +42,6 @@ class Row(NamedTuple):
     units: Units
 
 
-_COUNT: Units = MappingProxyType({"": 1.0})
 _MILLIVOLTS: Units = MappingProxyType({**VOLTS, "": 1e-3})
 _CELSIUS: Units = MappingProxyType({**CELSIUS, "\ufffdc": 1.0})
 """A terminal that is not UTF-8 spoils the sign of degrees."""
@@ -70,7 +73,7 @@ MORE_ROWS = (
     ),
     Row(("fan speed (%)",), "fan", ("fan_speed_ratio", "0"), PERCENT),
     Row(("voltage (mv)",), "", ("voltage_volts", "graphics"), _MILLIVOLTS),
-    Row(("pcie replay count",), "", ("pcie_errors_total", "replay"), _COUNT),
+    Row(("pcie replay count",), "", ("pcie_errors_total", "replay"), COUNT),
     Row((), "dec%", ("engine_utilization_ratio", "decoder"), PERCENT),
     Row((), "enc%", ("engine_utilization_ratio", "encoder"), PERCENT),
 )
@@ -88,7 +91,6 @@ _HEALTH = MappingProxyType(
         **dict.fromkeys(("critical", "unhealthy", "error", "failed"), "failed"),
     }
 )
-"""What a word of the health check means; another word is shown and means nothing."""
 _ARCHITECTURES = MappingProxyType({"K100_AI": "gfx928", "K100_LC": "gfx926", "BW": "gfx936"})
 """As the runtime names them, by the series of the card."""
 _UNIQUE_ID = re.compile(r"(?:0x)?([0-9a-f]{16})", re.IGNORECASE)
@@ -138,7 +140,7 @@ def collect(device_id: str, card: Card) -> Collected:
             out.put_or_miss(key, _value_of(card, row), *labels)
     _collect_memory(out, card.fields)
     _collect_clocks(out, card)
-    _collect_health(out, card.health)
+    record_status(out, card.health, _HEALTH)
     return out
 
 
@@ -152,11 +154,8 @@ def _names(card: Card, row: Row) -> bool:
 
 
 def _value_of(card: Card, row: Row) -> float | Absence:
-    """The first that is a number; else why the first that is there is none."""
     texts = [card.fields.get(key) for key in row.keys] + [card.row.get(row.heading)]
-    answers = [quantity(text, row.units) for text in texts if text is not None]
-    numbers = (answer for answer in answers if not isinstance(answer, Absence))
-    return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
+    return first_quantity(texts, row.units)
 
 
 def _collect_memory(out: Collected, fields: Fields) -> None:
@@ -164,8 +163,7 @@ def _collect_memory(out: Collected, fields: Fields) -> None:
     for key, pattern in _MEMORY:
         matches = ((pattern.fullmatch(name), value) for name, value in fields.items())
         texts = (f"{value} {match[1]}" for match, value in matches if match is not None)
-        size = quantity(next(texts, None), BYTES)
-        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
+        out.put_or_miss(key, integer(next(texts, None), BYTES))
 
 
 def _collect_clocks(out: Collected, card: Card) -> None:
@@ -177,16 +175,6 @@ def _collect_clocks(out: Collected, card: Card) -> None:
             continue
         match = _MEGAHERTZ.search(text)
         out.put_or_miss("clock_hertz", quantity(match[1] if match else text, HERTZ), domain)
-
-
-def _collect_health(out: Collected, verdict: str | None) -> None:
-    if verdict is None:
-        out.miss("reported_status_info", Absence.UNSUPPORTED)
-        return
-    status = verdict.lower()
-    out.put("reported_status_info", 1, status)
-    if status in _HEALTH:
-        out.put("reported_health_info", 1, _HEALTH[status])
 
 
 def processes_of(

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend_kit.vendor_program import output_of
-from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.backend_kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, closed, never, parsed
+from accelwatch.processes.complete_output import closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Checked,
@@ -38,11 +37,18 @@ class Rounds:
     """Asks a command, and remembers which options it knows. One thread at a time."""
 
     def __init__(
-        self, root: Path, program: Path, on_bus: Callable[[], list[str]], vendor_id: int
+        self,
+        root: Path,
+        run: Callable[..., bytes],
+        on_bus: Callable[[], list[str]],
+        vendor_id: int,
     ) -> None:
-        """`on_bus` are the PCI ids of the vendor's cards, in the order of the bus."""
+        """`run` is given arguments and a check of completeness, and may raise ReadError.
+
+        `on_bus` are the PCI ids of the vendor's cards, in the order of the bus.
+        """
         self._root = root
-        self._program = program
+        self._run = run
         self._on_bus = on_bus
         self._vendor_id = vendor_id
         self._queries = _QUERIES
@@ -65,9 +71,11 @@ class Rounds:
         jobs: tuple[Job, ...] | None = None
         table = b""
         try:
-            table = self._optional(is_complete=closed(rows_of))
+            table = optional_output(self._run, is_complete=closed(rows_of))
             rows = rows_of(table)
-            checked = health_of(self._optional("--healthcheck", is_complete=parsed(health_of)))
+            checked = health_of(
+                optional_output(self._run, "--healthcheck", is_complete=parsed(health_of))
+            )
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
@@ -97,15 +105,6 @@ class Rounds:
             raise error
         return {}
 
-    def _optional(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
-        """Empty where the run fails. Raises DeviceTimeout."""
-        try:
-            return self._run(*arguments, is_complete=is_complete)
-        except DeviceTimeout:
-            raise
-        except ReadError:
-            return b""
-
     def _jobs(self) -> tuple[Job, ...] | None:
         try:
             return jobs_of(self._run("--showpids", is_complete=never))
@@ -113,9 +112,6 @@ class Rounds:
             raise
         except ReadError:
             return None
-
-    def _run(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_complete=is_complete)
 
     def _with_addresses(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
         """Without those of another vendor; where no place is told, in the order of the bus."""

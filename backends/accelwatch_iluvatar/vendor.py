@@ -7,13 +7,12 @@ table cuts cells off at the edge of a column.
 
 from types import MappingProxyType
 
-from accelwatch.backend_kit.quantity_text import BYTES, HERTZ, Units, quantity
+from accelwatch.backend_kit.quantity_text import BYTES, COUNT, HERTZ, Units, quantity
 from accelwatch.backend_kit.smi.blocks import parse_integer
 from accelwatch.backend_kit.smi.formats import Table, Text, Xml
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.remote import remote_of
 from accelwatch.backend_kit.smi.rows import (
-    COUNT,
     MARKED_CELSIUS,
     MARKED_PERCENT,
     MARKED_WATTS,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend import Check, Probe, Request, Support, Visibility
+from accelwatch.backend import Probe, Request, Support, Visibility
+from accelwatch.backend_kit import driver_modules
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence
@@ -49,19 +50,11 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
 
     def probe(self) -> Probe:
         """Look for the vendor's GPUs on the PCI bus, then for its driver and command."""
-        root = self._context.root
-        there, loaded = bool(self.on_bus()), (root / self.command.driver).is_dir()
-        present = there or (not sysfs.shows_pci(root) and loaded)
-        checks = [self.bus_check(there=there)]
-        if present:
-            module = self.command.module
-            remedy = f"load the driver: modprobe {module}"
-            checks += [Check(subject=module, ok=loaded, remedy=remedy), self.command_check()]
-        return Probe(present=present, checks=tuple(checks))
+        return driver_modules.probe(self, self._context.root, (self.command.module,))
 
     def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
-        return Rounds(self._program).query
+        return Rounds(self.run).query
 
     def listed(self, answer: Document) -> Sequence[Gpu]:
         """The GPUs in an answer."""

@@ -8,7 +8,18 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend_kit.listed_process import listed
-from accelwatch.backend_kit.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.backend_kit.quantity_text import (
+    BYTES,
+    CELSIUS,
+    COUNT,
+    PERCENT,
+    WATTS,
+    Units,
+    first_quantity,
+    integer,
+    quantity,
+)
+from accelwatch.backend_kit.reported_status import record_status
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
@@ -19,7 +30,6 @@ from accelwatch_metax.table import Job
 
 SOURCE = "mx-smi"
 VENDOR = "metax"
-_COUNT: Units = MappingProxyType({"": 1.0})
 _MEBIBYTES: Units = MappingProxyType({**BYTES, "": 1024.0**2})
 
 
@@ -36,8 +46,8 @@ SECTION_ROWS = (
     Row("air-outlet", ("temperature_celsius", "outlet"), CELSIUS),
     Row("vpue", ("engine_utilization_ratio", "encoder"), PERCENT),
     Row("vpud", ("engine_utilization_ratio", "decoder"), PERCENT),
-    Row("single bit ecc", ("memory_retired_pages", "single_bit"), _COUNT),
-    Row("double bit ecc", ("memory_retired_pages", "double_bit"), _COUNT),
+    Row("single bit ecc", ("memory_retired_pages", "single_bit"), COUNT),
+    Row("double bit ecc", ("memory_retired_pages", "double_bit"), COUNT),
 )
 """Of some releases and cards only: what is not named there is not missed."""
 _PAIR = re.compile(r"(.*?)\s*/\s*(.*)")
@@ -45,7 +55,6 @@ _MEMORY = re.compile(r"(\S+)\s*/\s*(\S+)\s*([KMGT]?i?B)", re.IGNORECASE)
 _ECC = re.compile(r"ecc errors/(\w+) (un)?correctable")
 _SWITCHES = MappingProxyType({"on": 1, "off": 0})
 _HEALTH = MappingProxyType({"available": "ok", "not available": "failed", "unavailable": "failed"})
-"""What a state means; another word is shown and means nothing."""
 _ARCHITECTURES = MappingProxyType({"MXC500": "xcore1000", "MXC550": "xcore1002"})
 """As the compiler names them."""
 
@@ -73,8 +82,9 @@ def identified(device: Device, gpu: Gpu, driver_version: str | None) -> Device:
 def collect(device_id: str, gpu: Gpu) -> Collected:
     """What the table and the sections say."""
     out, row, fields = Collected(device_id), gpu.row, _by_key(gpu.sections)
-    out.put_or_miss("utilization_ratio", _first(PERCENT, row.get("gpu-util"), fields.get("gpu")))
-    celsius = _first(CELSIUS, fields.get("hotspot"), row.get("temp"))
+    load = first_quantity((row.get("gpu-util"), fields.get("gpu")), PERCENT)
+    out.put_or_miss("utilization_ratio", load)
+    celsius = first_quantity((fields.get("hotspot"), row.get("temp")), CELSIUS)
     out.put_or_miss("temperature_celsius", celsius, "gpu")
     for key, series, units in SECTION_ROWS:
         if key in fields:
@@ -84,7 +94,8 @@ def collect(device_id: str, gpu: Gpu) -> Collected:
     _collect_memory(out, row.get("memory-usage"))
     _collect_modes(out, row)
     _collect_ecc(out, gpu.sections)
-    _collect_state(out, gpu.state)
+    state = None if (gpu.state or "").upper() == "N/A" else gpu.state
+    record_status(out, state, _HEALTH)
     return out
 
 
@@ -97,13 +108,6 @@ def reading_of(out: Collected, gpu: Gpu, sources: dict[str, str]) -> Reading:
 def _by_key(sections: Fields) -> dict[str, str]:
     """Without the names of sections."""
     return {path.rpartition("/")[2]: text for path, text in reversed(list(sections.items()))}
-
-
-def _first(units: Units, *texts: str | None) -> float | Absence:
-    """The first that is a number; else why the first that is there is none."""
-    answers = [quantity(text, units) for text in texts if text is not None]
-    numbers = (answer for answer in answers if not isinstance(answer, Absence))
-    return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
 
 
 def _collect_power(out: Collected, row: Fields) -> None:
@@ -119,8 +123,8 @@ def _collect_memory(out: Collected, text: str | None) -> None:
     """`826/65536 MiB` is used and total."""
     match = _MEMORY.fullmatch(text or "")
     for at, key in ((1, "memory_used_bytes"), (2, "memory_size_bytes")):
-        size = quantity(f"{match[at]}{match[3]}", BYTES) if match else quantity(text, {})
-        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
+        size = integer(f"{match[at]}{match[3]}", BYTES) if match else integer(text, {})
+        out.put_or_miss(key, size)
 
 
 def _collect_modes(out: Collected, row: Fields) -> None:
@@ -140,7 +144,7 @@ def _collect_ecc(out: Collected, sections: Fields) -> None:
         if match is None:
             continue
         severity = "uncorrected" if match[2] else "corrected"
-        count = quantity(text, _COUNT)
+        count = quantity(text, COUNT)
         out.put_or_miss("ecc_location_errors_total", count, severity, match[1])
         sums.setdefault(severity, []).append(count)
     for severity, counts in sums.items():
@@ -148,16 +152,6 @@ def _collect_ecc(out: Collected, sections: Fields) -> None:
         is_complete = len(valid) == len(counts)
         unknown = next((count for count in counts if isinstance(count, Absence)), Absence.ERROR)
         out.put_or_miss("ecc_errors_total", round(sum(valid)) if is_complete else unknown, severity)
-
-
-def _collect_state(out: Collected, state: str | None) -> None:
-    if state is None or state.upper() == "N/A":
-        out.miss("reported_status_info", Absence.UNSUPPORTED)
-        return
-    status = " ".join(state.lower().split())[:64]
-    out.put("reported_status_info", 1, status)
-    if status in _HEALTH:
-        out.put("reported_health_info", 1, _HEALTH[status])
 
 
 def processes_of(device_id: str, number: int, jobs: Iterable[Job]) -> list[Process]:

@@ -1,11 +1,10 @@
 """One round of runs of mx-smi: its table, the list of GPUs, temperatures and loads, counts of ECC."""
 
-from pathlib import Path
+from collections.abc import Callable
 
-from accelwatch.backend_kit.vendor_program import output_of
-from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
+from accelwatch.backend_kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, closed, parsed
+from accelwatch.processes.complete_output import closed, parsed
 from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
@@ -18,8 +17,9 @@ _FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",)
 class Rounds:
     """Asks a command, and remembers which options it takes. One thread at a time."""
 
-    def __init__(self, program: Path) -> None:
-        self._program = program
+    def __init__(self, run: Callable[..., bytes]) -> None:
+        """`run` is given arguments and a check of completeness, and may raise ReadError."""
+        self._run = run
         self._sections = _SECTIONS
 
     def query(self) -> Document:
@@ -40,7 +40,7 @@ class Rounds:
         listed: dict[int, Listed] = {}
         sections: dict[int, dict[str, str]] = {}
         try:
-            listed = listed_of(self._optional("-L", is_complete=parsed(listed_of)))
+            listed = listed_of(optional_output(self._run, "-L", is_complete=parsed(listed_of)))
             sections = self._all_sections()
         except DeviceTimeout as failure:
             error = error or failure
@@ -62,16 +62,4 @@ class Rounds:
         return merged
 
     def _section(self, options: tuple[str, ...]) -> bytes:
-        return self._optional(*options, is_complete=closed(sections_of))
-
-    def _optional(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
-        """Empty where the run fails. Raises DeviceTimeout."""
-        try:
-            return self._run(*arguments, is_complete=is_complete)
-        except DeviceTimeout:
-            raise
-        except ReadError:
-            return b""
-
-    def _run(self, *arguments: str, is_complete: CompletenessCheck) -> bytes:
-        return output_of(self._program, *arguments, timeout_s=TIMEOUT_S, is_complete=is_complete)
+        return optional_output(self._run, *options, is_complete=closed(sections_of))

@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.backend_kit.quantity_text import (
     BYTES,
     CELSIUS,
+    COUNT,
     HERTZ,
     PERCENT,
     WATTS,
@@ -18,7 +19,6 @@ from accelwatch.backend_kit.smi.keywords import flag
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.remote import remote_of
 from accelwatch.backend_kit.smi.rows import (
-    COUNT,
     Row,
     integer,
     link_width,

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.backend_kit.quantity_text import BYTES, Units, quantity
-from accelwatch.base.absence import Absence
+from accelwatch.backend_kit.quantity_text import BYTES, COUNT, integer
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 
@@ -20,7 +19,6 @@ _ROW = re.compile(
 )
 _PPU = re.compile(r"PPU (\d{1,4}):.*", re.ASCII)
 _LISTED = re.compile(r"\s+MIG \S+, Device (\d{1,4}) \(UUID: ([^()\s]+)\)\s*", re.ASCII)
-_COUNT: Units = {"": 1.0}
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,9 +99,6 @@ def read_instance(device_id: str, instance: Instance) -> Reading:
         ("memory_size_bytes", instance.size),
         ("memory_used_bytes", instance.used),
     ):
-        size = quantity(text, BYTES)
-        out.put_or_miss(key, size if isinstance(size, Absence) else round(size))
-    errors = quantity(instance.uncorrected, _COUNT)
-    count = errors if isinstance(errors, Absence) else round(errors)
-    out.put_or_miss("ecc_errors_total", count, "uncorrected")
+        out.put_or_miss(key, integer(text, BYTES))
+    out.put_or_miss("ecc_errors_total", integer(instance.uncorrected, COUNT), "uncorrected")
     return out.reading(sources={"*": "ppu-smi"})

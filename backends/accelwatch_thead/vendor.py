@@ -6,19 +6,18 @@ Numbers need their unit: the table cuts cells off at the edge of a column.
 from collections.abc import Sequence
 
 from accelwatch.backend_kit import recovery_action
-from accelwatch.backend_kit.quantity_text import BYTES, HERTZ
+from accelwatch.backend_kit.quantity_text import BYTES, COUNT, HERTZ
+from accelwatch.backend_kit.quantity_text import integer as integer_of
 from accelwatch.backend_kit.smi.blocks import meaningful_text, parse_integer, plain
 from accelwatch.backend_kit.smi.formats import Table, Text
 from accelwatch.backend_kit.smi.keywords import flag
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.remote import remote_of
 from accelwatch.backend_kit.smi.rows import (
-    COUNT,
     MARKED_CELSIUS,
     MARKED_PERCENT,
     MARKED_WATTS,
     integer,
-    integer_of,
     link_width,
     number,
     paths,

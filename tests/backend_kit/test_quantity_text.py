@@ -13,6 +13,8 @@ from accelwatch.backend_kit.quantity_text import (
     PERCENT,
     WATTS,
     Units,
+    first_quantity,
+    integer,
     quantity,
 )
 from accelwatch.base.absence import Absence
@@ -87,3 +89,15 @@ _ANY = st.recursive(
 def test_nothing_raises_and_no_value_is_infinite(told: object, units: Units) -> None:
     answer = quantity(told, units)
     assert isinstance(answer, Absence) or math.isfinite(answer)
+
+
+def test_the_first_number_counts_and_else_the_first_reason() -> None:
+    assert first_quantity((None, "N/A", "61 C", "62 C"), CELSIUS) == 61.0
+    assert first_quantity((None, "ERR!", "N/A"), CELSIUS) is Absence.ERROR
+    assert first_quantity((None, None), CELSIUS) is Absence.UNSUPPORTED
+
+
+def test_a_number_of_bytes_is_whole() -> None:
+    assert integer("1.5KiB", BYTES) == 1536
+    assert isinstance(integer("1.5KiB", BYTES), int)
+    assert integer("N/A", BYTES) is Absence.UNSUPPORTED

@@ -5,7 +5,7 @@ Pure, and never raises: what is no number of the expected unit is an absence wit
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from accelwatch.base.absence import Absence
@@ -19,6 +19,7 @@ PERCENT: Units = MappingProxyType({"": 0.01, "%": 0.01})
 """To a ratio."""
 HERTZ: Units = MappingProxyType({"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9})
 VOLTS: Units = MappingProxyType({"v": 1.0, "mv": 1e-3, "uv": 1e-6})
+COUNT: Units = MappingProxyType({"": 1.0})
 AMPERES: Units = MappingProxyType({"a": 1.0, "ma": 1e-3})
 BYTES: Units = MappingProxyType(
     {
@@ -48,6 +49,19 @@ def quantity(value: object, units: Units) -> float | Absence:
     if isinstance(value, bool) or not isinstance(value, int | float) or "" not in units:
         return Absence.ERROR
     return _finite(value, units[""])
+
+
+def integer(value: object, units: Units) -> int | Absence:
+    """The same as a whole number, such as one of bytes or of errors."""
+    number = quantity(value, units)
+    return number if isinstance(number, Absence) else round(number)
+
+
+def first_quantity(values: Iterable[object], units: Units) -> float | Absence:
+    """The first that is a number, of those that are given; else why the first of them is none."""
+    answers = [quantity(value, units) for value in values if value is not None]
+    numbers = (answer for answer in answers if not isinstance(answer, Absence))
+    return next(numbers, answers[0] if answers else Absence.UNSUPPORTED)
 
 
 def _of_text(text: str, units: Units) -> float | Absence:

@@ -1,7 +1,7 @@
 """A vendor's command: where it is looked for, and its output or why there is none."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
@@ -62,6 +62,18 @@ def output_of(
         f"{command_line} ended with status {result.status}: {_reason(result)}",
         code="command_failed",
     )
+
+
+def optional_output(
+    run: Callable[..., bytes], *arguments: str, is_complete: CompletenessCheck
+) -> bytes:
+    """What a run prints that may fail, then nothing. Raises DeviceTimeout: no other is to follow it."""
+    try:
+        return run(*arguments, is_complete=is_complete)
+    except DeviceTimeout:
+        raise
+    except ReadError:
+        return b""
 
 
 def _reason(result: command.CommandResult) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
@@ -177,35 +179,33 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
         "'') cat ROOT/output/table.txt ;;\n*) exit 1 ;;\nesac\n"
     )
     with stage(tmp_path, "c500-x2"):
-        asked = rounds.Rounds(write_program(tmp_path, text))
+        asked = rounds.Rounds(partial(output_of, write_program(tmp_path, text), timeout_s=10.0))
         asked.query()
         assert asked.query().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
     lines = (tmp_path / "asked").read_text().splitlines()
     assert len([line for line in lines if "--show-usage" in line]) == 1
 
 
-def test_a_run_that_hangs_is_not_followed_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_hangs_is_not_followed_by_another() -> None:
     asked: list[tuple[str, ...]] = []
 
-    def output_of(_: Path, *arguments: str, timeout_s: float, **__: object) -> bytes:
+    def run(*arguments: str, **_: object) -> bytes:
         asked.append(arguments)
         if not arguments:
             return (OUTPUT / "c500-x2/table.txt").read_bytes()
-        raise DeviceTimeout(f"did not end within {timeout_s:g} s", code="timeout")
+        raise DeviceTimeout("did not end", code="timeout")
 
-    monkeypatch.setattr(rounds, "output_of", output_of)
-    told = rounds.Rounds(Path("mx-smi")).query()
+    told = rounds.Rounds(run).query()
     assert [gpu.number for gpu in told.gpus] == [0, 1]
     assert asked == [(), ("-L",)]
 
 
-def test_a_table_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def output_of(*_: object, **__: object) -> bytes:
+def test_a_table_that_hangs_is_an_error() -> None:
+    def run(*_: object, **__: object) -> bytes:
         raise DeviceTimeout("did not end", code="timeout")
 
-    monkeypatch.setattr(rounds, "output_of", output_of)
     with pytest.raises(DeviceTimeout):
-        rounds.Rounds(Path("mx-smi")).query()
+        rounds.Rounds(run).query()
 
 
 def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:

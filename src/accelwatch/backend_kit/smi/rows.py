@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.backend_kit.quantity_text import Units, quantity
+from accelwatch.backend_kit.quantity_text import integer as integer_of
 from accelwatch.backend_kit.smi import keywords
 from accelwatch.backend_kit.smi.blocks import Path, meaningful_text
 from accelwatch.backend_kit.smi.listing import Gpu
@@ -23,7 +24,6 @@ Value = float | bool | Absence
 MARKED_CELSIUS: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
 MARKED_WATTS: Units = MappingProxyType({"w": 1.0, "mw": 1e-3})
 MARKED_PERCENT: Units = MappingProxyType({"%": 0.01})
-COUNT: Units = MappingProxyType({"": 1.0})
 
 
 class Row(NamedTuple):
@@ -52,12 +52,6 @@ def number(series: Series, units: Units, *fields: str) -> Row:
 def integer(series: Series, units: Units, *fields: str) -> Row:
     """A whole number, such as one of bytes or of errors."""
     return Row(series, paths(*fields), partial(integer_of, units=units))
-
-
-def integer_of(value: object, units: Units) -> int | Absence:
-    """A value as a whole number."""
-    result = quantity(value, units)
-    return result if isinstance(result, Absence) else round(result)
 
 
 def switch(series: Series, *fields: str) -> Row:
