@@ -13,8 +13,6 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import typer
-
 from accelwatch.cli.servers.hub import hub_command
 from accelwatch.daemon.memory import use_single_arena
 from accelwatch.fleet.hub import serve
@@ -123,7 +121,7 @@ def main() -> None:
                 task.cancel()
 
     serve.serve_hub = watched
-    typer.run(hub_command)
+    hub_command()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from accelwatch.cli.startup.app import build as application
 
 TARGET = Path(__file__).with_name("man") / "accelwatch.1"
@@ -62,7 +60,7 @@ def escaped(text: str) -> str:
 
 def build() -> str:
     """The whole page."""
-    app: Any = typer.main.get_command(application())
+    app: Any = application()
     lines = [_HEAD.rstrip("\n"), ".SH SYNOPSIS", ".B accelwatch", "[OPTIONS] [COMMAND [ARGS]...]"]
     lines += [".SH DESCRIPTION", *_paragraphs(app.help or "")]
     lines += [".SH OPTIONS", *_parameters(app), ".SH COMMANDS"]

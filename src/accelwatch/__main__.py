@@ -1,4 +1,4 @@
-"""Where the command starts: collectors at once, the one-shot path without typer, the rest with it.
+"""Where the command starts: a collector is forked at once, then the words are parsed.
 
 Nothing is opened before the standard files, which the starter may have closed, lead somewhere.
 """
@@ -17,30 +17,21 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from accelwatch.cli.startup.default_command import with_command
+    from accelwatch.cli.startup.commands import Collector
+    from accelwatch.cli.startup.routing import early_collector, with_command
     from accelwatch.cli.startup.standard_files import open_missing
 
     open_missing()
     argv = with_command(sys.argv[1:])
     if argv in (["--version"], ["-V"], ["version"]):
         sys.exit(_version())
-    if _reads_once(argv):
+    collector = early_collector(argv)
+    if argv[:1] == ["agent"] and collector is Collector.LASTING:
+        _prepare_agent()
+    if collector is not Collector.NONE:
         from accelwatch.node.sampler import early
 
-        early.start()
-    elif _watches(argv):
-        from accelwatch.node.sampler import early
-
-        early.start(lasting=True)
-    elif _serves(argv):
-        from accelwatch.daemon.memory import use_single_arena
-        from accelwatch.daemon.privacy import new_files_for_ourselves
-        from accelwatch.node.sampler import early
-
-        new_files_for_ourselves()
-        use_single_arena()
-        early.load_more_shared()
-        early.start(lasting=True)
+        early.start(lasting=collector is Collector.LASTING)
     elif _follows(argv):
         from accelwatch.cli.terminal import on_terminal
         from accelwatch.fleet.hub_client import early as early_hub
@@ -49,6 +40,17 @@ def main() -> None:
     from accelwatch.cli.startup.entry import dispatch, leave
 
     leave(dispatch(argv))
+
+
+def _prepare_agent() -> None:
+    """What holds for both of its processes, which share the memory of what is loaded here."""
+    from accelwatch.daemon.memory import use_single_arena
+    from accelwatch.daemon.privacy import new_files_for_ourselves
+    from accelwatch.node.sampler import early
+
+    new_files_for_ourselves()
+    use_single_arena()
+    early.load_more_shared()
 
 
 def _version() -> int:
@@ -66,39 +68,7 @@ def _version() -> int:
     return 0
 
 
-_NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")
 _NOT_OWN = ("--hub", "--replay", "-h", "--help", "--install", "--show")
-_NOT_SERVED = ("-h", "--help", "--install", "--show")
-_NOT_LIVE = ("--replay", "-h", "--help", "--install", "--show")
-
-
-def _reads_once(argv: list[str]) -> bool:
-    """Whether the words look like a single reading, so that its collector may be begun at once."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(
-        argument.startswith(_NOT_ONCE) for argument in argv
-    ):
-        return False
-    return argv[:1] == ["snapshot"] or (argv != [] and argv[0].startswith("-"))
-
-
-def _watches(argv: list[str]) -> bool:
-    """Whether the words look like the dashboard of this machine, whose collector may begin as well."""
-    from accelwatch.cli.terminal import on_terminal
-
-    if argv and (
-        argv[0] != "dashboard" or any(argument.startswith(_NOT_LIVE) for argument in argv)
-    ):
-        return False
-    return on_terminal()
-
-
-def _serves(argv: list[str]) -> bool:
-    """Whether the words look like the agent, whose collector has less memory of its own begun early."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(
-        argument.startswith(_NOT_SERVED) for argument in argv
-    ):
-        return False
-    return argv[:1] == ["agent"]
 
 
 def _follows(argv: list[str]) -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.options import FlagValue
@@ -30,9 +29,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
 
 def agent(*words: str) -> Result:
-    app = typer.Typer()
-    app.command()(agent_command.agent)
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(agent_command.agent, list(words))
 
 
 def test_root_backends_and_groups(started: list[Settings], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support.machines.nvml_stand_ins import NvmlScenario
 from support.servers.agent_processes import AgentProcess
 
 NEEDLESS = (
-    *("aiohttp", "typer", "click", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),
+    *("aiohttp", "typer", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),
     *("lzma", "gzip"),
 )
 

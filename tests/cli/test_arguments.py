@@ -1,21 +1,28 @@
-"""The fast parser and typer's command come from one table and must understand words alike."""
+"""The options of the table, with and without `snapshot` before them."""
 
 import pytest
-import typer
 
-from accelwatch.cli.arguments import OPTIONS, Arguments, normalised, parse, split_list
-from accelwatch.cli.startup.app import build
+from accelwatch.cli.arguments import Arguments, normalised, split_list
+from accelwatch.cli.node import snapshot
+from accelwatch.cli.startup.app import build, invoke
 
 
-def test_the_table_and_the_struct_have_the_same_options() -> None:
-    assert [option.name for option in OPTIONS] == list(Arguments.__struct_fields__)
-    defaults = Arguments()
-    assert all(getattr(defaults, option.name) == option.default for option in OPTIONS)
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Arguments]:
+    """The arguments of the readings that were asked for, of which none is made."""
+    requested: list[Arguments] = []
+
+    def run(arguments: Arguments) -> int:
+        requested.append(arguments)
+        return 0
+
+    monkeypatch.setattr(snapshot, "run", run)
+    return requested
 
 
 def test_no_two_options_share_a_flag() -> None:
-    flags = [flag for option in OPTIONS for flag in option.flags]
-    assert len(flags) == len(set(flags))
+    flags = [flag for option in build().params for flag in option.opts]
+    assert len(flags) == len(set(flags)) > len(Arguments.__struct_fields__)
 
 
 @pytest.mark.parametrize(
@@ -41,51 +48,26 @@ def test_no_two_options_share_a_flag() -> None:
         ),
     ],
 )
-def test_words_are_understood(words: list[str], expected: Arguments) -> None:
-    assert parse(words) == expected
-    assert typed(words) == expected
-
-
-def typed(words: list[str]) -> Arguments:
-    """What typer makes of the same words."""
-    import typer
-
-    from accelwatch.cli.startup import app
-
-    command = typer.main.get_command(build())
-    with command.make_context("accelwatch", normalised(words)) as context:
-        if not context._protected_args and not context.args:
-            return app._arguments(context.params)
-        name, sub, rest = command.resolve_command(  # type: ignore[attr-defined]
-            context, [*context._protected_args, *context.args]
-        )
-        assert name == "snapshot"
-        with sub.make_context(name, rest, parent=context) as inner:
-            return app._arguments(inner.params)
+def test_words_are_understood(words: list[str], expected: Arguments, runs: list[Arguments]) -> None:
+    assert invoke(words) == 0
+    assert runs == [expected]
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["--help"], ["--nonsense"], ["--fields"], ["-n", "x"], ["--json=1"], ["-d0"], ["word"]],
+    "words", [["--nonsense"], ["--fields"], ["-n", "x"], ["--json=1"], ["word"]]
 )
-def test_everything_unusual_is_left_to_typer(words: list[str]) -> None:
-    assert parse(words) is None
+def test_a_mistake_reads_nothing(words: list[str], runs: list[Arguments]) -> None:
+    assert invoke(words) == 2
+    assert runs == []
+
+
+def test_help_reads_nothing(runs: list[Arguments]) -> None:
+    assert invoke(["--help"]) == invoke(["snapshot", "-h"]) == 0
+    assert runs == []
 
 
 def test_lists_are_split() -> None:
     assert split_list(("a,b", " c ", "")) == ("a", "b", "c")
-
-
-def test_each_command_is_the_same_alone() -> None:
-    whole = typer.main.get_command(build())
-    assert isinstance(whole, typer.core.TyperGroup)
-    for name, command in whole.commands.items():
-        if name == "snapshot":
-            continue
-        alone = typer.main.get_command(build(name))
-        assert isinstance(alone, typer.core.TyperGroup)
-        assert set(alone.commands) == {"snapshot", name}
-        assert type(alone.commands[name]) is type(command)
 
 
 def test_a_dashboard_begins_its_recording_again_without_an_interval() -> None:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.base.host_ranges import expand, listed
 from accelwatch.cli.startup.app import build

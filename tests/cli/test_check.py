@@ -15,9 +15,11 @@ from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file, pack_names
 from accelwatch.archive.recording import Recorder
-from accelwatch.cli.check.check_options import CHECK_OPTIONS, CheckOptions, parse
+from accelwatch.cli.check.check_command import check_command
+from accelwatch.cli.check.check_options import CheckOptions
 from accelwatch.cli.check.check_report import Report, Status, document, nagios, slurm
 from accelwatch.cli.check.check_sources import of_snapshot
+from accelwatch.cli.options import made
 from accelwatch.schema.event import Category, ErrorEvent
 from support.machines import composed as machines
 from support.machines.nvml_stand_ins import NvmlScenario
@@ -152,17 +154,17 @@ def test_the_packs_that_fit_the_machine_are_asked(driver: NvmlScenario) -> None:
     assert not any("amd." in note or "intel." in note for note in told["notes"])
 
 
-WITHOUT_TYPER = """
+LEAN = """
 import sys
 from accelwatch.cli.startup.entry import dispatch
 code = dispatch(["check", "--agent", "none", "-b", "nvidia", "--slurm", "--timeout", "50s"])
-print(code, [name for name in ("typer", "numpy", "asyncio") if name in sys.modules])
+print(code, [name for name in ("numpy", "asyncio", "aiohttp") if name in sys.modules])
 """
 
 
-def test_a_check_loads_neither_typer_nor_what_a_hub_needs(driver: NvmlScenario) -> None:
+def test_a_check_loads_nothing_of_what_a_hub_needs(driver: NvmlScenario) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TYPER],
+        [sys.executable, "-c", LEAN],
         env={**os.environ, **driver.environment()},
         capture_output=True,
         text=True,
@@ -172,27 +174,13 @@ def test_a_check_loads_neither_typer_nor_what_a_hub_needs(driver: NvmlScenario) 
     assert run.stdout == "0 []\n"
 
 
-def test_the_table_and_the_struct_have_the_same_options() -> None:
-    assert [option.name for option in CHECK_OPTIONS] == list(CheckOptions.__struct_fields__)
-    defaults = CheckOptions()
-    assert all(getattr(defaults, option.name) == option.default for option in CHECK_OPTIONS)
-
-
-def test_words_are_understood_without_typer() -> None:
+def test_words_are_understood() -> None:
     words = [
-        "--pack=nvidia",
-        "-p",
-        "host",
-        "--expect",
-        "8",
-        "--slurm",
-        "--root",
-        "/host",
-        "--rules",
-        "a.yaml",
-        "--json",
+        *("--pack=nvidia", "-p", "host", "--expect", "8", "--slurm", "--root", "/host"),
+        *("--rules", "a.yaml", "--json"),
     ]
-    assert parse(words) == CheckOptions(
+    values = check_command.make_context("check", words).params
+    assert made(CheckOptions, values) == CheckOptions(
         pack=("nvidia", "host"),
         expect=8,
         slurm=True,
@@ -200,8 +188,7 @@ def test_words_are_understood_without_typer() -> None:
         rules=(Path("a.yaml"),),
         as_json=True,
     )
-    assert parse(["-h"]) is None
-    assert parse(["--expect", "-1"]) is None
+    assert made(CheckOptions, check_command.make_context("check", []).params) == CheckOptions()
 
 
 def test_what_the_status_rests_on() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.completion import completer
+from accelwatch.cli.completion import offered
 from accelwatch.node import snapshots
 from support.machines import composed as machines
 from support.machines.nvml_stand_ins import NvmlScenario
@@ -13,13 +13,13 @@ from support.processes.waiting import wait_until
 
 
 def test_lists_are_completed_word_by_word() -> None:
-    assert completer("fields")("name,power_w") == ["name,power_watts"]
-    assert completer("formats")("") == ["table", "json", "csv", "prometheus"]
-    assert completer("groups")("all") == ["all"]
-    assert completer("vendors")("nv") == ["nvidia"]
-    assert completer("groupings")("u") == ["user"]
-    assert "contrast" in completer("themes")("c")
-    assert "memory.used" in completer("query_fields")("memory.u")
+    assert offered("fields", "name,power_w") == ["name,power_watts"]
+    assert offered("formats", "") == ["table", "json", "csv", "prometheus"]
+    assert offered("groups", "all") == ["all"]
+    assert offered("vendors", "nv") == ["nvidia"]
+    assert offered("groupings", "u") == ["user"]
+    assert "contrast" in offered("themes", "c")
+    assert "memory.used" in offered("query_fields", "memory.u")
 
 
 def test_devices_of_the_machine_are_offered(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_device_whose_uuid_is_not_known_yet_is_offered_once(
     device = machines.device(7, id="nvidia:7", uuid=None)
     known = machines.snapshot(machines.view(7, device=device))
     monkeypatch.setattr(snapshots, "read_once", lambda _: known)
-    assert completer("devices")("nvidia:7") == ["nvidia:7"]
+    assert offered("devices", "nvidia:7") == ["nvidia:7"]
 
 
 @pytest.mark.parametrize(

@@ -478,7 +478,7 @@ def test_a_closed_pipe_ends_it_without_a_word_and_leaves_nothing(environ: dict[s
 
 def test_importing_the_commands_loads_neither_client_nor_interface() -> None:
     code = (
-        "import sys; from accelwatch.cli.startup.app import build; build(); "
+        "import sys; from accelwatch.cli.startup.app import build; list(build().commands.values()); "
         "print([name for name in ('aiohttp', 'textual', 'asyncio', 'numpy') if name in sys.modules])"
     )
     run = subprocess.run(

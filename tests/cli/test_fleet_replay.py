@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.cli.fleet.fleet_replay import Replaying, backtest_argv

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.archive.history import layout
 from accelwatch.cli.startup.app import build

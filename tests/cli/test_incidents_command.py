@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli import hub_requests

@@ -321,7 +321,7 @@ def test_visibility_variables_are_honoured(h100: NvmlScenario) -> None:
 def test_version_needs_nothing_else() -> None:
     probe = (
         "import sys, atexit; sys.argv = ['accelwatch', '--version'];"
-        "heavy = ('typer', 'msgspec', 'asyncio', 'subprocess');"
+        "heavy = ('click', 'msgspec', 'asyncio', 'subprocess');"
         "atexit.register(lambda: print([m for m in heavy if m in sys.modules]));"
         "from accelwatch.__main__ import main; main()"
     )
@@ -333,7 +333,7 @@ def test_version_needs_nothing_else() -> None:
 def test_the_one_shot_path_loads_no_heavy_module(h100: NvmlScenario, words: list[str]) -> None:
     probe = (
         "import sys; from accelwatch.cli.startup.entry import dispatch; dispatch(sys.argv[1:]); "
-        "heavy = 'textual numpy aiohttp typer rich asyncio prometheus_client'.split(); "
+        "heavy = 'textual numpy aiohttp rich asyncio prometheus_client'.split(); "
         "sys.stderr.write(repr([m for m in heavy if m in sys.modules]))"
     )
     run = subprocess.run(

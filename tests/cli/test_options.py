@@ -5,12 +5,12 @@ from typing import Annotated
 
 import msgspec
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, StateOptions, Targeting
 from accelwatch.cli.node.pick import PickOptions
-from accelwatch.cli.options import FlagValue, Setting, command, row, settings_named, settings_of
+from accelwatch.cli.options import FlagValue, command, settings_named, settings_of, shared_option
+from accelwatch.cli.parameters import Setting, option
 from accelwatch.cli.servers.agent_command import AgentOptions
 from accelwatch.cli.servers.hub import HubOptions
 from accelwatch.cli.servers.serve import ServeOptions
@@ -20,25 +20,25 @@ from accelwatch.cli.trial.sim import SimPlan
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):
-    size: Annotated[int, typer.Option(metavar="N", help="How large.")] = 3
+    size: Annotated[int, option(metavar="N", help="How large.")] = 3
     hidden: int = 7
 
 
 class Inmost(msgspec.Struct, frozen=True, kw_only=True):
-    depth: Annotated[str | None, typer.Option("--depth"), Setting("a.depth")] = None
+    depth: Annotated[str | None, option("--depth"), Setting("a.depth")] = None
 
 
 class Marked(msgspec.Struct, frozen=True, kw_only=True):
-    needed: Annotated[str, typer.Option("--needed"), Setting("needed")]
+    needed: Annotated[str, option("--needed"), Setting("needed")]
     inmost: Inmost = Inmost()
 
 
 class Outer(msgspec.Struct, frozen=True, kw_only=True):
-    names: Annotated[list[str] | None, typer.Option("--name"), Setting("a.names")] = None
+    names: Annotated[list[str] | None, option("--name"), Setting("a.names")] = None
     inner: Inner = Inner()
-    loud: Annotated[bool, typer.Option("--loud"), Setting("a.loud")] = False
-    file: Annotated[Path | None, typer.Option("--file")] = None
-    word: Annotated[str | None, typer.Option("--word"), Setting("word")] = None
+    loud: Annotated[bool, option("--loud"), Setting("a.loud")] = False
+    file: Annotated[Path | None, option("--file")] = None
+    word: Annotated[str | None, option("--word"), Setting("word")] = None
 
 
 def ran(*words: str) -> list[tuple[Outer, bool]]:
@@ -47,14 +47,13 @@ def ran(*words: str) -> list[tuple[Outer, bool]]:
 
     @command
     def tried(
-        outer: Outer, last: Annotated[bool, typer.Option("--last", help="The last one.")] = False
+        outer: Outer, last: Annotated[bool, option("--last", help="The last one.")] = False
     ) -> None:
         """Try it."""
         calls.append((outer, last))
 
-    app = typer.Typer()
-    app.command()(tried)
-    result = CliRunner().invoke(app, list(words))
+    result = CliRunner().invoke(tried, list(words))
+
     assert result.exit_code == 0, result.output
     if "--help" in words:
         places = [result.output.index(flag) for flag in ("Try it", "--name", "--size", "--loud")]
@@ -115,25 +114,23 @@ def test_a_field_without_a_default_must_be_given() -> None:
     def tried(marked: Marked) -> None:
         calls.append(marked)
 
-    app = typer.Typer()
-    app.command()(tried)
-    assert CliRunner().invoke(app, []).exit_code == 2
-    assert CliRunner().invoke(app, ["--needed", "x", "--depth", "1"]).exit_code == 0
+        assert CliRunner().invoke(tried, []).exit_code == 2
+
+    assert CliRunner().invoke(tried, ["--needed", "x", "--depth", "1"]).exit_code == 0
     assert calls == [Marked(needed="x", inmost=Inmost(depth="1"))]
 
 
 def test_a_row_of_the_one_shot_table_may_mean_something_of_a_command_s_own() -> None:
     class Rows(msgspec.Struct, frozen=True, kw_only=True):
-        filter: Annotated[str, row("filter")] = ""
-        replay: Annotated[str, row("replay", "Play it.")] = ""
+        filter: Annotated[str, shared_option("filter")] = ""
+        replay: Annotated[str, shared_option("replay", "Play it.")] = ""
 
     @command
     def tried(rows: Rows) -> None:
         """Try it."""
 
-    app = typer.Typer(rich_markup_mode=None)
-    app.command()(tried)
-    shown = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    shown = " ".join(CliRunner().invoke(tried, ["--help"]).output.split())
+
     assert "Only devices for which the expression is true." in shown
     assert "Play it." in shown
     assert "Read a recording or scenario" not in shown

@@ -4,18 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 
-from accelwatch.cli.arguments import OPTIONS
+from accelwatch.cli.node.snapshot_command import snapshot_command
 from accelwatch.cli.startup.app import build
 from support.processes import warm_command
 from support.processes.installed_command import accelwatch
 
-COMMANDS = [
-    name
-    for name in typer.main.get_command(build()).commands  # type: ignore[attr-defined]
-    if name != "snapshot"
-]
+COMMANDS = [name for name in build().commands if name != "snapshot"]
 
 
 def test_snapshot_counts_options_on_both_sides(tmp_path: Path) -> None:
@@ -64,5 +59,5 @@ def test_the_refusal_says_the_mend(words: str, mend: str) -> None:
 
 
 def test_every_option_has_a_long_flag_to_be_named_by() -> None:
-    for option in OPTIONS:
-        assert any(flag.startswith("--") for flag in option.flags), option.name
+    for option in snapshot_command.params:
+        assert any(flag.startswith("--") for flag in option.opts), option.name

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.remedy.remedy_outcome import code_of
@@ -21,7 +21,7 @@ WHY = ("--reason", "by hand")
 
 async def typed(*words: str) -> tuple[int, str, str]:
     """Exit code as the program has it, output, and what is said beside it."""
-    result = await asyncio.to_thread(CliRunner().invoke, build(words[0]), list(words))
+    result = await asyncio.to_thread(CliRunner().invoke, build(), list(words))
     error = result.exception
     code = error.exit_code if isinstance(error, AccelwatchError) else result.exit_code
     return code, result.stdout, result.stderr or str(error or "")

@@ -4,11 +4,9 @@ import re
 from typing import Any
 
 import pytest
-import typer
 
-from accelwatch.cli import options
-from accelwatch.cli.arguments import OPTIONS
-from accelwatch.cli.startup import default_command
+from accelwatch.cli.node.snapshot_command import snapshot_command
+from accelwatch.cli.startup import routing
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.commands import COMMANDS, HEADINGS
 from accelwatch.cli.startup.dashboard_command import dashboard_command
@@ -35,7 +33,7 @@ def group(application: Any, *names: str) -> Any:
 
 @pytest.fixture(scope="module")
 def root() -> Any:
-    return typer.main.get_command(build())
+    return build()
 
 
 def test_the_help_lists_each_command_in_one_line_below_its_heading() -> None:
@@ -62,8 +60,8 @@ def test_the_help_says_what_happens_without_a_command_and_gives_five_examples() 
 
 def test_the_options_of_the_table_are_in_the_help_of_snapshot() -> None:
     text = warm_command.accelwatch("snapshot", "--help").stdout
-    for option in OPTIONS:
-        assert option.flags[-1] in text, option.name
+    for option in snapshot_command.params:
+        assert option.opts[-1] in text, option.name
 
 
 def test_commands_that_are_not_listed_are_older_names_or_for_programs(root: Any) -> None:
@@ -116,14 +114,14 @@ def test_a_group_without_a_command_shows_its_help() -> None:
 
 
 def dashboard_flags() -> set[str]:
-    return {flag for _, flags in options.declarations(dashboard_command) for flag in flags}
+    return {flag for option in dashboard_command.params for flag in option.opts}
 
 
 def test_the_list_of_options_of_the_dashboard_is_that_of_the_command() -> None:
-    table = {flag for option in OPTIONS for flag in option.flags}
+    table = {flag for option in snapshot_command.params for flag in option.opts}
     own = dashboard_flags()
-    assert own - table - {"--served"} == default_command.DASHBOARD_ONLY
-    assert own & table == default_command.SHARED
+    assert own - table - {"--served"} == routing.DASHBOARD_ONLY
+    assert own & table == routing.SHARED
 
 
 @pytest.mark.parametrize(
@@ -136,7 +134,7 @@ def test_the_list_of_options_of_the_dashboard_is_that_of_the_command() -> None:
     ],
 )
 def test_options_of_the_dashboard_alone_are_the_dashboard(words: list[str]) -> None:
-    assert default_command.with_command(words) == ["dashboard", *words]
+    assert routing.with_command(words) == ["dashboard", *words]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +150,7 @@ def test_options_of_the_dashboard_alone_are_the_dashboard(words: list[str]) -> N
     ],
 )
 def test_other_words_stay_as_they_are(words: list[str]) -> None:
-    assert default_command.with_command(words) == words
+    assert routing.with_command(words) == words
 
 
 def test_on_a_pipe_they_say_that_the_dashboard_needs_a_terminal() -> None:

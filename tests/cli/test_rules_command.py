@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.alerting.rules.loading.rule_files import PACKS, pack_names
 from accelwatch.cli.startup.app import build

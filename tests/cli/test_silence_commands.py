@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.cli.hub_requests import HubFlags, NobodyAnswersError, changed
 from accelwatch.cli.startup.app import build
@@ -23,7 +23,7 @@ WHY = ("--for", "2h", "--reason", "swap")
 
 async def typed(*words: str) -> tuple[int, str, str]:
     """Exit code, output and what is said beside it."""
-    result = await asyncio.to_thread(CliRunner().invoke, build(words[0]), list(words))
+    result = await asyncio.to_thread(CliRunner().invoke, build(), list(words))
     said = result.stderr or str(result.exception or "")
     return result.exit_code, result.stdout, said.replace("accelwatch: ", "")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.archive.recording import Recording
 from accelwatch.cli.servers.serve import ServeOptions, dashboard_argv
@@ -106,9 +105,7 @@ def test_the_dashboard(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.on_terminal", lambda: True)
     monkeypatch.setattr(Dashboard, "run", lambda app: asyncio.run(follow(app.source)))
-    app = typer.Typer()
-    app.command()(dashboard_command)
-    result = CliRunner().invoke(app, list(machine))
+    result = CliRunner().invoke(dashboard_command, list(machine))
     assert result.exit_code == 0, result.output
     values = seen[0].devices[0].reading.values
     assert any(series[0].startswith("link_") for series in values)

@@ -17,8 +17,8 @@ from support.processes.installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")
 WRITING = ("--version", "--replay demo", "--fields help")
-TYPER = ("--help", "agent --help", "usage -h", "rules --help")
-"""What typer writes and not we."""
+CLICK = ("--help", "agent --help", "usage -h", "rules --help")
+"""What click writes and not we."""
 
 
 def test_a_device_file_is_written_into_and_stays(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_closed_stdout_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch
     ("words", "redirect", "told"),
     [
         *((words, ">&-", "closed") for words in WRITING),
-        *((words, ">/dev/full", "No space left on device") for words in (*WRITING, *TYPER)),
+        *((words, ">/dev/full", "No space left on device") for words in (*WRITING, *CLICK)),
     ],
 )
 def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told: str) -> None:
@@ -81,7 +81,7 @@ def test_an_error_of_a_command_is_none_of_stdout(monkeypatch: pytest.MonkeyPatch
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("typer.core.TyperGroup.main", fail)
+    monkeypatch.setattr("click.Group.invoke", fail)
     with pytest.raises(OSError, match="Input/output error"):
         invoke(["topo"])
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from accelwatch.cli.startup.app import build
 from accelwatch.schema.metrics import catalogue
@@ -101,7 +100,7 @@ def _usages(text: str) -> list[list[str]]:
 def test_every_option_that_the_pages_show_exists() -> None:
     shown = [words for page in _pages() for words in _usages(page.read_text())]
     assert len(shown) > 10
-    app = typer.main.get_command(build())
+    app = build()
     for words in shown:
         assert _takes(app, words), words
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from accelwatch.cli.startup.app import build
 
@@ -69,7 +68,7 @@ def test_the_man_page_is_current() -> None:
 
 def test_the_man_page_has_every_command_that_the_help_lists() -> None:
     text = MAN.read_text("utf-8")
-    app: Any = typer.main.get_command(build())
+    app: Any = build()
     headings = re.findall(r"^\.SS (\S+)", text, re.MULTILINE)
     assert {*headings} == {name for name, one in app.commands.items() if not one.hidden}
     assert r".B \-\-json" in text

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.__main__ import main
 from accelwatch.archive.recording import Recorder
@@ -53,9 +52,7 @@ def test_without_a_terminal_it_says_what_there_is_instead(
     monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
     if driver:
         monkeypatch.setenv("TEXTUAL_DRIVER", driver)
-    app = typer.Typer()
-    app.command()(dashboard_command)
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(dashboard_command, words)
     assert result.exit_code == (0 if runs else 2)
     if not runs:
         instead = " ".join(("accelwatch snapshot", *words))
@@ -173,10 +170,8 @@ def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch)
         return 0
 
     monkeypatch.setattr("accelwatch.cli.startup.dashboard_command.run_dashboard", run)
-    app = typer.Typer()
-    app.command()(dashboard_command)
     words = ["--interval", "1", "--replay", "x", "--theme", "mono", "--ascii", "--readonly"]
-    result = CliRunner().invoke(app, [*words, "--filter", "index == 1", "--loop"])
+    result = CliRunner().invoke(dashboard_command, [*words, "--filter", "index == 1", "--loop"])
     assert result.exit_code == 0, result.output
     assert given == {
         "interval": "1",
@@ -259,12 +254,13 @@ def test_the_dashboard_reads_the_machine_that_it_is_told(
         begun.append((source.settings, source.local))
 
     monkeypatch.setattr(LiveSource, "start", begin)
-    app = typer.Typer()
-    app.command()(dashboard_command)
     words = ["--root", str(tmp_path), "--backend", "amd,intel", "--collect", "links"]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    assert CliRunner().invoke(app, ["--replay", "demo", "--collect", "all"]).exit_code == 0
-    assert CliRunner().invoke(app, []).exit_code == 0
+    assert CliRunner().invoke(dashboard_command, words).exit_code == 0
+    assert (
+        CliRunner().invoke(dashboard_command, ["--replay", "demo", "--collect", "all"]).exit_code
+        == 0
+    )
+    assert CliRunner().invoke(dashboard_command, []).exit_code == 0
     (told, far), (demo, recorded), (plain, here) = begun
     assert (told.root, told.backends) == (str(tmp_path), ("amd", "intel", "host"))
     assert told.groups == {"links", "host"}
@@ -292,10 +288,8 @@ def test_the_host_is_read_unless_it_is_not_wanted(
 ) -> None:
     begun: list[CollectSettings] = []
     monkeypatch.setattr(LiveSource, "start", lambda self: begun.append(self.settings))
-    app = typer.Typer()
-    app.command()(dashboard_command)
 
-    assert CliRunner().invoke(app, ["--backend", "nvidia", *words]).exit_code == 0
+    assert CliRunner().invoke(dashboard_command, ["--backend", "nvidia", *words]).exit_code == 0
 
     assert begun[0].groups == groups
     assert begun[0].backends == (("nvidia", "host") if "host" in groups else ("nvidia",))

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from accelwatch.cli.arguments import split_list
-from accelwatch.cli.options import row
+from accelwatch.cli.options import shared_option
 from accelwatch.cli.plan import of_machine
 from accelwatch.node.collecting import NO_GROUP, installed, opt_in
 from accelwatch.node.sampler.protocol.settings import CollectSettings
@@ -14,9 +14,9 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings
 class MachineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which machine is read, and what of it."""
 
-    backend: Annotated[list[str] | None, row("backend")] = None
-    collect: Annotated[list[str] | None, row("collect")] = None
-    root: Annotated[str, row("root")] = "/"
+    backend: Annotated[list[str] | None, shared_option("backend")] = None
+    collect: Annotated[list[str] | None, shared_option("collect")] = None
+    root: Annotated[str, shared_option("root")] = "/"
 
     def over(self, settings: CollectSettings) -> CollectSettings:
         """The settings with what the flags say. Raises UsageError for what is not there."""

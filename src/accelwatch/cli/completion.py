@@ -84,15 +84,11 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
 }
 
 
-def completer(list_name: str) -> Callable[[str], list[str]]:
-    """A function for typer: what has been typed, as a comma-separated list, to its continuations."""
-
-    def complete(incomplete: str) -> list[str]:
-        done, comma, last = incomplete.rpartition(",")
-        try:
-            offered = list(_LISTS[list_name]())
-        except (AccelwatchError, OSError):
-            return []
-        return [done + comma + candidate for candidate in offered if candidate.startswith(last)]
-
-    return complete
+def offered(list_name: str, incomplete: str) -> list[str]:
+    """The continuations of what has been typed, a comma-separated list."""
+    done, comma, last = incomplete.rpartition(",")
+    try:
+        candidates = list(_LISTS[list_name]())
+    except (AccelwatchError, OSError):
+        return []
+    return [done + comma + candidate for candidate in candidates if candidate.startswith(last)]

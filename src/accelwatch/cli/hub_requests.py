@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
-import typer
 
 from accelwatch.base.default_addresses import AGENT_ADDRESS, AGENT_PORT, HUB_ADDRESS
 from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
+from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.endpoint import HubEndpoint
@@ -24,14 +24,14 @@ T = TypeVar("T")
 class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which hub, or which node's agent, is asked."""
 
-    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
+    hub: Annotated[str, option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),
+        option("--agent", metavar="URL", help="Ask the agent of one node instead."),
     ] = None
     hub_config_file: Annotated[
         Path | None,
-        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
+        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
     ] = None
 
 

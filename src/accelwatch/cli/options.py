@@ -1,216 +1,210 @@
-"""Options as rows that are declared once: a field of a struct is its value, its default and its flag.
+"""What commands declare in their annotations, as click's parameters and back as structs.
 
-`command` turns a function of such structs into one of options, as typer wants it; rows that the one-shot
-path parses itself are in `cli.arguments`.
+A field of a struct is declared once: its value, its default and its option. Structs nest.
 """
 
-import functools
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import click
 import msgspec
 
-from accelwatch.cli.arguments import OPTIONS, Option
-from accelwatch.cli.completion import completer
-from accelwatch.cli.flag import Flag
+from accelwatch.cli.arguments import Arguments
+from accelwatch.cli.completion import offered
+from accelwatch.cli.parameters import Argument, Option, Setting
 
 FlagValue = str | list[str] | bool | None
 """A flag as the settings take it; None and empty lists are not given."""
 
 
-class Setting(NamedTuple):
-    """Mark of an option that stands for a setting of the configuration, such as `web.config_file`."""
+class Group(click.Group):
+    """A group of commands; its help lists them in the order in which they were added."""
 
-    dotted: str
+    def __init__(self, name: str | None = None, **attributes: Any) -> None:
+        super().__init__(name, **{"no_args_is_help": True, **attributes})
 
-
-def declared(option: Option, *default: Any) -> Any:
-    """What typer is told of an option; without a default, for `Annotated`."""
-    import typer
-
-    return typer.Option(
-        *default,
-        *option.flags,
-        help=option.help,
-        metavar=option.metavar,
-        min=option.least,
-        autocompletion=completer(option.completion) if option.completion else None,
-    )
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added; click sorts them."""
+        del ctx
+        return list(self.commands)
 
 
-def add_options(
-    rows: Iterable[Option], function: Callable[..., None], *first: inspect.Parameter
-) -> Callable[..., None]:
-    """The function, which takes `**values`, as typer wants it: with an option for each row."""
-    parameters = [*first, *(_parameter(option) for option in rows)]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return function
+def shared_option(name: str, meaning: str = "") -> Option:
+    """The option of `accelwatch snapshot` of this name; with `meaning` instead of its help."""
+    declared = _declaration(get_type_hints(Arguments, include_extras=True)[name])
+    assert isinstance(declared, Option)
+    return msgspec.structs.replace(declared, help=meaning or declared.help)
 
 
-def _parameter(option: Option) -> inspect.Parameter:
-    kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
-    if option.default is None:
-        kind = kind | None
-    default = list(option.default) if option.many else option.default
-    return inspect.Parameter(
-        option.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=declared(option, default),
-        annotation=kind,
-    )
-
-
-def row(name: str, meaning: str = "") -> Any:
-    """The one-shot path's option of this name, for `Annotated`; with `meaning` instead of its help."""
-    option = next(option for option in OPTIONS if option.name == name)
-    return declared(msgspec.structs.replace(option, help=meaning or option.help))
-
-
-def flag(name: str, meaning: str = "") -> Flag:
-    """The same for a command that does without typer while it runs."""
-    option = next(option for option in OPTIONS if option.name == name)
-    return Flag(option.flags, meaning or option.help, option.metavar, option.completion)
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with an option for each field of its structs in their place.
-
-    A field is an option when its annotation has a `Flag` or a `typer.Option`; one that is a struct
-    brings its own.
-    """
-
+def command(function: Callable[..., None], **attributes: Any) -> click.Command:
+    """The command of a function, whose parameters are options, arguments and structs of options."""
     hints = get_type_hints(function, include_extras=True)
-    expanded: list[inspect.Parameter] = []
+    parameters: list[click.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
-        if _is_table(hints[name]):
-            expanded += _parameters(hints[name])
+        if _is_struct(hints[name]):
+            parameters += parameters_of(hints[name])
         else:
-            keyword = inspect.Parameter.KEYWORD_ONLY
-            expanded.append(parameter.replace(kind=keyword, annotation=hints[name]))
-    return _WithOptions(function, expanded)
+            default = ... if parameter.default is parameter.empty else parameter.default
+            parameters.append(_parameter(name, hints[name], default))
 
-
-class _WithOptions:
-    """A function of structs as one of options; what typer reads of it has options of typer's."""
-
-    def __init__(self, function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
-        functools.update_wrapper(
-            self, function, ("__module__", "__name__", "__qualname__", "__doc__")
+    def run(**values: Any) -> None:
+        # A struct and an option in it may have the same name.
+        function(
+            **{
+                name: made(hint, values) if _is_struct(hint) else _value(hint, values[name])
+                for name, hint in hints.items()
+                if name != "return"
+            }
         )
-        self._function = function
-        self._parameters = parameters
 
-    def __call__(self, **values: Any) -> None:
-        call_with(self._function, values)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        parameters = self._parameters
-        if "typer" in sys.modules:
-            parameters = [
-                parameter.replace(annotation=_translated(parameter.annotation))
-                for parameter in parameters
-            ]
-        return inspect.Signature(parameters)
-
-    @property
-    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
-        return {
-            parameter.name: parameter.annotation
-            for parameter in self.__signature__.parameters.values()
-        }
-
-
-def _translated(annotation: Any) -> Any:
-    """An annotation with an option of typer's in the place of a flag."""
-    kind, *elements = get_args(annotation) if _is_option(annotation) else (annotation,)
-    return Annotated[kind, *map(_option_of, elements)] if elements else annotation
-
-
-def _option_of(element: Any) -> Any:
-    if not isinstance(element, Flag):
-        return element
-    import typer
-
-    completion = completer(element.completion) if element.completion else None
-    return typer.Option(
-        *element.flags, help=element.help, metavar=element.metavar, autocompletion=completion
+    run.__doc__ = function.__doc__
+    return click.Command(
+        function.__name__,
+        params=parameters,
+        callback=run,
+        help=inspect.getdoc(function),
+        **attributes,
     )
 
 
-def call_with(function: Callable[..., None], values: dict[str, Any]) -> None:
-    """Call a function of structs with options by name; one that is left out has its default."""
-    hints = get_type_hints(function, include_extras=True)
-    names = inspect.signature(function).parameters
-    tables = {name: _made(hints[name], values) for name in names if _is_table(hints[name])}
-    function(**tables, **{name: values[name] for name in names if name not in tables})
+def subcommand(group: click.Group, name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Decorates a function that is the command of this name in the group."""
+
+    def add(function: Callable[..., None]) -> click.Command:
+        added = command(function)
+        group.add_command(added, name)
+        return added
+
+    return add
 
 
-def declarations(
-    function: Callable[..., None],
-) -> Iterator[tuple[inspect.Parameter, tuple[str, ...]]]:
-    """Each option of a command as `command` made it, and its flags."""
-    for parameter in inspect.signature(function).parameters.values():
-        for element in get_args(parameter.annotation)[1:]:
-            if isinstance(element, Flag):
-                yield parameter, element.flags
-            elif _is_typers(element):
-                # In an annotation the first flag stands where else the default would.
-                declared = (element.default, *(element.param_decls or ()))
-                flags = [flag for flag in declared if isinstance(flag, str)]
-                yield parameter, tuple(flags) or (f"--{parameter.name.replace('_', '-')}",)
+def parameters_of(table: type[msgspec.Struct]) -> list[click.Parameter]:
+    """The parameters that a struct and those in it declare; fields without a declaration are none."""
+    parameters: list[click.Parameter] = []
+    for field, hint in _fields(table):
+        if _is_struct(hint):
+            parameters += parameters_of(hint)
+        elif _declaration(hint) is not None:
+            default = ... if field.required else field.default
+            parameters.append(_parameter(field.name, hint, default))
+    return parameters
 
 
-def _is_typers(element: Any) -> bool:
-    """Whether it is an option of typer's, which is loaded then."""
-    models = sys.modules.get("typer.models")
-    return models is not None and isinstance(element, models.OptionInfo)
+def made(table: type[msgspec.Struct], values: dict[str, Any]) -> Any:
+    """The struct of values by name, as click has read them."""
+    accepted = {
+        field.name: made(hint, values) if _is_struct(hint) else _value(hint, values[field.name])
+        for field, hint in _fields(table)
+        if _is_struct(hint) or (_declaration(hint) is not None and field.name in values)
+    }
+    return table(**accepted)
 
 
-def _is_table(kind: Any) -> bool:
+def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
+    """A parameter of click; a default of `...` is none, so that it is required."""
+    declared = _declaration(hint)
+    kind, many = _kind(hint)
+    if isinstance(default, Enum):
+        default = default.value
+    more: dict[str, Any] = (
+        {} if default is ... else {"default": default or None if many else default}
+    )
+    if isinstance(declared, Argument):
+        return _argument(name, declared, kind, nargs=-1 if many else 1, **more)
+    assert declared is not None, f"{name} declares neither option nor argument"
+    flags = declared.flags or (f"--{name.replace('_', '-')}",)
+    if kind is bool:
+        more["is_flag"] = True
+    else:
+        more |= {"type": _click_type(kind, declared), "metavar": declared.metavar}
+    if completion := declared.completion:
+        more["shell_complete"] = lambda _ctx, _parameter, text: offered(completion, text)
+    return click.Option(
+        [*flags, name],
+        help=declared.help,
+        multiple=many,
+        required=default is ...,
+        hidden=declared.hidden,
+        show_default=default != "",
+        **more,
+    )
+
+
+def _argument(name: str, declared: Argument, kind: type, **more: Any) -> click.Argument:
+    required = "default" not in more
+    metavar, meaning = declared.metavar, declared.help
+    if metavar is not None and not required and not metavar.startswith("["):
+        metavar = f"[{metavar}]"
+    if more.get("default"):
+        meaning = f"{meaning}  [default: {more['default']}]"
+    kind_of_value = _click_type(kind, Option(flags=()))
+    return click.Argument(
+        [name], type=kind_of_value, required=required, metavar=metavar, help=meaning, **more
+    )
+
+
+def _click_type(kind: type, declared: Option) -> click.ParamType[Any]:
+    if kind is int:
+        if declared.min is None and declared.max is None:
+            return click.INT
+        return click.IntRange(declared.min, declared.max)
+    if kind is Path:
+        return click.Path(path_type=Path)
+    if issubclass(kind, Enum):
+        return click.Choice([member.value for member in kind])
+    return click.STRING
+
+
+def _kind(hint: Any) -> tuple[type, bool]:
+    """The type of one value, and whether there may be several."""
+    kind = _plain(hint)
+    if get_origin(kind) in (list, tuple):
+        return get_args(kind)[0], True
+    return kind, False
+
+
+def _plain(hint: Any) -> Any:
+    """A type without its annotations, and without None."""
+    kind = get_args(hint)[0]
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (member for member in get_args(kind) if member is not type(None))
+    return kind
+
+
+def _value(hint: Any, value: Any) -> Any:
+    """What click has read, as it is declared: a list that nobody gave is None where that may be."""
+    kind = _plain(hint)
+    if isinstance(kind, type) and issubclass(kind, Enum) and value is not None:
+        return kind(value)
+    if not isinstance(value, tuple) or get_origin(kind) is not list:
+        return value
+    return list(value) or (None if kind is not get_args(hint)[0] else [])
+
+
+def _declaration(hint: Any) -> Option | Argument | None:
+    declared = (element for element in get_args(hint)[1:] if isinstance(element, Option | Argument))
+    return next(declared, None)
+
+
+def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _rows(table: type[msgspec.Struct]) -> Iterator[tuple[msgspec.structs.FieldInfo, Any]]:
+def _fields(table: type[msgspec.Struct]) -> Iterator[tuple[msgspec.structs.FieldInfo, Any]]:
     hints = get_type_hints(table, include_extras=True)
     for field in msgspec.structs.fields(table):
         yield field, hints[field.name]
 
 
-def _is_option(hint: Any) -> bool:
-    return any(isinstance(element, Flag) or _is_typers(element) for element in get_args(hint)[1:])
-
-
-def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
-    for field, hint in _rows(table):
-        if _is_table(hint):
-            yield from _parameters(hint)
-        elif _is_option(hint):
-            yield inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.required else field.default,
-                annotation=hint,
-            )
-
-
-def _made(table: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
-    accepted = {
-        field.name: _made(hint, values) if _is_table(hint) else values[field.name]
-        for field, hint in _rows(table)
-        if _is_table(hint) or (_is_option(hint) and field.name in values)
-    }
-    return table(**accepted)
-
-
 def settings_named(table: type[msgspec.Struct]) -> dict[str, str]:
     """The dotted setting that each of the options stands for, by field; those of inner tables too."""
     settings: dict[str, str] = {}
-    for field, hint in _rows(table):
-        if _is_table(hint):
+    for field, hint in _fields(table):
+        if _is_struct(hint):
             settings |= settings_named(hint)
         for element in get_args(hint)[1:]:
             if isinstance(element, Setting):
@@ -224,9 +218,9 @@ def settings_of(options: msgspec.Struct) -> dict[str, FlagValue]:
     Lists are taken apart at their commas.
     """
     settings: dict[str, FlagValue] = {}
-    for field, hint in _rows(type(options)):
+    for field, hint in _fields(type(options)):
         value = getattr(options, field.name)
-        if _is_table(hint):
+        if _is_struct(hint):
             settings |= settings_of(value)
         for element in get_args(hint)[1:]:
             if isinstance(element, Setting):

@@ -4,7 +4,7 @@ import os
 import sys
 
 COMPLETION = "_ACCELWATCH_COMPLETE"
-"""Set by the shell's completion function (the name is typer's rule)."""
+"""Set by the shell's completion function (the name is click's rule)."""
 
 
 def on_terminal() -> bool:

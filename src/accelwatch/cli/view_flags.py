@@ -2,23 +2,23 @@
 
 from typing import Annotated
 
-from accelwatch.cli.flag import Flag
-from accelwatch.cli.options import flag
+from accelwatch.cli.options import shared_option
+from accelwatch.cli.parameters import option
 
-Json = Annotated[bool, flag("json")]
+Json = Annotated[bool, shared_option("json")]
 By = Annotated[
     str | None,
-    Flag(
-        ("--by",),
+    option(
+        "--by",
         metavar="NAME",
         help="One row per group: rack, partition, job, user or a label.",
         completion="groupings",
     ),
 ]
-Once = Annotated[bool, flag("once")]
-Color = Annotated[str, flag("color")]
+Once = Annotated[bool, shared_option("once")]
+Color = Annotated[str, shared_option("color")]
 Theme = Annotated[
     str | None,
-    Flag(("--theme",), help="Colours of the dashboard; T goes through them.", completion="themes"),
+    option("--theme", help="Colours of the dashboard; T goes through them.", completion="themes"),
 ]
-Ascii = Annotated[bool, Flag(("--ascii",), help="Draw with ASCII only.")]
+Ascii = Annotated[bool, option("--ascii", help="Draw with ASCII only.")]

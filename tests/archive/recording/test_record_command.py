@@ -24,15 +24,13 @@ from support.machines import composed as machines
 from support.machines.nvml_stand_ins import NvmlScenario
 
 _COMMAND = """
-import signal, sys, typer
+import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
 from accelwatch.cli.startup.entry import guarded
 from accelwatch.cli.past.record import record_command
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(record_command)
 def run():
     try:
-        typer.main.get_command(app).main(args=sys.argv[1:], prog_name="record")
+        record_command.main(args=sys.argv[1:], prog_name="record")
     except SystemExit as end:
         return end.code or 0
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.archive.history.reader import Archive

@@ -18,7 +18,7 @@ from support.fleet.hub_peers import agent
 from support.machines import composed as machines
 from support.servers.receivers import receiver
 
-_CODE = "import typer; from accelwatch.cli.servers.hub import hub_command; typer.run(hub_command)"
+_CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 
 
 def _free_port() -> int:

@@ -173,7 +173,7 @@ def test_a_web_configuration_of_the_new_file_is_in_force(
     asyncio.run(main())
 
 
-_CODE = "import typer; from accelwatch.cli.servers.hub import hub_command; typer.run(hub_command)"
+_CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 
 
 def test_sighup_has_the_file_read_again(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 _ENTER = ("nsenter", "--preserve-credentials", "--user", "--mount", "--net")
-_SIM = "import typer; from accelwatch.cli.trial.sim import sim_command; typer.run(sim_command)"
+_SIM = "from accelwatch.cli.trial.sim import sim_command; sim_command()"
 _RELAY = Path(__file__).with_name("relay.py")
 PORT = 19_400
 

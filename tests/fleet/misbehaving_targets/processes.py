@@ -15,7 +15,7 @@ import aiohttp
 
 from accelwatch.fleet.state.inventory import FILE
 
-_CODE = "import typer; from accelwatch.cli.servers.hub import hub_command; typer.run(hub_command)"
+_CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 _WITHIN_S = 60.0
 
 

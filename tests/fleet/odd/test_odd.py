@@ -5,7 +5,7 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.odd.comparing import Kind, Observation, differences

@@ -12,14 +12,12 @@ import pytest
 from accelwatch.fleet.targets.files import read_targets
 
 PROGRAM = """
-import sys, typer
+import sys
 from accelwatch.cli.startup.entry import guarded
 from accelwatch.cli.trial.sim import sim_command
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(sim_command)
 def run():
     try:
-        typer.main.get_command(app).main(args=sys.argv[1:])
+        sim_command.main(args=sys.argv[1:])
     except SystemExit as end:
         return end.code
 sys.exit(guarded(run))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.archive.history.check import check
 from accelwatch.archive.history.summary import summary

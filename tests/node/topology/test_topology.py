@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.cli.node.topo_command import text_of
 from accelwatch.cli.startup.app import build

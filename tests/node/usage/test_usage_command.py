@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.agent.using import Using
 from accelwatch.archive.blackbox.bounds import Bounds
@@ -65,7 +65,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def typed(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(build("usage"), ["usage", *words])
+    result = CliRunner().invoke(build(), ["usage", *words])
     code = getattr(result.exception, "exit_code", result.exit_code)
     return code, result.stdout, result.stderr or str(result.exception or "")
 

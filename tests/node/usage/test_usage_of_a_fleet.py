@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock, SystemClock
@@ -154,7 +154,7 @@ def test_a_hub_counts_jobs_and_users_of_its_nodes() -> None:
             assert users["total"]["devices"] == 10
 
             out = await asyncio.to_thread(
-                CliRunner().invoke, build("usage"), ["usage", "--hub", running.base, "--by", "job"]
+                CliRunner().invoke, build(), ["usage", "--hub", running.base, "--by", "job"]
             )
             assert out.exit_code == 0
             assert {line.split()[0] for line in out.stdout.splitlines()[1:5]} >= {"4718", "99"}

@@ -5,8 +5,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any
 
+import click
 import msgspec
-import typer
 import yaml
 
 from accelwatch.base.exit_codes import OK
@@ -15,6 +15,7 @@ from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
 
 _HEADER = ("NODE", "REASON", "SINCE", "INCIDENT", "WHAT")
@@ -35,14 +36,14 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     form: Annotated[
         Format,
-        typer.Option(
+        option(
             "--format",
             help="slurm: for sbatch --exclude; hostfile: a name a line; k8s: for spec.affinity.",
         ),
     ] = Format.TABLE
     severity: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--severity",
             metavar="WORD",
             help="Incidents of this severity and above count; critical unless given.",
@@ -50,7 +51,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     reason: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--reason",
             metavar="WORDS",
             help="Only these: incident, quarantined, unreachable, maintenance.",
@@ -58,9 +59,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     within: Annotated[
         str | None,
-        typer.Option(
-            "--within", metavar="TIME", help="Count maintenance that starts within 4h, too."
-        ),
+        option("--within", metavar="TIME", help="Count maintenance that starts within 4h, too."),
     ] = None
 
 
@@ -74,11 +73,11 @@ def avoid_command(flags: AvoidFlags, hub: HubFlags) -> None:
     document = fetch_page(hub, "/v1/avoid", {key: text for key, text in query.items() if text})
     if flags.form is Format.JSON:
         write_stdout(document)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     page = msgspec.json.decode(document)
     _warn(page)
     write_stdout(_WRITERS[flags.form](page["nodes"]).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _warn(page: Mapping[str, Any]) -> None:

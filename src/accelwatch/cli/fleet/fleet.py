@@ -1,5 +1,6 @@
 """`accelwatch fleet`: many nodes on one screen, or as one document on a pipe."""
 
+import click
 import msgspec
 
 from accelwatch.base.exit_codes import OK
@@ -33,9 +34,7 @@ def fleet_command(
     display = msgspec.structs.replace(display, condition=printing.condition)
     code = guarded(lambda: run_fleet(targeting, printing, display, replaying))
     if code != OK:
-        import typer
-
-        raise typer.Exit(code)
+        raise click.exceptions.Exit(code)
 
 
 def run_fleet(

@@ -10,11 +10,11 @@ import msgspec
 from accelwatch.base.durations import deadline, reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.cli import view_flags
-from accelwatch.cli.flag import Flag
 from accelwatch.cli.fleet import target_flags
 from accelwatch.cli.fleet.target_flags import Followed
-from accelwatch.cli.options import flag
+from accelwatch.cli.options import shared_option
 from accelwatch.cli.output import output_mode
+from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child
@@ -29,10 +29,10 @@ class StateOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     state_dir: Annotated[
         str | None,
-        Flag(("--state-dir",), metavar="DIR", help="Where the expected inventory is kept."),
+        option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
     ] = None
     no_state: Annotated[
-        bool, Flag(("--no-state",), help="Keep no inventory: expect only what is seen now.")
+        bool, option("--no-state", help="Keep no inventory: expect only what is seen now.")
     ] = False
 
 
@@ -44,14 +44,14 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     config_file: target_flags.ConfigFile = None
     hub: Annotated[
         str | None,
-        Flag(
-            ("--hub",), metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+        option(
+            "--hub", metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
         ),
     ] = None
     hub_config_file: Annotated[
         Path | None,
-        Flag(
-            ("--hub.config.file",),
+        option(
+            "--hub.config.file",
             metavar="FILE",
             help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
         ),
@@ -65,47 +65,47 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
 class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed, and how often."""
 
-    condition: Annotated[str, flag("filter")] = ""
+    condition: Annotated[str, shared_option("filter")] = ""
     json: view_flags.Json = False
     format: Annotated[
         str | None,
-        Flag(
-            ("--format",),
+        option(
+            "--format",
             metavar="FORMAT",
             help="table, json, csv or prometheus.",
             completion="fleet_formats",
         ),
     ] = None
     devices: Annotated[
-        bool, Flag(("--devices",), help="One row per device instead of one per node.")
+        bool, option("--devices", help="One row per device instead of one per node.")
     ] = False
     by: view_flags.By = None
     fields: Annotated[
         str | None,
-        Flag(
-            ("--fields",),
+        option(
+            "--fields",
             metavar="A,B,C",
             help="These quantities of each device; 'help' lists them.",
             completion="fields",
         ),
     ] = None
     timeout: Annotated[
-        str, Flag(("--timeout",), metavar="DURATION", help="How long nodes may take to answer.")
+        str, option("--timeout", metavar="DURATION", help="How long nodes may take to answer.")
     ] = "5s"
     strict: Annotated[
-        bool, Flag(("--strict",), help="Exit 6 when a node does not answer or a device is lost.")
+        bool, option("--strict", help="Exit 6 when a node does not answer or a device is lost.")
     ] = False
     watch: Annotated[
         str | None,
-        Flag(("--watch", "-w"), metavar="[INTERVAL]", help="Print again every INTERVAL."),
+        option("--watch", "-w", metavar="[INTERVAL]", help="Print again every INTERVAL."),
     ] = None
     count: Annotated[
-        int | None, Flag(("--count", "-n"), metavar="N", help="With --watch: stop after N.")
+        int | None, option("--count", "-n", metavar="N", help="With --watch: stop after N.")
     ] = None
     once: view_flags.Once = False
-    output: Annotated[str, flag("output")] = "-"
-    mode: Annotated[str | None, flag("mode")] = None
-    pretty: Annotated[bool, flag("pretty")] = False
+    output: Annotated[str, shared_option("output")] = "-"
+    mode: Annotated[str | None, shared_option("mode")] = None
+    pretty: Annotated[bool, shared_option("pretty")] = False
     color: view_flags.Color = "auto"
 
     @property
@@ -171,7 +171,7 @@ class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     interval: Annotated[
         str | None,
-        Flag(("--interval",), metavar="DURATION", help="Time between two pictures: 2, 500ms."),
+        option("--interval", metavar="DURATION", help="Time between two pictures: 2, 500ms."),
     ] = None
     theme: view_flags.Theme = None
     ascii_only: view_flags.Ascii = False

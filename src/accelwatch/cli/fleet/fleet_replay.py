@@ -9,8 +9,8 @@ import msgspec
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.flag import Flag
 from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Targeting
+from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.once import Answer
@@ -24,38 +24,38 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
 
     replay: Annotated[
         Path | None,
-        Flag(
-            ("--replay",),
+        option(
+            "--replay",
             metavar="DIR",
             help="Look at a history archive instead (docs/history.md).",
         ),
     ] = None
     at: Annotated[
         str | None,
-        Flag(
-            ("--at",),
+        option(
+            "--at",
             metavar="TIME",
             help="With --replay: start there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
         ),
     ] = None
     incidents: Annotated[
         Path | None,
-        Flag(
-            ("--incidents",),
+        option(
+            "--incidents",
             metavar="FILE",
             help="With --replay: these incidents, of rules backtest --format ndjson, and no back-test.",
         ),
     ] = None
     rules: Annotated[
         list[str] | None,
-        Flag(
-            ("--rules",),
+        option(
+            "--rules",
             metavar="FILE",
             help="With --replay: look for incidents by this rule file or pack; all packs without.",
         ),
     ] = None
     no_backtest: Annotated[
-        bool, Flag(("--no-backtest",), help="With --replay: do not look for incidents.")
+        bool, option("--no-backtest", help="With --replay: do not look for incidents.")
     ] = False
 
 

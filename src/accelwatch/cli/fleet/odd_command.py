@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.host_ranges import collapse
@@ -12,6 +12,7 @@ from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
 
 _HEADER = ("GROUP", "FIELD", "USUAL", "DIFFERS", "NODES")
@@ -22,24 +23,22 @@ def odd_command(
     hub: HubFlags,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by", metavar="LABEL", help="Compare within a label of the nodes, such as pool."
-        ),
+        option("--by", metavar="LABEL", help="Compare within a label of the nodes, such as pool."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show which nodes differ from the many of their kind in driver, firmware, VBIOS or kernel."""
     document = fetch_page(hub, "/v1/odd", {"by": by} if by else {})
     if as_json:
         write_stdout(document)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     page = msgspec.json.decode(document)
     rows = [row for difference in page["differences"] for row in _rows(difference)]
     if not rows:
         complain(f"no differences between {page['nodes']} nodes")
     else:
         write_stdout("".join(f"{line}\n" for line in columns([_HEADER, *rows])).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _rows(difference: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base import durations
 from accelwatch.base.errors import AccelwatchError, UsageError
@@ -14,6 +14,7 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.terminal import on_terminal
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def report_command(
     hub: HubFlags,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there; - is standard output."),
+        option("--output", "-o", metavar="FILE", help="Write there; - is standard output."),
     ] = None,
     since: Annotated[
-        str, typer.Option("--since", metavar="TIME", help="How far back, such as 24h or 30d.")
+        str, option("--since", metavar="TIME", help="How far back, such as 24h or 30d.")
     ] = "30d",
-    node: Annotated[str, typer.Option("--node", metavar="NAME", help="About this node only.")] = "",
+    node: Annotated[str, option("--node", metavar="NAME", help="About this node only.")] = "",
 ) -> None:
     """Write one HTML file: fleet, incidents, repeat offenders, evidence; of one node with --node."""
     if output is None and on_terminal():
@@ -49,7 +50,7 @@ def report_command(
     else:
         _write(Path(output or ""), page)
         complain(f"{output}: {len(page)} bytes")
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _documents(hub: HubFlags, since: str) -> "ReportDocuments":

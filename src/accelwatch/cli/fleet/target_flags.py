@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from accelwatch.cli.flag import Flag
+from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub.model import HubSettings
@@ -15,69 +15,70 @@ Texts = list[str] | None
 
 ConfigFile = Annotated[
     Path | None,
-    Flag(
-        ("--config.file", "-c"), metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
+    option(
+        "--config.file", "-c", metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
     ),
 ]
 Static = Annotated[
     Texts,
-    Flag(
-        ("--targets", "-t"),
+    option(
+        "--targets",
+        "-t",
         metavar="HOSTS",
         help="Targets with host ranges, n[001-063]:9877; may be repeated.",
     ),
 ]
 Files = Annotated[
     Texts,
-    Flag(
-        ("--targets-file",),
+    option(
+        "--targets-file",
         metavar="FILE",
         help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
     ),
 ]
 Http = Annotated[
     Texts,
-    Flag(
-        ("--targets-http",),
+    option(
+        "--targets-http",
         metavar="URL",
         help="Targets as Prometheus' http_sd answers them; may be repeated.",
     ),
 ]
 Dns = Annotated[
     Texts,
-    Flag(
-        ("--targets-dns",),
+    option(
+        "--targets-dns",
         metavar="NAME[:PORT]",
         help="Every address of a name is a target; may be repeated.",
     ),
 ]
 Kubernetes = Annotated[
     str | None,
-    Flag(
-        ("--targets-kubernetes",),
+    option(
+        "--targets-kubernetes",
         metavar="SELECTOR",
         help="Pods of this cluster with these labels, app=accelwatch.",
     ),
 ]
-Slurm = Annotated[bool, Flag(("--targets-slurm",), help="Slurm's nodes with GPUs, from scontrol.")]
+Slurm = Annotated[bool, option("--targets-slurm", help="Slurm's nodes with GPUs, from scontrol.")]
 Ssh = Annotated[
     Texts,
-    Flag(
-        ("--ssh",),
+    option(
+        "--ssh",
         metavar="HOSTS",
         help="Hosts that ssh reaches, n[01-63] or user@host:port; nothing is installed there.",
     ),
 ]
 SshConfig = Annotated[
     str | None,
-    Flag(
-        ("--ssh-config",), metavar="FILE", help="Configuration of ssh instead of its own (ssh -F)."
+    option(
+        "--ssh-config", metavar="FILE", help="Configuration of ssh instead of its own (ssh -F)."
     ),
 ]
 Prometheus = Annotated[
     str | None,
-    Flag(
-        ("--prometheus",),
+    option(
+        "--prometheus",
         metavar="URL",
         help="Read the fleet from a Prometheus-compatible server instead of its nodes.",
     ),

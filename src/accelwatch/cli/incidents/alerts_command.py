@@ -3,25 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from accelwatch.config.alerts import Alerts
 
-alerts = typer.Typer(
-    name="alerts",
-    help="Send a test alert.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-@alerts.callback()
-def _group() -> None:
-    """Send a test alert."""
+alerts = Group("alerts", help="Send a test alert.")
 
 
 def alerts_test(file: Path, names: list[str]) -> int:
@@ -61,15 +53,15 @@ def _alerts_of(file: Path) -> "Alerts":
         return loaded.settings.alerts
 
 
-@alerts.command("test")
+@subcommand(alerts, "test")
 def _test(
     file: Annotated[
         Path,
-        typer.Option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
+        option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
     ],
     sinks: Annotated[
-        list[str] | None, typer.Argument(metavar="[SINK]...", help="Names; without one all.")
+        list[str] | None, argument(metavar="[SINK]...", help="Names; without one all.")
     ] = None,
 ) -> None:
     """Send a test notification to each receiver of a configuration and report the result."""
-    raise typer.Exit(alerts_test(file, sinks or []))
+    raise click.exceptions.Exit(alerts_test(file, sinks or []))

@@ -6,40 +6,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import FAILED, OK
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from accelwatch.alerting.incidents.journal.records import Entry
 
-audit = typer.Typer(
-    name="audit",
-    help="Who did what and when: the journal in the state_dir of a hub or agent.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+audit = Group(
+    "audit", help="Who did what and when: the journal in the state_dir of a hub or agent."
 )
 
-_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The state_dir of the hub or agent.")]
-_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_Folder = Annotated[Path, argument(metavar="DIR", help="The state_dir of the hub or agent.")]
+_Json = Annotated[bool, option("--json", help="As JSON.")]
 
 
-@audit.command("list")
-@command
+@subcommand(audit, "list")
 def _list(
     folder: _Folder,
     node: Annotated[
-        str | None, typer.Option("--node", metavar="NAME", help="Only what is about this node.")
+        str | None, option("--node", metavar="NAME", help="Only what is about this node.")
     ] = None,
     incident: Annotated[
-        str | None, typer.Option("--incident", metavar="ID", help="Only what is about this one.")
+        str | None, option("--incident", metavar="ID", help="Only what is about this one.")
     ] = None,
-    most: Annotated[
-        int, typer.Option("--most", metavar="N", min=1, help="The latest N that fit.")
-    ] = 100,
+    most: Annotated[int, option("--most", metavar="N", min=1, help="The latest N that fit.")] = 100,
     as_json: _Json = False,
 ) -> None:
     """Show the latest entries, the oldest of them first."""
@@ -56,11 +51,10 @@ def _list(
     finally:
         file.close()
     write_stdout(documents(entries) if as_json else "".join(map(line, entries)).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
-@audit.command("verify")
-@command
+@subcommand(audit, "verify")
 def _verify(folder: _Folder, as_json: _Json = False) -> None:
     """Check that no entry was changed or removed, and that the tables are what the entries say."""
     import msgspec
@@ -79,11 +73,10 @@ def _verify(folder: _Folder, as_json: _Json = False) -> None:
             f"{result.journal}: the table {table} is not what the entries say; "
             f"stop the hub, then: accelwatch audit rebuild {folder}"
         )
-    raise typer.Exit(OK if result.is_well else FAILED)
+    raise click.exceptions.Exit(OK if result.is_well else FAILED)
 
 
-@audit.command("rebuild")
-@command
+@subcommand(audit, "rebuild")
 def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     """Rebuild the tables from the entries; only while no process has the journal open."""
     import msgspec
@@ -111,7 +104,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
         os.close(lock_fd)
     document = msgspec.json.encode({"journal": str(path), "entries": count})
     write_stdout(document + b"\n" if as_json else f"made again from {count} entries\n".encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def journal_of(folder: Path) -> Path:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
@@ -24,28 +25,28 @@ _TEXT_POSITION = 2
 class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which incidents are wanted, and how."""
 
-    state: Annotated[
-        str | None, typer.Option("--state", metavar="WORD", help="open, closed or all.")
-    ] = None
+    state: Annotated[str | None, option("--state", metavar="WORD", help="open, closed or all.")] = (
+        None
+    )
     severity: Annotated[
         str | None,
-        typer.Option("--severity", metavar="WORD", help="info, warning or critical."),
+        option("--severity", metavar="WORD", help="info, warning or critical."),
     ] = None
     node: Annotated[
-        str | None, typer.Option("--node", metavar="NAME", help="Only those of this node.")
+        str | None, option("--node", metavar="NAME", help="Only those of this node.")
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+    as_json: Annotated[bool, option("--json", help="As JSON.")] = False
 
 
 class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Why an incident is closed by hand or written into, and by whom."""
 
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="With close: the reason.")
+        str | None, option("--reason", metavar="TEXT", help="With close: the reason.")
     ] = None
     by: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--by",
             metavar="NAME",
             help="With close and note: who you are, where the hub has no logins.",
@@ -60,7 +61,7 @@ def incidents_command(
     hub: HubFlags,
     tokens: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="[[show] ID | close ID | note ID TEXT]",
             help="One incident with its history, its end, or a line for its history.",
         ),
@@ -74,21 +75,23 @@ def incidents_command(
     arguments = tokens or []
     _refuse_empty(arguments)
     if len(arguments) == 2 and arguments[0] == "close":
-        raise typer.Exit(close_incident(arguments[1], closing, flags.as_json, hub))
+        raise click.exceptions.Exit(close_incident(arguments[1], closing, flags.as_json, hub))
     if len(arguments) == 3 and arguments[0] == "note" and closing.reason is None:
-        raise typer.Exit(note_incident(arguments[1], arguments[2], closing.by, flags.as_json, hub))
+        raise click.exceptions.Exit(
+            note_incident(arguments[1], arguments[2], closing.by, flags.as_json, hub)
+        )
     if len(arguments) == 2 and arguments[0] == "show":
         arguments = arguments[1:]
     if len(arguments) > 1 or arguments in (["close"], ["show"], ["note"]):
         raise UsageError(_USAGE)
     if closing.reason is not None or closing.by is not None:
         raise UsageError("--reason and --by are for: accelwatch incidents close ID")
-    raise typer.Exit(show_incidents(arguments[0] if arguments else None, flags, hub))
+    raise click.exceptions.Exit(show_incidents(arguments[0] if arguments else None, flags, hub))
 
 
 def _refuse_empty(arguments: list[str]) -> None:
-    for position, argument in enumerate(arguments):
-        if not argument.strip():
+    for position, text in enumerate(arguments):
+        if not text.strip():
             name = "TEXT" if position == _TEXT_POSITION else "ID"
             raise UsageError(f"{name} is empty; {_USAGE}")
 

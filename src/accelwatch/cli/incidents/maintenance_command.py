@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import typer
+import click
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import listed
@@ -17,28 +17,25 @@ from accelwatch.cli.incidents.muting_flags import (
     print_created,
     spanned,
 )
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
+from accelwatch.cli.parameters import argument, option
 
 _PAGE = "/v1/maintenance"
 
-maintenance = typer.Typer(
-    name="maintenance",
-    help="Announce work on nodes: mutes their incidents and those of their devices.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+maintenance = Group(
+    "maintenance", help="Announce work on nodes: mutes their incidents and those of their devices."
 )
 
 
-@maintenance.command("add")
-@command
+@subcommand(maintenance, "add")
 def _add(
     span: SpanFlags,
     hub: HubFlags,
     nodes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NODES...", help="Names and ranges, such as n12 or n[1-9]."),
+        argument(metavar="NODES...", help="Names and ranges, such as n12 or n[1-9]."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every node, instead of NODES.")] = False,
+    every: Annotated[bool, option("--all", help="Every node, instead of NODES.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Announce a maintenance window, from now or from a later time."""
@@ -47,26 +44,24 @@ def _add(
         raise UsageError("say which nodes, such as n12 or n[1-9], or --all for every node")
     document = {**spanned(span), "nodes": ranges, "all": every}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise typer.Exit(print_created(answer, "maintenance", _nodes, as_json))
+    raise click.exceptions.Exit(print_created(answer, "maintenance", _nodes, as_json))
 
 
-@maintenance.command("list")
-@command
+@subcommand(maintenance, "list")
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled windows."""
-    raise typer.Exit(print_active(hub, _PAGE, "maintenance", _nodes, as_json))
+    raise click.exceptions.Exit(print_active(hub, _PAGE, "maintenance", _nodes, as_json))
 
 
-@maintenance.command("end")
-@command
+@subcommand(maintenance, "end")
 def _expire(
     hub: HubFlags,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="Of the window, such as m3.")],
+    id_: Annotated[str, argument(metavar="ID", help="Of the window, such as m3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """End or cancel a window; incidents that are still open notify then."""
-    raise typer.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
+    raise click.exceptions.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
 
 
 def _nodes(row: Mapping[str, Any]) -> str:

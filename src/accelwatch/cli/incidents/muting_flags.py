@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
-import typer
 
 from accelwatch.base.durations import seconds_with_unit
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, iso_time, who
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
 
 Described = Callable[[Mapping[str, Any]], str]
@@ -22,33 +22,31 @@ class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):
     """From when to when, why, and who says so."""
 
     lasts: Annotated[
-        str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 2h or 1d.")
+        str | None, option("--for", metavar="DURATION", help="How long, such as 2h or 1d.")
     ] = None
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="End, instead of --for.")
+        str | None, option("--until", metavar="TIME", help="End, instead of --for.")
     ] = None
     starts: Annotated[
         str | None,
-        typer.Option(
-            "--from", metavar="TIME", help="Start, such as 2030-01-31T18:00; default: now."
-        ),
+        option("--from", metavar="TIME", help="Start, such as 2030-01-31T18:00; default: now."),
     ] = None
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
+        option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
     ] = None
     by: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
         ),
     ] = None
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+AsJson = Annotated[bool, option("--json", help="As JSON.")]
 By = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
     ),
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import typer
+import click
 
 from accelwatch.cli.hub_requests import HubFlags, changed
 from accelwatch.cli.incidents.muting_flags import (
@@ -15,54 +15,47 @@ from accelwatch.cli.incidents.muting_flags import (
     print_created,
     spanned,
 )
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
+from accelwatch.cli.parameters import argument
 
 _PAGE = "/v1/silences"
 
-silence = typer.Typer(
-    name="silence",
-    help="Mute notifications for matching incidents; they still open and close.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+silence = Group(
+    "silence", help="Mute notifications for matching incidents; they still open and close."
 )
 
 
-@silence.command("add")
-@command
+@subcommand(silence, "add")
 def _add(
     span: SpanFlags,
     hub: HubFlags,
     matchers: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MATCHER...", help="Such as node=n12 or rule=~nvidia.*; all must hold."
-        ),
+        argument(metavar="MATCHER...", help="Such as node=n12 or rule=~nvidia.*; all must hold."),
     ],
     as_json: AsJson = False,
 ) -> None:
     """Silence incidents by their labels: id, rule, family, severity, node, device, rack, job ..."""
     document = {**spanned(span), "matchers": matchers}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise typer.Exit(print_created(answer, "silence", _matchers, as_json))
+    raise click.exceptions.Exit(print_created(answer, "silence", _matchers, as_json))
 
 
-@silence.command("list")
-@command
+@subcommand(silence, "list")
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled silences."""
-    raise typer.Exit(print_active(hub, _PAGE, "silences", _matchers, as_json))
+    raise click.exceptions.Exit(print_active(hub, _PAGE, "silences", _matchers, as_json))
 
 
-@silence.command("end")
-@command
+@subcommand(silence, "end")
 def _expire(
     hub: HubFlags,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="Of the silence, such as s3.")],
+    id_: Annotated[str, argument(metavar="ID", help="Of the silence, such as s3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """End a silence; incidents that are still open notify then."""
-    raise typer.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
+    raise click.exceptions.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
 
 
 def _matchers(row: Mapping[str, Any]) -> str:

@@ -2,15 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.durations import deadline
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, reached
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.replayed import replayed
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ def why_command(
     hub: HubFlags,
     what: Annotated[
         str | None,
-        typer.Argument(
+        argument(
             metavar="[WHAT]",
             help="A device, a node, a job (4718, job:4718) or a user; without it what is worst.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    replay: Annotated[str | None, row("replay")] = None,
+    as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
+    replay: Annotated[str | None, shared_option("replay")] = None,
     timeout: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="DURATION",
             help="Deadline of the reading where there is neither hub nor agent.",
         ),
@@ -63,7 +64,7 @@ def why_command(
         explanation = _of_machine(snapshot, what)
     text = "".join(f"{line}\n" for line in lines_of(explanation, _WIDTH)).encode()
     write_stdout(msgspec.json.encode(explanation) + b"\n" if as_json else text)
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _read(timeout_s: float) -> "Snapshot":

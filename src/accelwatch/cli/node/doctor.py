@@ -3,24 +3,26 @@
 import os
 from typing import Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.backend import Check, Context
 from accelwatch.base.durations import deadline
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
+from accelwatch.cli.options import command
 from accelwatch.cli.output import write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.exposition.display import counted
 from accelwatch.node.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, probe_all
 from accelwatch.schema.snapshot import BackendState
 
-_JSON = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+_JSON = Annotated[bool, option("--json", help="One JSON document.")]
 _ALL = Annotated[
     bool,
-    typer.Option("-a", "--all", help="Also what was looked for by backends that found nothing."),
+    option("-a", "--all", help="Also what was looked for by backends that found nothing."),
 ]
-_TIMEOUT = Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")]
+_TIMEOUT = Annotated[str, option(metavar="DURATION", help="For the reading.")]
 
 _ABSENT = {True: "present, not read", False: "not present"}
 _VERDICTS = {
@@ -39,6 +41,7 @@ def _diagnosis(timeout: str) -> Diagnosis:
     return diagnose(snapshot, probes, problems)
 
 
+@command
 def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
     """List the backends: hardware present, source, versions."""
     diagnosis = _diagnosis(timeout)
@@ -48,9 +51,10 @@ def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
         write_stdout(
             "".join(f"{printable(_line(report))}\n" for report in diagnosis.backends).encode()
         )
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
+@command
 def doctor_command(
     as_json: _JSON = False, everything: _ALL = False, timeout: _TIMEOUT = "5s"
 ) -> None:
@@ -60,7 +64,7 @@ def doctor_command(
         write_stdout(msgspec.json.encode(diagnosis) + b"\n")
     else:
         write_stdout(_report(diagnosis, everything=everything).encode())
-    raise typer.Exit(int(diagnosis.verdict))
+    raise click.exceptions.Exit(int(diagnosis.verdict))
 
 
 def _line(report: BackendReport) -> str:

@@ -5,16 +5,17 @@ import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.backend_kit.visibility import Declared
 from accelwatch.base.durations import deadline, size_bytes
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.query.picking import Criteria, Pick, pick
@@ -26,26 +27,25 @@ _FORMATS = ("env", "export", "value", "json")
 class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the job needs, and in which form it is told."""
 
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many devices.")] = 1
+    count: Annotated[int, option("-n", "--count", min=1, help="How many devices.")] = 1
     free_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="At least this much free on each (10GiB).")
+        str | None, option(metavar="SIZE", help="At least this much free on each (10GiB).")
     ] = None
     max_utilization: Annotated[
-        str | None, typer.Option(metavar="PERCENT", help="At most this busy (10 or 10%).")
+        str | None, option(metavar="PERCENT", help="At most this busy (10 or 10%).")
     ] = None
-    unused: Annotated[bool, typer.Option("--unused", help="Only devices without a process.")] = (
-        False
-    )
+    unused: Annotated[bool, option("--unused", help="Only devices without a process.")] = False
     vendor: Annotated[
-        str | None, typer.Option(help="Devices of this vendor only: nvidia, amd, rebellions, ...")
+        str | None, option(help="Devices of this vendor only: nvidia, amd, rebellions, ...")
     ] = None
-    condition: Annotated[str | None, row("filter")] = None
-    format: Annotated[str, typer.Option(help="env, export (for eval), value or json.")] = "env"
+    condition: Annotated[str | None, shared_option("filter")] = None
+    format: Annotated[str, option(help="env, export (for eval), value or json.")] = "env"
     replay: Annotated[
-        str | None, row("replay", "Choose from a recording or scenario, to try; runs no command.")
+        str | None,
+        shared_option("replay", "Choose from a recording or scenario, to try; runs no command."),
     ] = None
     machine: MachineOptions = MachineOptions()
-    timeout: Annotated[str, row("timeout", "For the reading.")] = "2s"
+    timeout: Annotated[str, shared_option("timeout", "For the reading.")] = "2s"
 
     def criteria(self) -> Criteria:
         """What each device must be. Raises UsageError or ExpressionError."""
@@ -60,13 +60,13 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-@command
-def pick_command(ctx: typer.Context, options: PickOptions) -> None:
+def _pick(options: PickOptions) -> None:
     """Choose free, healthy devices; exit 4 when there are not enough.
 
     Lost, hung, unhealthy or unknown devices never qualify. `-- COMMAND ...` replaces this
     process and sees only the chosen devices.
     """
+    argv = click.get_current_context().args
     if options.format not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {options.format!r}")
     timeout_s = deadline(options.timeout)
@@ -74,16 +74,19 @@ def pick_command(ctx: typer.Context, options: PickOptions) -> None:
         CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     )
     if options.replay is not None:
-        _refuse_beside_replay(options.machine, ctx.args)
+        _refuse_beside_replay(options.machine, argv)
     declared = Declared(settings.backends)
     if options.vendor is not None:
         _check_vendor(options.vendor, declared)
     views = _views(options.replay, settings)
     chosen = _choose(options.criteria(), views, declared)
-    if ctx.args:
-        _run(ctx.args, chosen)
+    if argv:
+        _run(argv, chosen)
     write_stdout(text_of(chosen, options.format).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
+
+
+pick_command = command(_pick, context_settings={"allow_extra_args": True})
 
 
 def _check_vendor(vendor: str, declared: Declared) -> None:

@@ -4,15 +4,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.durations import deadline
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.node.documents import narrate, status
 from accelwatch.cli.node.table import no_devices_text
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import Style, aligned
 from accelwatch.exposition.display import colour
 from accelwatch.node.topology.matrix import Topology, topology
@@ -25,9 +26,9 @@ _LINKS = "links"
 @command
 def topo_command(
     machine: MachineOptions,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    timeout: Annotated[str, row("timeout", "For the reading.")] = "5s",
-    color: Annotated[str, row("color")] = "auto",
+    as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
+    timeout: Annotated[str, shared_option("timeout", "For the reading.")] = "5s",
+    color: Annotated[str, shared_option("color")] = "auto",
 ) -> None:
     """Show links, PCIe and NUMA distance between devices and network adapters of this machine."""
     from accelwatch.node.sampler.protocol.settings import CollectSettings
@@ -49,7 +50,7 @@ def topo_command(
     else:
         document = f"{no_devices_text(snapshot)}\n".encode()
     write_stdout(document)
-    raise typer.Exit(status(snapshot, strict=False))
+    raise click.exceptions.Exit(status(snapshot, strict=False))
 
 
 def text_of(layout: Topology, style: Style) -> str:

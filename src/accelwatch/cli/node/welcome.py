@@ -2,17 +2,19 @@
 
 import sys
 
-import typer
+import click
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.node.table import devices_table, heading, render
+from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.table_lines import Style
 from accelwatch.exposition.display import colour, size, utf8
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 
+@command
 def welcome_command() -> None:
     """Show this machine's accelerators; without one, the host and a shipped recording."""
     from accelwatch.node.sampler.protocol.settings import CollectSettings
@@ -22,13 +24,13 @@ def welcome_command() -> None:
     here = read_once(CollectSettings(one_shot=True, timeout_s=2.0, groups=frozenset({"host"})))
     if here.devices:
         write_stdout(render(here, (), style).encode())
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     complain("no accelerator in this machine; here is the host, then a shipped recording")
     lines = [heading(here), _host_line(here.node)] if here.node else [heading(here)]
     write_stdout(("\n".join(lines) + "\n\n").encode())
     write_stdout(_recorded(_recording(), style).encode())
     write_stdout(_NEXT.encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _recorded(shot: Snapshot, style: Style) -> str:

@@ -4,33 +4,32 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from accelwatch.base.exit_codes import FAILED, OK, PERMISSION
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from accelwatch.archive.blackbox.locations import Box
 
-blackbox = typer.Typer(
-    name="blackbox",
+blackbox = Group(
+    "blackbox",
     help="The last 15 minutes of this machine, saved when a device fails: list, show, export.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 _Which = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="WHICH", help="A number or name of `list`, a recording, or `now`: the last minutes."
     ),
 ]
 _Folder = Annotated[
     Path | None,
-    typer.Option("--state-dir", metavar="DIR", help="Look only there; else where agents keep it."),
+    option("--state-dir", metavar="DIR", help="Look only there; else where agents keep it."),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_Json = Annotated[bool, option("--json", help="As JSON.")]
 _BEFORE, _AFTER = "2m", "1m"
 
 
@@ -57,8 +56,7 @@ def _configured() -> str | None:
         return None
 
 
-@blackbox.command("list")
-@command
+@subcommand(blackbox, "list")
 def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     """List saved captures, newest first, and how far the ring reaches back."""
     from accelwatch.archive.blackbox.locations import has_content, lack_of
@@ -70,20 +68,17 @@ def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     if unread or not has_content(boxes):
         complain(lack_of(boxes))
     if has_content(boxes):
-        raise typer.Exit(OK)
-    raise typer.Exit(PERMISSION if unread else FAILED)
+        raise click.exceptions.Exit(OK)
+    raise click.exceptions.Exit(PERMISSION if unread else FAILED)
 
 
-@blackbox.command("show")
-@command
+@subcommand(blackbox, "show")
 def _show(
     which: _Which = "1",
     before: Annotated[
-        str, typer.Option(metavar="DURATION", help="From how long before the event on.")
+        str, option(metavar="DURATION", help="From how long before the event on.")
     ] = _BEFORE,
-    after: Annotated[
-        str, typer.Option(metavar="DURATION", help="Up to how long after it.")
-    ] = _AFTER,
+    after: Annotated[str, option(metavar="DURATION", help="Up to how long after it.")] = _AFTER,
     folder: _Folder = None,
     as_json: _Json = False,
 ) -> None:
@@ -106,16 +101,15 @@ def _show(
         write_stdout("".join(report.excerpt_rows(excerpt)).encode())
     for note in excerpt.notes:
         complain(note)
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
-@blackbox.command("export")
-@command
+@subcommand(blackbox, "export")
 def _export(
     which: _Which = "1",
     output: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             metavar="FILE",
@@ -124,9 +118,7 @@ def _export(
     ] = None,
     redact: Annotated[
         bool,
-        typer.Option(
-            "--redact", help="Without users, commands, jobs, mount points and the host's name."
-        ),
+        option("--redact", help="Without users, commands, jobs, mount points and the host's name."),
     ] = False,
     folder: _Folder = None,
 ) -> None:
@@ -140,8 +132,8 @@ def _export(
     if output == "-":
         for piece in exported(path, name, redact=redact):
             write_stdout(piece)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     target = Path(name if output is None else output)
     count = export(path, target, redact=redact)
     complain(f"{target}: {size(count)}; play it: accelwatch dashboard --replay {target}")
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.exposition.display import stdout_is_terminal
 
 if TYPE_CHECKING:
@@ -17,15 +19,10 @@ if TYPE_CHECKING:
     from accelwatch.archive.history.summary import Summary
     from accelwatch.fleet.tsdb.settings import Store
 
-history = typer.Typer(
-    name="history",
-    help="A fleet's history as Parquet files: show, check, export.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+history = Group("history", help="A fleet's history as Parquet files: show, check, export.")
 
-_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")]
-_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_Folder = Annotated[Path, argument(metavar="DIR", help="The archive.")]
+_Json = Annotated[bool, option("--json", help="As JSON.")]
 
 
 def need_pyarrow() -> None:
@@ -147,16 +144,16 @@ def _write(text: str) -> None:
     write_stdout((escaped(text, keep="\n") + "\n").encode())
 
 
-@history.command("show")
+@subcommand(history, "show")
 def _show(folder: _Folder, as_json: _Json = False) -> None:
     """Show what is in an archive: span, nodes, devices, columns, size."""
-    raise typer.Exit(history_show(folder, as_json))
+    raise click.exceptions.Exit(history_show(folder, as_json))
 
 
-@history.command("check")
+@subcommand(history, "check")
 def _check(folder: _Folder, as_json: _Json = False) -> None:
     """Report every mistake with file and row group; exit code 1 if any."""
-    raise typer.Exit(history_check(folder, as_json))
+    raise click.exceptions.Exit(history_check(folder, as_json))
 
 
 class StoreAccess(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,41 +247,39 @@ def parse_time(text: str, now: float) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
-@history.command("export")
+@subcommand(history, "export")
 def _export(
     prometheus: Annotated[
         str,
-        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+        option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
+        Path, option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
     ],
     start: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
+        str, option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
     ],
-    end: Annotated[str, typer.Option("--to", metavar="TIME", help="As --from.")] = "now",
+    end: Annotated[str, option("--to", metavar="TIME", help="As --from.")] = "now",
     interval: Annotated[
-        str, typer.Option("--interval", metavar="DURATION", help="Between two samples.")
+        str, option("--interval", metavar="DURATION", help="Between two samples.")
     ] = "30s",
     node_label: Annotated[
         list[str] | None,
-        typer.Option("--node-label", metavar="NAME", help="A label that names the node."),
+        option("--node-label", metavar="NAME", help="A label that names the node."),
     ] = None,
     matchers: Annotated[
-        str, typer.Option("--matchers", metavar="TEXT", help='Of every query: cluster="a".')
+        str, option("--matchers", metavar="TEXT", help='Of every query: cluster="a".')
     ] = "",
-    tenant: Annotated[
-        str, typer.Option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")
-    ] = "",
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="With --password-file.")] = "",
+    tenant: Annotated[str, option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")] = "",
+    user: Annotated[str, option("--user", metavar="NAME", help="With --password-file.")] = "",
     password_file: Annotated[
-        str | None, typer.Option("--password-file", metavar="FILE", help="The user's password.")
+        str | None, option("--password-file", metavar="FILE", help="The user's password.")
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option("--token-file", metavar="FILE", help="A bearer token.")
+        str | None, option("--token-file", metavar="FILE", help="A bearer token.")
     ] = None,
     ca_file: Annotated[
-        str | None, typer.Option("--ca-file", metavar="FILE", help="Who signs the store.")
+        str | None, option("--ca-file", metavar="FILE", help="Who signs the store.")
     ] = None,
 ) -> None:
     """Make an archive from a Prometheus-compatible store; exit code 1 if it has no data."""
@@ -301,4 +296,4 @@ def _export(
     code = history_export(access, start, end, output, interval)
     if code == OK and stdout_is_terminal():
         history_show(output, as_json=False)
-    raise typer.Exit(code)
+    raise click.exceptions.Exit(code)

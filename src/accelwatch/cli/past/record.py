@@ -7,15 +7,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.durations import reading_interval, seconds, size_bytes
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import INTERRUPTED, NO_DEVICE, OK
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import complain
+from accelwatch.cli.parameters import option
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 
 if TYPE_CHECKING:
@@ -31,33 +32,31 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     output: Annotated[
         Path,
-        typer.Option(
+        option(
             "--output", "-o", metavar="FILE", help="Recording; FILE.1 ... are the ones before it."
         ),
     ]
     interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Time between two documents; at least 250ms.")
+        str, option(metavar="DURATION", help="Time between two documents; at least 250ms.")
     ] = "1s"
     duration: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="End after this; else ^C ends it.")
+        str | None, option(metavar="DURATION", help="End after this; else ^C ends it.")
     ] = None
     count: Annotated[
-        int | None, typer.Option("--count", "-n", min=1, metavar="N", help="End after N documents.")
+        int | None, option("--count", "-n", min=1, metavar="N", help="End after N documents.")
     ] = None
-    max_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="Start the next file at this size.")
-    ] = "100MiB"
-    keep: Annotated[int, typer.Option(min=1, metavar="N", help="Finished files that stay.")] = 5
+    max_size: Annotated[str, option(metavar="SIZE", help="Start the next file at this size.")] = (
+        "100MiB"
+    )
+    keep: Annotated[int, option(min=1, metavar="N", help="Finished files that stay.")] = 5
     compress: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOW", help="zstd, gzip or none; else by FILE's name (.zst, .gz, .ndjson)."
-        ),
+        option(metavar="HOW", help="zstd, gzip or none; else by FILE's name (.zst, .gz, .ndjson)."),
     ] = None
     processes: Annotated[
-        bool, typer.Option("--processes/--no-processes", help="Record processes as well.")
+        bool, option("--processes/--no-processes", help="Record processes as well.")
     ] = True
-    argv: Annotated[bool, row("argv")] = False
+    argv: Annotated[bool, shared_option("argv")] = False
     machine: MachineOptions = MachineOptions()
 
     @property
@@ -79,7 +78,7 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def record_command(options: RecordOptions) -> None:
     """Record this machine to a file, to be played with --replay FILE."""
-    raise typer.Exit(run(options))
+    raise click.exceptions.Exit(run(options))
 
 
 def collect_settings(options: RecordOptions) -> CollectSettings:

@@ -5,14 +5,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, reached
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.node.usage.queries import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 
 if TYPE_CHECKING:
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
 def usage_command(
     hub: HubFlags,
     by: Annotated[
-        str, typer.Option("--by", metavar="user|job", help="One row per user, or per job.")
+        str, option("--by", metavar="user|job", help="One row per user, or per job.")
     ] = BY_DEFAULT,
     since: Annotated[
         str,
-        typer.Option(
+        option(
             "--since", metavar="1h|job", help="The last minutes, 1h at most; or since it began."
         ),
     ] = SINCE_DEFAULT,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
+    as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
+    as_csv: Annotated[bool, option("--csv", help="As CSV.")] = False,
     recording: Annotated[
         Path | None,
-        typer.Option("--recording", metavar="FILE", help="Count from a recording instead."),
+        option("--recording", metavar="FILE", help="Count from a recording instead."),
     ] = None,
-    color: Annotated[str, row("color")] = "auto",
+    color: Annotated[str, shared_option("color")] = "auto",
 ) -> None:
     """Show time, load, memory, energy, cost and idle time by user or job.
 
@@ -68,7 +69,7 @@ def usage_command(
     if as_json or as_csv:
         for note in report.notes:
             complain(note)
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 async def _fetch_report(session: "HubSession", query: dict[str, str]) -> "UsageReport":

@@ -3,35 +3,30 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import FAILED, OK
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from accelwatch.action.contract import Action
     from accelwatch.action.intent import Intent, IntentKind
     from accelwatch.remediation.settings import RemedySettings
 
-actions = typer.Typer(
-    name="actions",
-    help="Check the configured actions; nothing is changed.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+actions = Group("actions", help="Check the configured actions; nothing is changed.")
 
 _File = Annotated[
-    Path, typer.Option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
+    Path, option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
 ]
 _NEWEST = 1 << 53
 """A token that no engine has: marks of engines are not held to be newer than this look."""
 _WITHIN_S = 600.0
 
 
-@actions.command("check")
-@command
+@subcommand(actions, "check")
 def _check(file: _File) -> None:
     """Load the configured actions and report what would prevent them from acting."""
     import asyncio
@@ -53,7 +48,7 @@ def _check(file: _File) -> None:
             for kind, why in refused.items():
                 write_stdout(f"{name}: does not support {kind}: {printable(why)}\n".encode())
         failed = failed or bool(complaints)
-    raise typer.Exit(FAILED if failed else OK)
+    raise click.exceptions.Exit(FAILED if failed else OK)
 
 
 async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
@@ -77,15 +72,14 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
     return {**action.impossible, **lacking}
 
 
-@actions.command("try")
-@command
+@subcommand(actions, "try")
 def _try(
-    name: Annotated[str, typer.Argument(metavar="ACTION", help="Its name in the configuration.")],
-    kind: Annotated[str, typer.Argument(metavar="WANTED", help="Such as quarantine.")],
-    node: Annotated[str, typer.Argument(metavar="NODE", help="The scheduler's name of it.")],
+    name: Annotated[str, argument(metavar="ACTION", help="Its name in the configuration.")],
+    kind: Annotated[str, argument(metavar="WANTED", help="Such as quarantine.")],
+    node: Annotated[str, argument(metavar="NODE", help="The scheduler's name of it.")],
     file: _File,
-    job: Annotated[str, typer.Option("--job", metavar="ID", help="The job, for move_job.")] = "",
-    spare: Annotated[str, typer.Option("--spare", metavar="NODE", help="The spare.")] = "",
+    job: Annotated[str, option("--job", metavar="ID", help="The job, for move_job.")] = "",
+    spare: Annotated[str, option("--spare", metavar="NODE", help="The spare.")] = "",
 ) -> None:
     """Show the node's state for an intent, the next step, and that step in a dry run."""
     import asyncio
@@ -112,7 +106,7 @@ def _try(
         spare=spare,
         deadline=time.time() + _WITHIN_S,
     )
-    raise typer.Exit(asyncio.run(_tried(available[name], intent)))
+    raise click.exceptions.Exit(asyncio.run(_tried(available[name], intent)))
 
 
 async def _tried(action: "Action", intent: "Intent") -> int:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
@@ -18,13 +18,14 @@ from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.remedy.remedy_outcome import code_of, fetch_remedies, post_command
 
-NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+NodeName = Annotated[str, argument(metavar="NODE", help="The hub's name of the node.")]
+AsJson = Annotated[bool, option("--json", help="As JSON.")]
 _NO_ACTIONS = "no actions configured; see remedy.actions in hub.yaml"
 Lasts = Annotated[
-    str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 4h or 1d.")
+    str | None, option("--for", metavar="DURATION", help="How long, such as 4h or 1d.")
 ]
 
 
@@ -33,11 +34,11 @@ class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
+        option("--reason", metavar="TEXT", help="Reason, kept in the audit log; required."),
     ] = None
     by: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
         ),
     ] = None
@@ -49,14 +50,14 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
     document = fetch_remedies(hub, "/v1/remedies", {})
     if as_json:
         write_stdout(document)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     page = msgspec.json.decode(document)
     for line in _fleet_status(page):
         complain(line)
     if not page["remedies"]:
         complain("no remedies in progress")
     write_stdout("".join(f"{_line(row)}\n" for row in page["remedies"]).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 @command
@@ -65,10 +66,10 @@ def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None
     document = fetch_remedies(hub, "/v1/plan", {"node": node})
     if as_json:
         write_stdout(document)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     plan = msgspec.json.decode(document)["plan"]
     write_stdout("".join(f"{printable(line)}\n" for line in _plan(plan)).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 @command
@@ -76,7 +77,7 @@ def quarantine_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Drain a node; it returns only by `release`."""
-    raise typer.Exit(_send_command(hub, _of(node, "quarantine"), why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "quarantine"), why, as_json))
 
 
 @command
@@ -84,9 +85,7 @@ def release_command(
     hub: HubFlags,
     why: WhyFlags,
     node: NodeName,
-    force: Annotated[
-        bool, typer.Option("--force", help="Return it without any verification.")
-    ] = False,
+    force: Annotated[bool, option("--force", help="Return it without any verification.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Return a node to service if fresh data shows it healthy.
@@ -94,7 +93,7 @@ def release_command(
     With --force also while the hub cannot write its journal: then its log says who did it.
     """
     verb = "force_release" if force else "release"
-    raise typer.Exit(_send_command(hub, _of(node, verb), why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, verb), why, as_json))
 
 
 @command
@@ -104,7 +103,7 @@ def approve_command(
     node: NodeName,
     plan: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; needed."
         ),
     ] = None,
@@ -113,7 +112,7 @@ def approve_command(
     """Approve the plan for a node, as `plan` showed it."""
     if plan is None:
         raise UsageError(f"--plan DIGEST is required: accelwatch remedy plan {node} shows it")
-    raise typer.Exit(_send_command(hub, _of(node, "approve"), why, as_json, plan=plan))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "approve"), why, as_json, plan=plan))
 
 
 @command
@@ -122,7 +121,7 @@ def deny_command(
 ) -> None:
     """Reject the plan for a node, for a while."""
     more = {} if lasts is None else {"for": lasts}
-    raise typer.Exit(_send_command(hub, _of(node, "deny"), why, as_json, **more))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "deny"), why, as_json, **more))
 
 
 @command
@@ -131,14 +130,14 @@ def hold_command(
     why: WhyFlags,
     node: NodeName,
     lasts: Lasts = None,
-    end: Annotated[bool, typer.Option("--end", help="Remove the hold.")] = False,
+    end: Annotated[bool, option("--end", help="Remove the hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a hold on a node: no automatic action."""
     if end and lasts is not None:
         raise UsageError("use either --end or --for, not both")
     more = {} if lasts is None else {"for": lasts}
-    raise typer.Exit(
+    raise click.exceptions.Exit(
         _send_command(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more)
     )
 
@@ -148,31 +147,31 @@ def recovered_command(
     hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Mark a node as repaired: earlier evidence no longer counts."""
-    raise typer.Exit(_send_command(hub, _of(node, "recovered"), why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "recovered"), why, as_json))
 
 
 @command
 def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Retry a failed or unknown step after checking the node."""
-    raise typer.Exit(_send_command(hub, _of(node, "retry"), why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "retry"), why, as_json))
 
 
 @command
 def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Forget a node; leaves the state at the scheduler alone."""
-    raise typer.Exit(_send_command(hub, _of(node, "forget"), why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, _of(node, "forget"), why, as_json))
 
 
 @command
 def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Emergency stop: start no new remedies, also after a restart of the hub."""
-    raise typer.Exit(_send_command(hub, "/v1/stop", why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, "/v1/stop", why, as_json))
 
 
 @command
 def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Resume remedies after `stop`."""
-    raise typer.Exit(_send_command(hub, "/v1/start", why, as_json))
+    raise click.exceptions.Exit(_send_command(hub, "/v1/start", why, as_json))
 
 
 @command
@@ -181,13 +180,13 @@ def breaker_command(
     why: WhyFlags,
     verb: Annotated[
         str | None,
-        typer.Argument(metavar="[reset]", help="Close it; without it the state is shown."),
+        argument(metavar="[reset]", help="Close it; without it the state is shown."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show or reset the breaker, which opens on too many faults at once."""
     if verb == "reset":
-        raise typer.Exit(_send_command(hub, "/v1/breaker/reset", why, as_json))
+        raise click.exceptions.Exit(_send_command(hub, "/v1/breaker/reset", why, as_json))
     if verb is not None:
         raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {verb!r}")
     page = msgspec.json.decode(fetch_remedies(hub, "/v1/remedies", {}))
@@ -196,7 +195,7 @@ def breaker_command(
     shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
     text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
     write_stdout(msgspec.json.encode(shown) if as_json else text)
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _of(node: str, verb: str) -> str:

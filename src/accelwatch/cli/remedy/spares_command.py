@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import option
 from accelwatch.cli.remedy.remedy_outcome import fetch_remedies
 from accelwatch.cli.table_lines import columns
 
@@ -19,13 +20,13 @@ _HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
 
 @command
 def spares_command(
-    hub: HubFlags, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+    hub: HubFlags, as_json: Annotated[bool, option("--json", help="As JSON.")] = False
 ) -> None:
     """List spare nodes: state, last test, and which node each replaces."""
     document = fetch_remedies(hub, "/v1/spares", {})
     if as_json:
         write_stdout(document)
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     page = msgspec.json.decode(document)
     if not page["acts"]:
         complain("no actions configured; see remedy.actions in hub.yaml")
@@ -33,7 +34,7 @@ def spares_command(
         complain("no spares configured; see remedy.spares.nodes in hub.yaml")
     else:
         write_stdout("".join(f"{line}\n" for line in _table(page["spares"])).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:

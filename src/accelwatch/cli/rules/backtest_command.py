@@ -7,11 +7,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.exit_codes import OK
+from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.exposition.display import counted
 
 if TYPE_CHECKING:
@@ -244,47 +246,46 @@ def _print(
         write_stdout(table(lines, test).encode())
 
 
+@command
 def backtest_command(
     named: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE|FOLDER|PACK]...", help="Rules; all packs without any."),
+        argument(metavar="[FILE|FOLDER|PACK]...", help="Rules; all packs without any."),
     ] = None,
-    history: Annotated[
-        Path | None, typer.Option("--history", metavar="DIR", help="An archive.")
-    ] = None,
+    history: Annotated[Path | None, option("--history", metavar="DIR", help="An archive.")] = None,
     prometheus: Annotated[
         str | None,
-        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+        option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option("--replay", metavar="RECORDING", help="A recording of a node.")
+        Path | None, option("--replay", metavar="RECORDING", help="A recording of a node.")
     ] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option("--rules", metavar="FILE", help="The same as an option."),
+        option("--rules", metavar="FILE", help="The same as an option."),
     ] = None,
     pack: Annotated[
         list[str] | None,
-        typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped."),
+        option("-p", "--pack", metavar="NAME", help="A pack that is shipped."),
     ] = None,
     rule: Annotated[
-        list[str] | None, typer.Option("--rule", metavar="ID", help="Only this rule.")
+        list[str] | None, option("--rule", metavar="ID", help="Only this rule.")
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
+        option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="As --from.")] = None,
+    end: Annotated[str | None, option("--to", metavar="TIME", help="As --from.")] = None,
     interval: Annotated[
-        str, typer.Option("--interval", metavar="DURATION", help="Between two samples of a store.")
+        str, option("--interval", metavar="DURATION", help="Between two samples of a store.")
     ] = "30s",
     form: Annotated[
         Form | None,
-        typer.Option("--format", help="Without it: table on a terminal, ndjson on a pipe."),
+        option("--format", help="Without it: table on a terminal, ndjson on a pipe."),
     ] = None,
     processes: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--processes",
             metavar="N",
             min=1,
@@ -292,7 +293,7 @@ def backtest_command(
             help="How many judge side by side; two where an archive is long, the result is the same.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Evaluate rules over recorded time, by the same engine as live."""
     from accelwatch.alerting.rules.loading.rule_files import pack_names
@@ -312,4 +313,4 @@ def backtest_command(
         end=end,
         interval=interval,
     )
-    raise typer.Exit(backtest(source, chosen, Form.JSON if as_json else form, processes))
+    raise click.exceptions.Exit(backtest(source, chosen, Form.JSON if as_json else form, processes))

@@ -4,28 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from accelwatch.base.exit_codes import FAILED, OK
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.rules.backtest_command import backtest_command
 
-rules = typer.Typer(
-    name="rules",
-    help="Check, test and show rules; without files, the shipped packs.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+rules = Group("rules", help="Check, test and show rules; without files, the shipped packs.")
 
 _Files = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]...", help="Rule files and folders.")
+    list[Path] | None, argument(metavar="[FILE|FOLDER]...", help="Rule files and folders.")
 ]
 _Packs = Annotated[
-    list[str] | None, typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
+    list[str] | None, option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
 ]
-_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_Json = Annotated[bool, option("--json", help="As JSON.")]
 
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
@@ -277,76 +273,74 @@ def _write_json(value: object) -> None:
     write_stdout((json.dumps(value, indent=1) + "\n").encode())
 
 
-@rules.command("check")
+@subcommand(rules, "check")
 def _check(
     files: _Files = None,
     pack: _Packs = None,
     devices: Annotated[
-        int, typer.Option("--devices", min=1, help="Devices that memory is reckoned for.")
+        int, option("--devices", min=1, help="Devices that memory is reckoned for.")
     ] = 8000,
     as_json: _Json = False,
 ) -> None:
     """Report every mistake in the files and the memory their windows need; exit code 2 if any."""
-    raise typer.Exit(rules_check(files, pack, devices, as_json))
+    raise click.exceptions.Exit(rules_check(files, pack, devices, as_json))
 
 
-@rules.command("test")
+@subcommand(rules, "test")
 def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
     """Run the tests inside the files; exit code 1 if one fails."""
-    raise typer.Exit(rules_test(files, pack, as_json))
+    raise click.exceptions.Exit(rules_test(files, pack, as_json))
 
 
-@rules.command("list")
-@command
+@subcommand(rules, "list")
 def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
     """List rules, one per line; a running hub or agent says which it has switched off."""
-    raise typer.Exit(rules_list(files, pack, hub, as_json))
+    raise click.exceptions.Exit(rules_list(files, pack, hub, as_json))
 
 
-@rules.command("show")
+@subcommand(rules, "show")
 def _show(
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    rule: Annotated[str, argument(metavar="RULE", help="Its id.")],
     files: _Files = None,
     pack: _Packs = None,
     as_json: _Json = False,
 ) -> None:
     """Show one rule in full."""
-    raise typer.Exit(rules_show(rule, files, pack, as_json))
+    raise click.exceptions.Exit(rules_show(rule, files, pack, as_json))
 
 
-@rules.command("explain")
-@command
+@subcommand(rules, "explain")
 def _explain(
     hub: HubFlags,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    rule: Annotated[str, argument(metavar="RULE", help="Its id.")],
     entity: Annotated[
-        str, typer.Argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
+        str, argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
     ],
     as_json: _Json = False,
 ) -> None:
     """Show each part of a rule for an entity with its current value at the hub."""
-    raise typer.Exit(rules_explain(rule, entity, hub, as_json))
+    raise click.exceptions.Exit(rules_explain(rule, entity, hub, as_json))
 
 
-@rules.command("export")
+@subcommand(rules, "export")
 def _export(
     files: _Files = None,
     pack: _Packs = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
+        str, option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
     ] = "-",
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Permissions of that file; without: 0600.")
+        str | None, option("--mode", help="Permissions of that file; without: 0600.")
     ] = None,
     scrape_interval: Annotated[
-        str, typer.Option("--scrape-interval", help="How often Prometheus scrapes the agents.")
+        str, option("--scrape-interval", help="How often Prometheus scrapes the agents.")
     ] = "1m",
     node_label: Annotated[
-        str, typer.Option("--node-label", help="The label of its targets that names the node.")
+        str, option("--node-label", help="The label of its targets that names the node.")
     ] = "instance",
     keep: Annotated[
         bool,
-        typer.Option(
+        option(
             "--keep-firing-for/--no-keep-firing-for", help="Without it for servers before 2.42."
         ),
     ] = True,
@@ -363,13 +357,13 @@ def _export(
         keep=keep,
         as_json=as_json,
     )
-    raise typer.Exit(rules_export(load_rules(files, pack).rules, plan))
+    raise click.exceptions.Exit(rules_export(load_rules(files, pack).rules, plan))
 
 
-@rules.command("schema")
+@subcommand(rules, "schema")
 def _schema() -> None:
     """Print the JSON Schema of rule files, for editors."""
-    raise typer.Exit(rules_schema())
+    raise click.exceptions.Exit(rules_schema())
 
 
-rules.command("backtest")(backtest_command)
+rules.add_command(backtest_command, "backtest")

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 
 from accelwatch.base.default_addresses import AGENT_ADDRESS
-from accelwatch.cli.flag import Flag
-from accelwatch.cli.options import FlagValue, Setting, command, flag, settings_of, split
+from accelwatch.cli.options import FlagValue, command, settings_of, shared_option, split
+from accelwatch.cli.parameters import Setting, option
 from accelwatch.cli.plan import root_folder
 from accelwatch.cli.servers import server_flags
 from accelwatch.schema.metrics import opt_in_groups
@@ -40,7 +40,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     config_file: Annotated[
         Path | None,
-        Flag(("--config.file",), metavar="FILE", help="Configuration (docs/configuration.md)."),
+        option("--config.file", metavar="FILE", help="Configuration (docs/configuration.md)."),
     ] = None
     listen_address: Annotated[
         server_flags.Texts,
@@ -50,38 +50,38 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     access: server_flags.Access = server_flags.Access()
     max_requests: Annotated[
         server_flags.Text,
-        Flag(
-            ("--web.max-requests",), metavar="N", help="Requests answered at one time. Default: 40."
+        option(
+            "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
         ),
         Setting("web.max_requests"),
     ] = None
     max_connections: Annotated[
         server_flags.Text,
-        Flag(
-            ("--web.max-connections",), metavar="N", help="Connections at one time. Default: 512."
-        ),
+        option("--web.max-connections", metavar="N", help="Connections at one time. Default: 512."),
         Setting("web.max_connections"),
     ] = None
     profile: Annotated[
         server_flags.Text,
-        Flag(("--profile",), metavar="NAME", help="default or minimal, for plain scrapes."),
+        option("--profile", metavar="NAME", help="default or minimal, for plain scrapes."),
         Setting("exposition.profile"),
     ] = None
     groups: Annotated[
         list[str] | None,
-        flag("collect", "Opt-in groups to read and expose; also a,b,c or 'all'."),
+        shared_option("collect", "Opt-in groups to read and expose; also a,b,c or 'all'."),
         Setting("exposition.groups"),
     ] = None
-    backends: Annotated[list[str] | None, flag("backend"), Setting("collect.backends")] = None
-    root: Annotated[server_flags.Text, flag("root"), Setting("collect.root")] = None
+    backends: Annotated[list[str] | None, shared_option("backend"), Setting("collect.backends")] = (
+        None
+    )
+    root: Annotated[server_flags.Text, shared_option("root"), Setting("collect.root")] = None
     interval: Annotated[
         server_flags.Text,
-        Flag(("--interval",), metavar="DURATION", help="How often to read. Default: 1s."),
+        option("--interval", metavar="DURATION", help="How often to read. Default: 1s."),
         Setting("collect.interval"),
     ] = None
     timeout: Annotated[
         server_flags.Text,
-        Flag(("--timeout",), metavar="DURATION", help="Deadline of one read. Default: 1s."),
+        option("--timeout", metavar="DURATION", help="Deadline of one read. Default: 1s."),
         Setting("collect.timeout"),
     ] = None
     state_dir: Annotated[

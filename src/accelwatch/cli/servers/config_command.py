@@ -5,23 +5,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.base.exit_codes import FAILED, OK
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from accelwatch.config.layers import Effective
     from accelwatch.config.model import Settings
     from accelwatch.fleet.targets.settings import Targets
 
-config = typer.Typer(
-    name="config",
-    help="Check and show the agent's configuration, or check a hub's.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+config = Group("config", help="Check and show the agent's configuration, or check a hub's.")
 
 
 def config_check(file: Path | None) -> int:
@@ -122,25 +119,25 @@ def config_path() -> int:
     return OK
 
 
-_File = Annotated[Path | None, typer.Option("--config.file", metavar="FILE", help="Another file.")]
+_File = Annotated[Path | None, option("--config.file", metavar="FILE", help="Another file.")]
 
 
-@config.command("check")
+@subcommand(config, "check")
 def _check(
-    file: Annotated[Path | None, typer.Argument(help="Default: the file in use.")] = None,
-    hub: Annotated[bool, typer.Option("--hub", help="It is a hub's file.")] = False,
+    file: Annotated[Path | None, argument(help="Default: the file in use.")] = None,
+    hub: Annotated[bool, option("--hub", help="It is a hub's file.")] = False,
 ) -> None:
     """Report every mistake in a file and in ACCELWATCH_* variables; exit code 2 if any."""
-    raise typer.Exit(hub_config_check(file) if hub else config_check(file))
+    raise click.exceptions.Exit(hub_config_check(file) if hub else config_check(file))
 
 
-@config.command("show")
+@subcommand(config, "show")
 def _show(file: _File = None) -> None:
     """Print the effective settings, each with its source; secrets are hidden."""
-    raise typer.Exit(config_show(file))
+    raise click.exceptions.Exit(config_show(file))
 
 
-@config.command("path")
+@subcommand(config, "path")
 def _path() -> None:
     """Print the path of the configuration file in use."""
-    raise typer.Exit(config_path())
+    raise click.exceptions.Exit(config_path())

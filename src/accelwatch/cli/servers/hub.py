@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.default_addresses import HUB_ADDRESS
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.fleet import target_flags
-from accelwatch.cli.options import Setting, command, settings_of
+from accelwatch.cli.options import command, settings_of
+from accelwatch.cli.parameters import Setting, option
 from accelwatch.cli.servers import server_flags
 
 if TYPE_CHECKING:
@@ -24,21 +25,17 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     prometheus: Annotated[target_flags.Prometheus, Setting("prometheus.url")] = None
     remote_write: Annotated[
         str | None,
-        typer.Option(
-            "--remote-write", metavar="URL", help="Write what the hub sees to this receiver."
-        ),
+        option("--remote-write", metavar="URL", help="Write what the hub sees to this receiver."),
         Setting("remote_write.url"),
     ] = None
     mode: Annotated[
         str | None,
-        typer.Option("--scrape.mode", metavar="MODE", help="auto, or only one of stream and poll."),
+        option("--scrape.mode", metavar="MODE", help="auto, or only one of stream and poll."),
         Setting("scrape.mode"),
     ] = None
     interval: Annotated[
         str | None,
-        typer.Option(
-            "--scrape.interval", metavar="DURATION", help="Time between polls. Default: 5s."
-        ),
+        option("--scrape.interval", metavar="DURATION", help="Time between polls. Default: 5s."),
         Setting("scrape.scrape_interval"),
     ] = None
     listen_address: Annotated[
@@ -76,4 +73,4 @@ def hub_command(options: HubOptions) -> None:
 
     protect_process()
     asyncio.run(serve_hub(read, foreign_reader))
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)

@@ -10,14 +10,15 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import complain
+from accelwatch.cli.parameters import option
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 
 if TYPE_CHECKING:
@@ -31,22 +32,22 @@ DEFAULT_VISITORS = 8
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is served, to how many, and what they see."""
 
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = DEFAULT_PORT
+    host: Annotated[str, option(help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, option(min=1, max=65535, help="Port to listen on.")] = DEFAULT_PORT
     public_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where browsers reach it, behind a proxy.")
+        str | None, option(metavar="URL", help="Where browsers reach it, behind a proxy.")
     ] = None
     listen_any: Annotated[
-        bool, typer.Option("--listen-any", help="Allow an address that other machines can reach.")
+        bool, option("--listen-any", help="Allow an address that other machines can reach.")
     ] = False
     visitors: Annotated[
         int,
-        typer.Option(
-            "--max-visitors", min=1, max=1000, metavar="N", help="Dashboards at one time."
-        ),
+        option("--max-visitors", min=1, max=1000, metavar="N", help="Dashboards at one time."),
     ] = DEFAULT_VISITORS
-    replay: Annotated[str | None, row("replay", "Show a recording instead of this machine.")] = None
-    condition: Annotated[str | None, row("filter")] = None
+    replay: Annotated[
+        str | None, shared_option("replay", "Show a recording instead of this machine.")
+    ] = None
+    condition: Annotated[str | None, shared_option("filter")] = None
     machine: MachineOptions = MachineOptions()
 
 
@@ -67,7 +68,7 @@ def serve_command(options: ServeOptions) -> None:
         server.serve()
     except OSError as error:
         raise AccelwatchError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _check_address_free(host: str, port: int) -> None:

@@ -4,25 +4,24 @@ from typing import Annotated
 
 import msgspec
 
-from accelwatch.cli.flag import Flag
-from accelwatch.cli.options import Setting
+from accelwatch.cli.parameters import Option, Setting, option
 
 Texts = list[str] | None
 Text = str | None
 
 
-def listen_address(default: str) -> Flag:
+def listen_address(default: str) -> Option:
     """The option of the addresses to listen on."""
-    return Flag(
-        ("--web.listen-address",),
+    return option(
+        "--web.listen-address",
         metavar="HOST:PORT",
         help=f"Address to listen on; may be repeated. Default: {default}.",
     )
 
 
-def state_dir(kept: str) -> Flag:
+def state_dir(kept: str) -> Option:
     """The option of the folder for what outlives the process."""
-    return Flag(("--state-dir",), metavar="DIR", help=f"Where {kept}.")
+    return option("--state-dir", metavar="DIR", help=f"Where {kept}.")
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,13 +29,13 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     listen_any: Annotated[
         bool,
-        Flag(("--web.listen-any",), help="Let other machines read without credentials."),
+        option("--web.listen-any", help="Let other machines read without credentials."),
         Setting("web.listen_any"),
     ] = False
     allowed_hosts: Annotated[
         Texts,
-        Flag(
-            ("--web.allowed-hosts",),
+        option(
+            "--web.allowed-hosts",
             metavar="NAME",
             help="Name by which clients ask on loopback, as through a proxy; may be repeated.",
         ),
@@ -44,8 +43,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     web_config: Annotated[
         Text,
-        Flag(
-            ("--web.config.file",),
+        option(
+            "--web.config.file",
             metavar="FILE",
             help="TLS, passwords and tokens, in the format of Prometheus' exporters.",
         ),
@@ -53,7 +52,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     unix_socket: Annotated[
         Text,
-        Flag(("--web.unix-socket",), metavar="PATH", help="Serve on a Unix socket as well."),
+        option("--web.unix-socket", metavar="PATH", help="Serve on a Unix socket as well."),
         Setting("web.unix_socket"),
     ] = None
 
@@ -63,11 +62,11 @@ class Logs(msgspec.Struct, frozen=True, kw_only=True):
 
     log_level: Annotated[
         Text,
-        Flag(("--log.level",), metavar="LEVEL", help="debug, info, warning or error."),
+        option("--log.level", metavar="LEVEL", help="debug, info, warning or error."),
         Setting("log.level"),
     ] = None
     log_format: Annotated[
         Text,
-        Flag(("--log.format",), metavar="FORMAT", help="text or json."),
+        option("--log.format", metavar="FORMAT", help="text or json."),
         Setting("log.format"),
     ] = None

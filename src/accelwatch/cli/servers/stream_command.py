@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import UsageError
@@ -11,16 +11,17 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.options import command
 from accelwatch.cli.output import opened_stdout
+from accelwatch.cli.parameters import option
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the stream is written, and of what."""
 
     format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="json (a line each) or packed.")
+        str, option("--format", metavar="FORMAT", help="json (a line each) or packed.")
     ] = "json"
     interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="How often to read; at least 250ms.")
+        str, option(metavar="DURATION", help="How often to read; at least 250ms.")
     ] = "1s"
     machine: MachineOptions = MachineOptions()
 
@@ -28,7 +29,7 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def stream_command(options: StreamOptions) -> None:
     """Write the agent's stream to standard output until standard input ends."""
-    raise typer.Exit(run(options))
+    raise click.exceptions.Exit(run(options))
 
 
 def run(options: StreamOptions) -> int:

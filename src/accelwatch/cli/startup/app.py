@@ -1,149 +1,115 @@
-"""The typer application: commands, help and completion; the one-shot options come from the table.
+"""The command line of click: commands by name, each imported when it is meant.
 
-A command's module is imported when that command is meant: all of them take as long as reading a node.
+All of them take as long to import as reading a node does.
 """
 
-import inspect
+import copy
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import Any
 
-import msgspec
-import typer
+import click
 
-from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.arguments import OPTIONS, Arguments, Option
-from accelwatch.cli.options import add_options
+from accelwatch.cli.arguments import Arguments, normalised
+from accelwatch.cli.node.snapshot_command import explicit_values, refuse_before, run_snapshot
+from accelwatch.cli.options import parameters_of
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.cli.startup.commands import COMMANDS, SNAPSHOT, Command
-from accelwatch.cli.startup.default_command import DASHBOARD_ONLY
+from accelwatch.cli.startup.commands import COMMANDS
 from accelwatch.cli.startup.root_help import HELP, RootGroup
+from accelwatch.cli.startup.routing import DASHBOARD_ONLY
+from accelwatch.cli.startup.shell_completion import completion_options
 
 
-def _arguments(values: dict[str, Any]) -> Arguments:
-    many = {option.name for option in OPTIONS if option.many}
-    return msgspec.convert(
-        {name: tuple(value) if name in many else value for name, value in values.items()}, Arguments
-    )
+class _Commands(MutableMapping[str, click.Command]):
+    """The commands by name; one is imported when somebody gets it."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
 
 
-def _explicit_values(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
-    """The values that stand on the command line."""
-    return {name: value for name, value in values.items() if _is_explicit(ctx, name)}
+def _load(name: str) -> click.Command:
+    """Import the command of this name. Raises KeyError."""
+    row = COMMANDS[name]
+    module = import_module(f"accelwatch.cli.{row.module}")
+    # A copy: an older name of `remedy plan` is not listed, which `remedy plan` is.
+    command: click.Command = copy.copy(getattr(module, row.name))
+    command.name, command.hidden = name, not row.heading
+    return command
 
 
-def _is_explicit(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+@click.pass_context
+def _root(ctx: click.Context, /, **values: Any) -> None:
+    if ctx.invoked_subcommand is None:
+        run_snapshot(values)
+    ctx.obj = explicit_values(ctx, values)
+    if ctx.invoked_subcommand not in (None, "snapshot"):
+        name = str(ctx.invoked_subcommand)
+        refuse_before(ctx.obj, name, build().get_command(ctx, name))
 
 
-def _snapshot(ctx: typer.Context, **values: Any) -> None:
-    """Options count before the command as well; one that stands on both sides counts behind it."""
-    from accelwatch.cli.node.snapshot import run
-
-    explicit = _explicit_values(ctx, values)
-    for name, before in (ctx.obj or {}).items():
-        both = isinstance(before, list) and name in explicit
-        values[name] = [*before, *explicit[name]] if both else explicit.get(name, before)
-    raise typer.Exit(run(_arguments(values)))
-
-
-def _root(ctx: typer.Context, **values: Any) -> None:
-    command = ctx.invoked_subcommand
-    if command is None:
-        _snapshot(ctx, **values)
-    ctx.obj = _explicit_values(ctx, values)
-    if command != "snapshot":
-        _refuse_before(ctx, command or "")
-
-
-def _refuse_before(ctx: typer.Context, command: str) -> None:
-    """An option before a command is not read by it, and must not be thrown away without a word."""
-    flags = {flag for parameter in _parameters_of(ctx, command) for flag in parameter.opts}
-    for option in OPTIONS:
-        if option.name in ctx.obj:
-            flag = _long(option)
-            hint = f"`accelwatch {command}` has no such option"
-            if flag in flags:
-                hint = f"write: accelwatch {command} {flag}" + (
-                    "" if option.kind is bool else " ..."
-                )
-            raise UsageError(f"{flag} stands before {command!r}, which does not read it; {hint}")
-
-
-def _long(option: Option) -> str:
-    """The flag that tells most: the first with two dashes."""
-    return next(flag for flag in option.flags if flag.startswith("--"))
-
-
-def _parameters_of(ctx: typer.Context, command: str) -> list[Any]:
-    commands: dict[str, Any] = getattr(ctx.command, "commands", {})
-    return list(commands[command].params) if command in commands else []
-
-
-def build(only: str = "") -> typer.Typer:
-    """The application with all its commands, or with `snapshot` and one more."""
-    app = typer.Typer(
-        name="accelwatch",
+def build() -> click.Group:
+    """`accelwatch` with all its commands."""
+    return RootGroup(
+        "accelwatch",
+        commands=_Commands(),
+        params=[*parameters_of(Arguments), *completion_options()],
+        callback=_root,
         help=HELP,
-        cls=RootGroup,
+        invoke_without_command=True,
         no_args_is_help=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    context = inspect.Parameter(
-        "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
-    )
-    app.callback(invoke_without_command=True)(add_options(OPTIONS, _root, context))
-    app.command("snapshot", help=SNAPSHOT)(add_options(OPTIONS, _snapshot, context))
-    for name in [only] if only else COMMANDS:
-        _add(app, name, COMMANDS[name])
-    return app
-
-
-def _add(app: typer.Typer, name: str, command: Command) -> None:
-    module = import_module(f"accelwatch.cli.{command.module}")
-    written = getattr(module, command.name)
-    hidden = not command.heading
-    if isinstance(written, typer.Typer):
-        app.add_typer(written, name=name, hidden=hidden)
-        return
-    shown: dict[str, Any] = {"cls": getattr(module, command.cls)} if command.cls else {}
-    if command.takes_arguments:
-        shown["context_settings"] = {"allow_extra_args": True}
-    app.command(name, hidden=hidden, **shown)(written)
 
 
 def invoke(argv: list[str]) -> int:
-    """Run the application; returns the exit code. Mistakes are told on stderr with code 2.
+    """Run the command of these words; returns the exit code. Mistakes are reported on stderr, code 2.
 
-    Raises AccelwatchError, also where typer's own words cannot be written.
+    Raises AccelwatchError, also where click's own words cannot be written.
     """
-    only = argv[0] if argv and argv[0] in COMMANDS else ""
-    if argv[:1] == ["help"]:
-        argv = [*argv[1:], "--help"]
-    command = typer.main.get_command(build(only))
+    words = normalised(argv)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    root = build()
     try:
-        code = command.main(args=argv, prog_name="accelwatch", standalone_mode=False)
-    except SystemExit as end:
-        code = end.code
+        # As `root.main` does, but ^C stays KeyboardInterrupt (`entry.guarded`).
+        with root.make_context("accelwatch", words) as ctx:
+            root.invoke(ctx)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        return _complain_of(error)
     except OSError:
         # Help that could not be written is still held, and fails here with its message.
         write_stdout(b"")
         raise
-    except Exception as error:
-        # typer brings a click of its own, whose classes are not public.
-        if not hasattr(error, "format_message"):
-            raise
-        code = _complain_of(error)
-    return code if isinstance(code, int) else OK
+    return OK
 
 
-def _complain_of(error: Any) -> int:
+def _complain_of(error: click.ClickException) -> int:
     """Say what is wrong with the words, as every other message is said; returns the exit code."""
-    text = error.format_message()
-    context = getattr(error, "ctx", None)
+    text = _text_of(error)
+    context: click.Context | None = getattr(error, "ctx", None)
     option = getattr(error, "option_name", None)
     if option in DASHBOARD_ONLY and context is not None and context.parent is None:
         complain(
@@ -152,15 +118,25 @@ def _complain_of(error: Any) -> int:
         )
     elif context is None:
         complain(_normalised_sentence(text))
-    elif text == context.get_help():  # an application that was given no command
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
     else:
         named = _normalised_sentence(text)
         end = "" if named.endswith("?") else ";"
         complain(f"{named}{end} see: {context.command_path} --help")
-    return int(error.exit_code)
+    row = COMMANDS.get(context.info_name or "") if context is not None else None
+    return error.exit_code if row is None else row.usage_exit_code
+
+
+def _text_of(error: click.ClickException) -> str:
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message()
+    known = ", ".join(sorted(error.possibilities or ()))
+    return f"no such option: {error.option_name}" + (
+        f" (Possible options: {known})" if known else ""
+    )
 
 
 def _normalised_sentence(text: str) -> str:
-    """A sentence of typer's as messages here are written."""
+    """A sentence of click's as messages here are written."""
     return text[:1].lower() + text[1:].rstrip(".")

@@ -4,8 +4,12 @@ No command line parser is loaded here.
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
+
+USAGE = 2
+UNKNOWN = 3
 
 MACHINE = "Look at this machine"
 FLEET = "Look at a fleet"
@@ -15,8 +19,17 @@ PAST = "Look back"
 TRY = "Try without an accelerator"
 
 
+class Collector(Enum):
+    """What reads devices for a command, in a process of its own."""
+
+    NONE = "none"
+    """No collector, or one that the command starts when it knows more."""
+    ONE_READING = "one reading"
+    LASTING = "lasting"
+
+
 class Command(NamedTuple):
-    """Where a command, or an application of several, is written: a module of `accelwatch.cli`."""
+    """Where a command, or a group of several, is written: a module of `accelwatch.cli`."""
 
     module: str
     name: str
@@ -24,19 +37,21 @@ class Command(NamedTuple):
     """Where the help lists it; a command without one works and is not listed."""
     summary: str = ""
     """What it does, in a line of that list."""
-    cls: str = ""
-    """The class of the command, where it is the module's own."""
-    takes_arguments: bool = False
-    """Whether it takes words that are no options of it."""
+    collector: Collector = Collector.NONE
+    """Which collector is forked before the command is imported."""
+    usage_exit_code: int = USAGE
+    """The exit code of a mistake on its command line."""
 
-
-SNAPSHOT = "One table or document of all devices; the default on a pipe"
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "dashboard": Command(
             "startup.dashboard_command", "dashboard_command", MACHINE,
-            "Live dashboard; the default on a terminal",
+            "Live dashboard; the default on a terminal", Collector.LASTING,
+        ),
+        "snapshot": Command(
+            "node.snapshot_command", "snapshot_command", MACHINE,
+            "One table or document of all devices; the default on a pipe", Collector.ONE_READING,
         ),
         "why": Command(
             "incidents.why_command", "why_command", MACHINE,
@@ -53,12 +68,11 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "pick": Command(
             "node.pick", "pick_command", MACHINE,
             "Choose free, healthy devices, and run a command on them",
-            takes_arguments=True,
         ),
         "check": Command(
             "check.check_command", "check_command", MACHINE,
             "Health of this node in one line and a Nagios exit code",
-            cls="CheckCommand",
+            usage_exit_code=UNKNOWN,  # 2 is CRITICAL of a Nagios plug-in
         ),
         "doctor": Command(
             "node.doctor", "doctor_command", MACHINE,
@@ -102,7 +116,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         ),
         "agent": Command(
             "servers.agent_command", "agent", RUN,
-            "Prometheus exporter, API and stream of this node",
+            "Prometheus exporter, API and stream of this node", Collector.LASTING,
         ),
         "hub": Command(
             "servers.hub", "hub_command", RUN,
@@ -156,6 +170,6 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "actions": Command("remedy.actions_command", "actions"),
     }
 )  # fmt: skip
-"""All but `snapshot`. Those without a heading are for programs, or older names of `remedy ...`."""
+"""Those without a heading are for programs, or older names of `remedy ...`."""
 
 HEADINGS = (MACHINE, FLEET, RUN, ACT, PAST, TRY)

@@ -3,13 +3,14 @@
 import os
 from typing import Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.cli import view_flags
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.options import command, row
+from accelwatch.cli.options import command, shared_option
+from accelwatch.cli.parameters import option
 from accelwatch.cli.startup.dashboard import SHOWN_GROUPS, run_dashboard
 from accelwatch.cli.startup.entry import guarded
 from accelwatch.cli.terminal import on_terminal
@@ -20,20 +21,20 @@ class DashboardOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown, and how."""
 
     interval: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Time between readings: 2, 500ms.")
+        str | None, option(metavar="DURATION", help="Time between readings: 2, 500ms.")
     ] = None
     replay: Annotated[
-        str | None, row("replay", "Play a recording; `demo` is the shipped scenario.")
+        str | None, shared_option("replay", "Play a recording; `demo` is the shipped scenario.")
     ] = None
     theme: view_flags.Theme = None
     ascii_only: view_flags.Ascii = False
-    readonly: Annotated[
-        bool, typer.Option("--readonly", help="Do not send signals to processes.")
-    ] = False
-    condition: Annotated[str | None, row("filter")] = None
+    readonly: Annotated[bool, option("--readonly", help="Do not send signals to processes.")] = (
+        False
+    )
+    condition: Annotated[str | None, shared_option("filter")] = None
     machine: MachineOptions = MachineOptions()
-    served: Annotated[bool, typer.Option("--served", hidden=True)] = False
-    loop: Annotated[bool, typer.Option("--loop", help="Restart a recording at its end.")] = False
+    served: Annotated[bool, option("--served", hidden=True)] = False
+    loop: Annotated[bool, option("--loop", help="Restart a recording at its end.")] = False
 
 
 @command
@@ -51,4 +52,4 @@ def dashboard_command(options: DashboardOptions) -> None:
             )
         return run_dashboard(**shown)
 
-    raise typer.Exit(guarded(run))
+    raise click.exceptions.Exit(guarded(run))

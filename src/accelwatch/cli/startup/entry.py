@@ -9,35 +9,22 @@ from typing import NoReturn
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import INTERRUPTED
-from accelwatch.cli.arguments import normalised, parse
-from accelwatch.cli.check import check_options
 from accelwatch.cli.output import complain, exit_on_broken_pipe
-from accelwatch.cli.startup import long_lived
-from accelwatch.cli.terminal import COMPLETION, on_terminal
+from accelwatch.cli.startup.commands import Collector
+from accelwatch.cli.startup.routing import early_collector
+from accelwatch.cli.terminal import COMPLETION
 
 
 def dispatch(argv: list[str]) -> int:
     """Run what the words say; returns the exit code."""
-    if not argv and on_terminal():
-        gc.disable()  # until it is loaded
-        from accelwatch.cli.startup.dashboard import run_dashboard
-
-        return guarded(run_dashboard)
-    if argv[:1] == ["check"] and (checked := check_options.parse(argv[1:])) is not None:
-        gc.disable()  # as for a single reading
-        from accelwatch.cli.check import check
-
-        return guarded(lambda: check.run(checked))
-    arguments = parse(argv) if _may_be_one_shot(argv) else None
-    if argv[:1] != ["dashboard"] and (arguments is None or arguments.watch is not None):
-        gc.enable()  # off for a single reading, and until a dashboard is loaded: sampler.early
-    if arguments is None:
-        if COMPLETION not in os.environ and (ready := long_lived.prepared(argv)) is not None:
-            return guarded(ready)
-        return guarded(lambda: _with_typer(argv))
-    from accelwatch.cli.node.snapshot import run
-
-    return guarded(lambda: run(arguments))
+    # Off since the fork, for a single reading and until a dashboard is loaded: `sampler.early`.
+    if early_collector(argv) is Collector.ONE_READING:
+        # Before ^C is an exception, which could rise anywhere in it.
+        import accelwatch.cli.node.snapshot  # noqa: F401
+    elif argv[:1] != ["dashboard"]:
+        gc.enable()
+    instruction = os.environ.pop(COMPLETION, "")
+    return guarded(lambda: _answer_shell(instruction) if instruction else _invoke(argv))
 
 
 def leave(code: int) -> NoReturn:
@@ -48,12 +35,6 @@ def leave(code: int) -> NoReturn:
         except (AttributeError, OSError, ValueError):  # None when it was closed at the start
             continue
     os._exit(code)
-
-
-def _may_be_one_shot(argv: list[str]) -> bool:
-    if COMPLETION in os.environ:
-        return False
-    return not argv or argv[0] == "snapshot" or argv[0].startswith("-")
 
 
 def guarded(command: Callable[[], int]) -> int:
@@ -72,7 +53,14 @@ def guarded(command: Callable[[], int]) -> int:
     return code
 
 
-def _with_typer(argv: list[str]) -> int:
+def _invoke(argv: list[str]) -> int:
     from accelwatch.cli.startup.app import invoke
 
-    return invoke(normalised(argv))
+    return invoke(argv)
+
+
+def _answer_shell(instruction: str) -> int:
+    from accelwatch.cli.startup.app import build
+    from accelwatch.cli.startup.shell_completion import answer_shell
+
+    return answer_shell(build(), instruction)

@@ -1,11 +1,11 @@
 """The help of `accelwatch` itself: what it does without a command, examples, and commands by heading."""
 
 from collections.abc import Iterable
-from typing import Any
 
-from typer.core import TyperGroup
+import click
 
-from accelwatch.cli.startup.commands import COMMANDS, HEADINGS, MACHINE, SNAPSHOT
+from accelwatch.cli.options import Group
+from accelwatch.cli.startup.commands import COMMANDS, HEADINGS
 
 HELP = """\
 See what every accelerator of a machine or fleet does, and why one stopped.
@@ -30,10 +30,10 @@ _EXAMPLE_WIDTH, _NAME_WIDTH = 31, 11
 """Columns, so that all texts of a kind begin below each other."""
 
 
-class RootGroup(TyperGroup):
+class RootGroup(Group):
     """Lists no options: those of the table stand in the help of `snapshot`."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples, the commands under their headings, and where the options are."""
         del ctx
         _section(formatter, "Examples", _EXAMPLES, _EXAMPLE_WIDTH)
@@ -43,12 +43,12 @@ class RootGroup(TyperGroup):
                 for name, command in COMMANDS.items()
                 if command.heading == heading
             ]
-            if heading == MACHINE:
-                rows.insert(1, ("snapshot", SNAPSHOT))
             _section(formatter, heading, rows, _NAME_WIDTH)
         _section(formatter, "More", _MORE, _EXAMPLE_WIDTH)
 
 
-def _section(formatter: Any, heading: str, rows: Iterable[tuple[str, str]], width: int) -> None:
+def _section(
+    formatter: click.HelpFormatter, heading: str, rows: Iterable[tuple[str, str]], width: int
+) -> None:
     with formatter.section(heading):
         formatter.write_dl([(name.ljust(width), text) for name, text in rows], col_max=width + 2)

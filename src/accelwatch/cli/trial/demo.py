@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import msgspec
-import typer
 
 from accelwatch.cli import view_flags
 from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Show, checked, own_hub
@@ -46,7 +46,9 @@ def demo_command(options: DemoOptions) -> None:
     size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor, npus=True)
     printing = PrintOptions(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
     display = DisplayOptions(theme=options.theme, ascii_only=options.ascii_only)
-    raise typer.Exit(guarded(lambda: run_demo(size, printing, display, once=options.once)))
+    raise click.exceptions.Exit(
+        guarded(lambda: run_demo(size, printing, display, once=options.once))
+    )
 
 
 def run_demo(

@@ -4,42 +4,40 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import FAILED, OK
-from accelwatch.cli.options import command
+from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.progress import progress
 
 if TYPE_CHECKING:
     from accelwatch.lab.lab import Lab, Record
     from accelwatch.lab.story import Entry, Story
 
-lab = typer.Typer(
-    name="lab",
+lab = Group(
+    "lab",
     help="Try remediation on this machine: a scheduler, simulated GPUs, a job, a hub that acts.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
 )
 _Folder = Annotated[
     Path | None,
-    typer.Option("--folder", metavar="DIR", help="Where all of it is. Default: the user's state."),
+    option("--folder", metavar="DIR", help="Where all of it is. Default: the user's state."),
 ]
 _Scheduler = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--scheduler",
         metavar="NAME",
         help="slurm, or stand-in. Default: Slurm where it is installed.",
     ),
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_AsJson = Annotated[bool, option("--json", help="As JSON.")]
 
 
-@lab.command("up")
-@command
+@subcommand(lab, "up")
 def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson = False) -> None:
     """Start a lab and leave it running; prints what to try."""
     cluster = _lab(folder, scheduler)
@@ -51,14 +49,13 @@ def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson =
         )
     else:
         write_stdout(_to_try(cluster, record).encode())
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
-@lab.command("run")
-@command
+@subcommand(lab, "run")
 def _run(
     scenario: Annotated[
-        str | None, typer.Argument(metavar="[SCENARIO]", help="Without one they are listed.")
+        str | None, argument(metavar="[SCENARIO]", help="Without one they are listed.")
     ] = None,
     folder: _Folder = None,
     scheduler: _Scheduler = None,
@@ -73,20 +70,19 @@ def _run(
     if scenario is None:
         rows = (f"{name:<18}{definition.title}\n" for name, definition in SCENARIOS.items())
         write_stdout("".join(rows).encode())
-        raise typer.Exit(OK)
+        raise click.exceptions.Exit(OK)
     if scenario not in SCENARIOS:
         raise UsageError(f"no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
-    raise typer.Exit(_played(_lab(folder, scheduler), scenario, as_json))
+    raise click.exceptions.Exit(_played(_lab(folder, scheduler), scenario, as_json))
 
 
-@lab.command("down")
-@command
+@subcommand(lab, "down")
 def _down(folder: _Folder = None) -> None:
     """Stop a lab and remove its folder."""
     cluster = _lab(folder)
     stopped = cluster.down()
     complain(f"{stopped} processes ended" if stopped else f"no lab ran in {cluster.folder}")
-    raise typer.Exit(OK)
+    raise click.exceptions.Exit(OK)
 
 
 def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:

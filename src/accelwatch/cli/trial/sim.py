@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import msgspec
-import typer
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.completion import completer
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain
+from accelwatch.cli.parameters import option
 from accelwatch_simulator.models import MODELS
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
 _MIN_INTERVAL_S = 0.05
 
-Nodes = Annotated[int, typer.Option(metavar="N", help="How many nodes.")]
-Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")]
+Nodes = Annotated[int, option(metavar="N", help="How many nodes.")]
+Devices = Annotated[int, option(metavar="N", help="Accelerators of a node.")]
 Vendor = Annotated[
     str,
-    typer.Option(
+    option(
         help=f"{', '.join(MODELS)} or mixed.",
-        autocompletion=completer("vendors"),
+        completion="vendors",
     ),
 ]
 
@@ -42,38 +42,38 @@ class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
     devices: Devices = 8
     vendor: Vendor = "mixed"
     dialect: Annotated[
-        str, typer.Option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
+        str, option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
     ] = "own"
     scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Jobs and faults over time (docs).")
+        Path | None, option(metavar="FILE", help="Jobs and faults over time (docs).")
     ] = None
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same values.")] = 0
+    seed: Annotated[int, option(metavar="N", help="Same seed, same values.")] = 0
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address, or the first of many ports.")
+        str, option(metavar="HOST:PORT", help="Address, or the first of many ports.")
     ] = DEFAULT_LISTEN
-    listen_any: Annotated[
-        bool, typer.Option("--listen-any", help="Let other machines read it too.")
-    ] = False
+    listen_any: Annotated[bool, option("--listen-any", help="Let other machines read it too.")] = (
+        False
+    )
     ports: Annotated[
-        str, typer.Option(help="many: a port for each node; one: a path /node/NAME for each.")
+        str, option(help="many: a port for each node; one: a path /node/NAME for each.")
     ] = "many"
     targets_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--print-targets",
             metavar="FILE",
             help="Write the targets, for --targets-file and Prometheus.",
         ),
     ] = None
     interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Time between two ticks of a stream.")
+        str, option(metavar="DURATION", help="Time between two ticks of a stream.")
     ] = "1s"
 
 
 @command
 def sim_command(plan: SimPlan) -> None:
     """Serve a fleet of simulated agents on loopback, with jobs and faults, until stopped."""
-    raise typer.Exit(run_sim(plan))
+    raise click.exceptions.Exit(run_sim(plan))
 
 
 def run_sim(plan: SimPlan) -> int:
@@ -184,7 +184,7 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
         if plan.targets_file is not None:
             write_targets(plan.targets_file, groups)
         where = plan.listen if plan.ports == "one" else address(sockets[fleet.nodes[0].name][0])
-        typer.echo(f"serving {len(fleet.nodes)} simulated nodes from {where} on", err=True)
+        click.echo(f"serving {len(fleet.nodes)} simulated nodes from {where} on", err=True)
         await stopping.wait()
     finally:
         await server.stop()
