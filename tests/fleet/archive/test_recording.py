@@ -298,7 +298,7 @@ def test_windows_are_in_the_archive(tmp_path: Path) -> None:
 class FullWriter:
     """A writer in which much waits; it notes when it is told to write."""
 
-    holds_much = True
+    is_backlogged = True
     dropped = 0
 
     def __init__(self) -> None:
@@ -324,7 +324,7 @@ def test_much_that_waits_is_written_before_its_time_but_not_each_round(tmp_path:
             clock.advance(30.0)
             await recorder.round()
             cuts.append(writer.cuts)
-        writer.holds_much = False
+        writer.is_backlogged = False
         clock.advance(200.0)
         await recorder.round()
         fleet.close()

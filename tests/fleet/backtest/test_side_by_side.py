@@ -118,9 +118,9 @@ def test_a_helper_ends_with_who_began_it(folder: Path, mine: Path, tmp_path: Pat
     said = tmp_path / "pid"
     code = (
         "import os, pathlib, pickle, sys, time\n"
-        "from accelwatch.fleet.backtest.partner import Told\n"
+        "from accelwatch.fleet.backtest.partner import Report\n"
         f"pathlib.Path({str(said)!r}).write_text(str(os.getpid()))\n"
-        "pickle.dump(Told(float('inf'), {}), sys.stdout.buffer)\n"
+        "pickle.dump(Report(float('inf'), {}), sys.stdout.buffer)\n"
         "sys.stdout.buffer.flush()\n"
         "time.sleep(600)\n"
     )
