@@ -19,8 +19,8 @@ from accelwatch.alerting.incidents.course import (
     with_visibility,
     without_lost,
 )
-from accelwatch.alerting.incidents.grouping.groups import Groups
-from accelwatch.alerting.incidents.grouping.storms import WITHIN_S, Storms
+from accelwatch.alerting.incidents.grouping.incident_groups import IncidentGroups
+from accelwatch.alerting.incidents.grouping.storms import WITHIN_S
 from accelwatch.alerting.incidents.model.incident import (
     Facts,
     Incident,
@@ -64,8 +64,7 @@ class IncidentManager:
         self._kept: dict[Key, Incident] = {}
         self._keys: dict[str, Key] = {}
         """Of what is kept, by id."""
-        self._groups = Groups(next_id)
-        self._storms = Storms(next_id, storm_within_s)
+        self._groups = IncidentGroups(next_id, storm_within_s)
         self._closed_at: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
         self._resting: list[tuple[float, str]] = []
@@ -85,12 +84,10 @@ class IncidentManager:
                     self._rest(incident.id, 0.0)
         members = self.members()
         for group in groups:
-            if group.group and group.is_open:
-                self._storms.add_group(group)
-                continue
-            self._joined[group.id] = len(group.members)
-            layer = self._storms if group.storm else self._groups
-            layer.restore(group, (member for member in members.get(group.id, ()) if member.is_open))
+            if not (group.group and group.is_open):
+                self._joined[group.id] = len(group.members)
+            open_members = (member for member in members.get(group.id, ()) if member.is_open)
+            self._groups.restore(group, open_members)
 
     def _store(self, key: Key, incident: Incident) -> None:
         before = self._kept.get(key)
@@ -106,7 +103,7 @@ class IncidentManager:
         single = [
             incident for incident in self._kept.values() if incident.state is IncidentState.OPEN
         ]
-        return sorted((*single, *self._groups.open, *self._storms.open), key=attrgetter("opened"))
+        return sorted((*single, *self._groups.open), key=attrgetter("opened"))
 
     def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
         """Other rules from now on; the incidents that have lost theirs."""
@@ -135,7 +132,7 @@ class IncidentManager:
                 changed[incident.id] = incident
                 if not incident.is_open:
                     self._over(incident, at)
-        for incident in self._grouped(list(changed.values()), now, at):
+        for incident in self._groups.step(list(changed.values()), self._rules, now, at):
             changed[incident.id] = incident
             for member in self._new_members(incident):
                 joined = self._join(member, incident, now)
@@ -147,7 +144,7 @@ class IncidentManager:
     def _over(self, incident: Incident, at: float) -> None:
         """A single incident is over since `at`, monotonic seconds; it may come back for a while."""
         self._closed_at[incident.id] = at
-        self._groups.left(incident)
+        self._groups.leave(incident)
         rule = self._rules.get(incident.rule)
         self._rest(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
 
@@ -160,29 +157,6 @@ class IncidentManager:
         if not group.is_open:
             del self._joined[group.id]
         return () if group.group else group.members[reported:]
-
-    def _grouped(self, changed: list[Incident], now: float, at: float) -> list[Incident]:
-        """The groups that a tick has changed: what rules ask for, and storms above them."""
-        before = {open_group.id for open_group in self._groups.open}
-        free = (incident for incident in changed if not self._storms.has(incident.group))
-        groups = self._groups.step(self._members(free), now, at)
-        storms = self._storms.step(changed, self._groups.open, self._rules, now, at)
-        absorbed = [
-            smaller
-            for storm in storms
-            if storm.storm and storm.is_open
-            for smaller in self._groups.yield_to(storm, now)
-        ]
-        # Of a group that would begin and be given up in one tick nobody needs to know.
-        reported = [smaller for smaller in absorbed if smaller.id in before]
-        for group in reported:
-            self._storms.add_group(group)
-        gone = {smaller.id for smaller in absorbed}
-        return [
-            *(changed_group for changed_group in groups if changed_group.id not in gone),
-            *reported,
-            *storms,
-        ]
 
     def members(self) -> dict[str, list[Incident]]:
         """The incidents that are part of a group, by the id of the group."""
@@ -199,22 +173,15 @@ class IncidentManager:
                 self._kept[key] = closed(
                     incident, TimelineEntry(now, TimelineKind.CLOSED, note, actor)
                 )
-                self._groups.left(self._kept[key])
-                self._storms.left(self._kept[key])
+                self._groups.leave(self._kept[key])
                 self._rest(incident.id, 0.0)
                 return self._kept[key]
-        return self._groups.close(id_, now, actor, note) or self._storms.close(
-            id_, now, actor, note
-        )
+        return self._groups.close(id_, now, actor, note)
 
     def get(self, id_: str) -> Incident | None:
         """An incident that is kept, or a group that is open, by its id."""
         key = self._keys.get(id_)
-        if key is not None:
-            return self._kept[key]
-        return next(
-            (group for group in (*self._groups.open, *self._storms.open) if group.id == id_), None
-        )
+        return self._groups.get(id_) if key is None else self._kept[key]
 
     def follow(self, id_: str, leader: str, now: float) -> Incident | None:
         """Have an open incident follow another one of its cause, or lead it (empty); None for none."""
@@ -256,19 +223,15 @@ class IncidentManager:
             released.append(self._kept[key])
         return released
 
-    def _is_group_open(self, group: str) -> bool:
-        """Whether a group, by its id, is open."""
-        return any(
-            open_group.id == group for open_group in (*self._groups.open, *self._storms.open)
-        )
-
     def _fired(
         self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
     ) -> Incident:
         """Opened, back again, or fired on while it goes on."""
         if before is None or not (before.is_open or self._may_return(before, change.time, at)):
             return opened(rule, change, self._describe(change.entity), self._next_id())
-        return fired_again(rule, change, before, in_group=self._is_group_open(before.group))
+        return fired_again(
+            rule, change, before, in_group=self._groups.get(before.group) is not None
+        )
 
     def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
@@ -295,20 +258,11 @@ class IncidentManager:
         over_s = now - incident.closed if closed_s is None else at - closed_s
         return 0 <= over_s < cooldown_s
 
-    def _members(self, changed: Iterable[Incident]) -> list[tuple[Incident, Rule]]:
-        """Changed incidents whose rule says that many of them are one."""
-        pairs = ((incident, self._rules.get(incident.rule)) for incident in changed)
-        return [
-            (incident, rule)
-            for incident, rule in pairs
-            if rule is not None and rule.group is not None
-        ]
-
     def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
         key = self._keys.get(id_)
         if key is None or self._kept[key].group == group.id:
             return None
-        if not group.storm and self._storms.has(self._kept[key].group):
+        if not self._groups.may_join(self._kept[key], group):
             return None
         joined = msgspec.structs.replace(self._kept[key], group=group.id)
         entry = TimelineEntry(now, TimelineKind.JOINED, f"part of {group.id}: {group.title}")

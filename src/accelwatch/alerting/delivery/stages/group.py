@@ -7,7 +7,7 @@ held until none of their family has begun for that long, and no longer than `MOS
 
 from accelwatch.alerting.delivery.formatting.own_problem import is_own
 from accelwatch.alerting.delivery.messages.message import NEVER, Key, Message
-from accelwatch.alerting.incidents.grouping.groups import FLEET
+from accelwatch.alerting.incidents.grouping.grouping_key import FLEET
 from accelwatch.alerting.incidents.model.incident import Incident
 
 # A family of which another one begins every few seconds would otherwise be held for ever.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import NamedTuple
 
 from accelwatch.alerting.incidents.grouping.cause import AT_ONCE, Cause, Leading
-from accelwatch.alerting.incidents.grouping.groups import may_join_group
+from accelwatch.alerting.incidents.grouping.grouping_key import may_join_group
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule

@@ -3,24 +3,24 @@
 A family has one storm at a time, above the groups that its rules ask for. It begins when `LEAST_NODES`
 nodes have an incident of the family within `WITHIN_S`; or `LEAST_OF_RACK` nodes of one rack one of the
 same rule, when they are most of those that have: so few must be alike to have one cause. The storm of
-a rack stays the same incident when the trouble leaves the rack. A storm takes the members of smaller
-groups over and those groups with them, as members like the others: nothing is a member of a member.
+a rack stays the same incident when the trouble leaves the rack. A storm adopts the members of smaller
+groups and those groups with them, as members like the others: nothing is a member of a member.
 Such a group ends with the storm, for it has nothing left to wait for.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.grouping.groups import (
-    FLEET,
+from accelwatch.alerting.incidents.grouping.group_incident import (
     closed_at,
     group_of,
     title_of,
     with_members,
 )
+from accelwatch.alerting.incidents.grouping.group_state import GroupState
+from accelwatch.alerting.incidents.grouping.grouping_key import FLEET, NODE, RACK, rack_of
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule
@@ -31,37 +31,6 @@ LEAST_BESIDES = 3
 """Nodes outside its rack, or of other rules, from which on the storm of a rack is one of the fleet."""
 WITHIN_S = 300.0
 CALM_S = 600.0
-_NODE = "node="
-_RACK = "rack="
-
-
-class _Storm(msgspec.Struct, kw_only=True):
-    """What of a family is open on nodes, and the storm that it has become."""
-
-    concerned: dict[str, Incident] = {}
-    """Those that are open and part of the storm."""
-    coming: dict[str, Incident] = {}
-    """Those that are open and may become part of it, the first to begin first."""
-    members: set[str] = set()
-    """Ids of all that the storm has ever had."""
-    started_at: dict[str, float] = {}
-    """When each of those was opened or came back, in monotonic seconds."""
-    incident: Incident | None = None
-    groups: dict[str, Incident] = {}
-    """Groups that had begun before, and are part of it now."""
-    calm_since: float | None = None
-    """Monotonic seconds."""
-
-    def absorb(self, new: Iterable[Incident]) -> None:
-        """These are part of it from now on."""
-        for incident in new:
-            self.concerned[incident.id] = self.coming.pop(incident.id)
-            self.members.add(incident.id)
-
-    def forget(self, since: float) -> None:
-        """Those that began before a moment, in monotonic seconds, become no part of it any more."""
-        for id_ in list(itertools.takewhile(lambda key: self.started_at[key] < since, self.coming)):
-            del self.coming[id_], self.started_at[id_]
 
 
 class Storms:
@@ -71,21 +40,23 @@ class Storms:
         """`within_s`: within which time they begin that are one."""
         self._next_id = next_id
         self._within_s = within_s
-        self._storms: dict[str, _Storm] = {}
+        self._storms: dict[str, GroupState] = {}
+        """By family: what of it is open on nodes, and the storm that it has become."""
+        self._groups_in: dict[str, dict[str, Incident]] = {}
+        """By family: groups of rules that had begun before, and are part of its storm now."""
         self._over: list[Incident] = []
-        """Groups that ended with their storm, and of which nobody has been told yet."""
+        """Groups that ended with their storm, until the next step reports them."""
 
     @property
     def open(self) -> list[Incident]:
         """The storms that are going on, and the groups that are part of them."""
-        storms = [
-            candidate for candidate in self._storms.values() if candidate.incident is not None
-        ]
-        groups = [group for storm in storms for group in storm.groups.values()]
-        return [
-            *(candidate.incident for candidate in storms if candidate.incident is not None),
-            *groups,
-        ]
+        storms = {
+            family: storm.incident
+            for family, storm in self._storms.items()
+            if storm.incident is not None
+        }
+        groups = [group for family in storms for group in self._groups_of(family).values()]
+        return [*storms.values(), *groups]
 
     def has(self, id_: str) -> bool:
         """Whether a storm of this id is going on."""
@@ -95,15 +66,16 @@ class Storms:
     def restore(self, incident: Incident, members: Iterable[Incident]) -> None:
         """A storm that was open before, with those of its members that still are."""
         if incident.is_open:
-            open_members = {member.id: member for member in members}
-            storm = self._storms.setdefault(incident.family, _Storm())
-            storm.incident, storm.concerned = incident, open_members
-            storm.members = set(incident.members)
-            storm.started_at = dict.fromkeys(open_members, float("-inf"))
+            storm = self._storms.setdefault(incident.family, GroupState())
+            storm.restore(incident, members)
 
     def add_group(self, group: Incident) -> None:
         """Have a group as a part of the storm of its family."""
-        self._storms.setdefault(group.family, _Storm()).groups[group.id] = group
+        self._storms.setdefault(group.family, GroupState())
+        self._groups_in.setdefault(group.family, {})[group.id] = group
+
+    def _groups_of(self, family: str) -> dict[str, Incident]:
+        return self._groups_in.get(family, {})
 
     def step(
         self,
@@ -118,53 +90,55 @@ class Storms:
         `now` in Unix seconds, `at` in monotonic ones.
         """
         touched: set[str] = set()
-        for candidate in changed:
-            storm = self._storms.get(candidate.family)
-            if not candidate.is_open:
-                self.left(candidate)
-                continue
-            if storm is not None and candidate.id in storm.members:
-                storm.concerned[candidate.id] = candidate
-            elif _counts(candidate, rules):
-                storm = storm or self._storms.setdefault(candidate.family, _Storm())
-                storm.coming[candidate.id] = candidate
-            else:
-                continue
-            storm.started_at.setdefault(candidate.id, at - max(now - candidate.started_at, 0.0))
-            touched.add(candidate.family)
+        for incident in changed:
+            if not incident.is_open:
+                self.leave(incident)
+            elif self._is_member(incident) or _counts(incident, rules):
+                storm = self._storms.setdefault(incident.family, GroupState())
+                storm.update(incident, now, at)
+                touched.add(incident.family)
         results: list[Incident | None] = []
         for family in touched:
             own = [group for group in groups if group.family == family]
-            results.append(self._grown(family, own, rules, now, at))
-        results += [self._calmed(family, now, at) for family in list(self._storms)]
+            results.append(self._grow(family, own, rules, now, at))
+        results += [self._calm(family, now, at) for family in list(self._storms)]
         over, self._over = self._over, []
         return [*(incident for incident in results if incident is not None), *over]
 
-    def left(self, closed: Incident) -> None:
-        """A member that is over: no storm waits for its end any more."""
+    def leave(self, closed: Incident) -> None:
+        """An incident is over."""
         storm = self._storms.get(closed.family)
         if storm is not None:
-            for kept in (storm.concerned, storm.coming, storm.started_at):
-                kept.pop(closed.id, None)
+            storm.leave(closed.id)
+
+    def _is_member(self, incident: Incident) -> bool:
+        """Whether it is, or was, in the storm of its family."""
+        storm = self._storms.get(incident.family)
+        return storm is not None and incident.id in storm.member_ids
 
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a storm, or a group in it, by hand; None for one that is not open."""
         entry = TimelineEntry(now, TimelineKind.CLOSED, note, actor)
         for family, storm in self._storms.items():
-            if id_ in storm.groups:
-                return closed_at(storm.groups.pop(id_), entry)
+            if id_ in self._groups_of(family):
+                return closed_at(self._groups_in[family].pop(id_), entry)
             if storm.incident is not None and storm.incident.id == id_:
                 return self._close_storm(family, storm.incident, entry)
         return None
 
     def _close_storm(self, family: str, incident: Incident, entry: TimelineEntry) -> Incident:
-        groups = self._storms.pop(family).groups.values()
+        groups = self._groups_of(family).values()
+        self._forget(family)
         text = f"{incident.id}, which it is part of, is over"
         over = TimelineEntry(entry.time, TimelineKind.CLOSED, text)
         self._over += [closed_at(group, over) for group in groups]
         return closed_at(incident, entry)
 
-    def _grown(
+    def _forget(self, family: str) -> None:
+        del self._storms[family]
+        self._groups_in.pop(family, None)
+
+    def _grow(
         self,
         family: str,
         own: Sequence[Incident],
@@ -173,25 +147,25 @@ class Storms:
         at: float,
     ) -> Incident | None:
         storm = self._storms[family]
-        before, since = storm.incident, at - self._within_s
-        coming = [
-            incident
-            for id_, incident in storm.coming.items()
-            if storm.started_at[id_] >= since and incident.rule in rules
+        before = storm.incident
+        candidates = [
+            candidate
+            for candidate in storm.started_since(at - self._within_s)
+            if candidate.rule in rules
         ]
         if before is None:
-            recent = coming = _unexplained(coming, own)
+            recent = candidates = _unexplained(candidates, own)
             common, alike = _rack_of_most(recent, rules)
         else:
             common, alike = before.entity.group, before.rule
             # Of the storm of the fleet everybody is a part, so that nobody else has to be looked at.
-            recent = coming if common == FLEET else [*storm.concerned.values(), *coming]
+            recent = candidates if common == FLEET else [*storm.members.values(), *candidates]
         if common != FLEET and _is_wide(recent, common, alike):
             common = FLEET
-        new = [incident for incident in coming if _belongs(incident, common, alike, rules)]
+        new = [candidate for candidate in candidates if _belongs(candidate, common, alike, rules)]
         if not common or not new:
             return None
-        storm.absorb(new)
+        storm.admit(new)
         if before is None:
             rule = _leading(new, rules)
             opened = group_of(self._next_id(), common, rule, new, now)
@@ -200,24 +174,18 @@ class Storms:
         storm.incident = _joined(before, new, common, rules, now)
         return storm.incident
 
-    def _calmed(self, family: str, now: float, at: float) -> Incident | None:
+    def _calm(self, family: str, now: float, at: float) -> Incident | None:
         storm = self._storms[family]
-        storm.forget(at - self._within_s)
+        storm.expire_candidates(at - self._within_s)
         if storm.incident is None:
-            if not storm.coming:
-                del self._storms[family]
+            if not storm.candidates:
+                self._forget(family)
             return None
-        if storm.concerned:
-            storm.calm_since = None
+        if not storm.is_calm(CALM_S, at):
             return None
-        if storm.calm_since is None:
-            storm.calm_since = at
-        if at - storm.calm_since < CALM_S:
-            return None
-        text = f"none of its {len(storm.members)} members is open any more"
-        return self._close_storm(
-            family, storm.incident, TimelineEntry(now, TimelineKind.CLOSED, text)
-        )
+        text = f"none of its {len(storm.member_ids)} members is open any more"
+        entry = TimelineEntry(now, TimelineKind.CLOSED, text)
+        return self._close_storm(family, storm.incident, entry)
 
 
 def _counts(incident: Incident, rules: Mapping[str, Rule]) -> bool:
@@ -228,16 +196,12 @@ def _counts(incident: Incident, rules: Mapping[str, Rule]) -> bool:
     return bool(rule is not None and incident.entity.node and loud and not over_fleet)
 
 
-def _rack(incident: Incident) -> str:
-    return incident.entity.rack or incident.facts.labels.get("rack", "")
-
-
 def _nodes(incidents: Iterable[Incident]) -> set[str]:
     return {incident.entity.node for incident in incidents}
 
 
 def _stands_in(incident: Incident, common: str) -> bool:
-    return common in (FLEET, f"{_RACK}{_rack(incident)}")
+    return common in (FLEET, f"{RACK}{rack_of(incident)}")
 
 
 def _belongs(incident: Incident, common: str, alike: str, rules: Mapping[str, Rule]) -> bool:
@@ -251,7 +215,7 @@ def _unexplained(recent: list[Incident], own: Sequence[Incident]) -> list[Incide
     half = len(_nodes(recent)) / 2
     explained: set[str] = set()
     for group in own:
-        if not group.entity.group.startswith(_NODE):
+        if not group.entity.group.startswith(NODE):
             members = set(group.members)
             if len(_nodes(incident for incident in recent if incident.id in members)) > half:
                 explained |= members
@@ -265,10 +229,10 @@ def _rack_of_most(recent: list[Incident], rules: Mapping[str, Rule]) -> tuple[st
         if group is not None and group.by == "rack":
             continue  # it has said itself from how many on
         nodes = {incident.entity.node: incident for incident in recent if incident.rule == id_}
-        racks = Counter(_rack(incident) for incident in nodes.values() if _rack(incident))
+        racks = Counter(rack_of(incident) for incident in nodes.values() if rack_of(incident))
         for rack, count in racks.most_common(1):
             if count >= LEAST_OF_RACK and count > len(nodes) / 2:
-                return f"{_RACK}{rack}", id_
+                return f"{RACK}{rack}", id_
     return "", ""
 
 
