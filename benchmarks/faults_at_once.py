@@ -31,7 +31,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.grouping import storms as storm
+from accelwatch.alerting.incidents.grouping import storm_rules
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.slices import LongWork
@@ -366,12 +366,12 @@ def in_memory(nodes: int, part: Callable[[Path, FakeScheduler], object]) -> obje
 @contextlib.contextmanager
 def without_storms() -> Iterator[None]:
     """Many nodes at once are many incidents."""
-    before = storm.LEAST_NODES, storm.LEAST_OF_RACK
-    storm.LEAST_NODES = storm.LEAST_OF_RACK = sys.maxsize
+    before = storm_rules.LEAST_NODES, storm_rules.LEAST_OF_RACK
+    storm_rules.LEAST_NODES = storm_rules.LEAST_OF_RACK = sys.maxsize
     try:
         yield
     finally:
-        storm.LEAST_NODES, storm.LEAST_OF_RACK = before
+        storm_rules.LEAST_NODES, storm_rules.LEAST_OF_RACK = before
 
 
 def hundred() -> object:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.grouping.causes import AGAIN_S, TOGETHER_S, Causes, level_of
+from accelwatch.alerting.incidents.grouping.cause_rules import AGAIN_S, TOGETHER_S
+from accelwatch.alerting.incidents.grouping.causes import Causes
+from accelwatch.alerting.incidents.grouping.levels import level_of
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.model.incident import Facts, Incident

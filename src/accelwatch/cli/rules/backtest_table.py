@@ -18,7 +18,7 @@ _MOST = 5
 
 def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
-    from accelwatch.alerting.incidents.grouping.causes import ALERT
+    from accelwatch.alerting.incidents.grouping.levels import ALERT
     from accelwatch.cli.past.history_command import time_text
     from accelwatch.exposition.display import counted, duration
     from accelwatch.fleet.backtest.price import price_of

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from accelwatch.alerting.incidents.grouping.cause import Cause
-from accelwatch.alerting.incidents.grouping.causes import Causes, is_over
+from accelwatch.alerting.incidents.grouping.cause_rules import is_over
+from accelwatch.alerting.incidents.grouping.causes import Causes
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest

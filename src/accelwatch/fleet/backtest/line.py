@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.incidents.grouping.causes import GROUP, CauseReport, level_of, where_of
+from accelwatch.alerting.incidents.grouping.causes import CauseReport
+from accelwatch.alerting.incidents.grouping.levels import level_of
+from accelwatch.alerting.incidents.grouping.location import GROUP, where_of
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Rule

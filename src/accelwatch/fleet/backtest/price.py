@@ -6,7 +6,7 @@ advised takes what it usually takes.
 
 import msgspec
 
-from accelwatch.alerting.incidents.grouping.causes import ALERT
+from accelwatch.alerting.incidents.grouping.levels import ALERT
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.fleet.backtest.line import Line
 

@@ -7,5 +7,6 @@
 The first two make an incident of its own of a group: it begins when enough candidates have begun within
 a span, its members are those that have ever been in it, and it is over when none of them has been open
 for as long as the rule calls calm. `group_state` has what both remember, `group_incident` the incident,
-`grouping_key` what members have in common; `incident_groups` has both as one.
+`grouping_key` what members have in common; `incident_groups` has both as one. What decides is in
+`storm_rules` and `cause_rules`.
 """

@@ -12,19 +12,19 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import NamedTuple
 
 from accelwatch.alerting.incidents.grouping.cause import AT_ONCE, Cause, Leading
+from accelwatch.alerting.incidents.grouping.cause_rules import (
+    adds_nothing,
+    belongs,
+    is_near,
+    is_over,
+)
 from accelwatch.alerting.incidents.grouping.grouping_key import may_join_group
+from accelwatch.alerting.incidents.grouping.levels import WEIGHT, level_of
+from accelwatch.alerting.incidents.grouping.location import GROUP, jobs_of, nodes_of, where_of
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.rule import Rule
 
-INFO, WATCH, ALERT = "info", "watch", "alert"
-_LEVELS = {Severity.INFO: INFO, Severity.WARNING: WATCH, Severity.CRITICAL: ALERT}
-_WEIGHT = {INFO: 0, WATCH: 1, ALERT: 2}
-GROUP = "group"
-"""Scope of what many nodes have in common."""
-TOGETHER_S = 900.0
-AGAIN_S = 1800.0
-"""What comes back so soon after it was over is the same again."""
 STORM_WAIT_S = 60.0
 _FORGET_EVERY_S = 60.0
 _ALONE = frozenset({"node"})
@@ -34,33 +34,6 @@ Suspects = Callable[[Incident], Sequence[str]]
 """Nodes that may be to blame for what has befallen a job, the likeliest first."""
 Until = Callable[[Sequence[str], float], float | None]
 """Until when nodes are worked on; None where they are not."""
-
-
-def level_of(incident: Incident) -> str:
-    """Whether somebody is woken, has something to look at, or only finds it where it is looked for."""
-    return _LEVELS[incident.severity]
-
-
-class Where(NamedTuple):
-    """Where an incident is, by what is known of who is to blame."""
-
-    scope: str
-    node: str | None
-    nodes: tuple[str, ...]
-    """The likeliest first."""
-
-
-def where_of(incident: Incident, suspects: Sequence[str]) -> Where:
-    """A job's culprit is where it is; many nodes are a group."""
-    entity = incident.entity
-    nodes = tuple(dict.fromkeys((*suspects, *incident.nodes)))
-    scope: str = entity.scope
-    if entity.group:
-        scope = GROUP if len(nodes) > 1 else Scope.NODE
-    elif entity.scope is Scope.RACK:
-        scope = GROUP
-    alone = scope in (Scope.DEVICE, Scope.NODE) or bool(suspects)
-    return Where(scope, entity.node or (nodes[0] if alone and nodes else None), nodes)
 
 
 class CauseReport(NamedTuple):
@@ -119,7 +92,7 @@ class Causes:
             yield
         ripe = [waiting for until, waiting in self._waiting.values() if until <= now]
         for incident in (yield from _ordered(ripe)):
-            until = self._worked_on_until(self._blamed(incident) or _nodes(incident), now)
+            until = self._worked_on_until(self._blamed(incident) or nodes_of(incident), now)
             if until is not None and until > now:
                 self._waiting[incident.id] = until, incident
                 continue
@@ -177,7 +150,7 @@ class Causes:
         if incident.group:
             self._waiting.pop(incident.id, None)
             return
-        if cause is not None and _WEIGHT[level_of(incident)] <= _WEIGHT[cause.level]:
+        if cause is not None and WEIGHT[level_of(incident)] <= WEIGHT[cause.level]:
             cause.closed = None
             self._leading.update_incident(cause, incident)
             return
@@ -211,7 +184,7 @@ class Causes:
             self._start_cause(incident, suspects, now)
             return True
         self._add(cause, incident, now)
-        if _WEIGHT[level] <= _WEIGHT[cause.level]:
+        if WEIGHT[level] <= WEIGHT[cause.level]:
             return False
         cause.level = level
         return True
@@ -227,7 +200,7 @@ class Causes:
             number=self._number,
             leader=incident.id,
             nodes={where.node} if where.node is not None else set(where.nodes),
-            jobs=_jobs(incident),
+            jobs=jobs_of(incident),
             device=incident.entity.device,
             level=level_of(incident),
             grew=now,
@@ -256,14 +229,14 @@ class Causes:
             cause
             for cause in self.near(incident, suspects)
             if not is_over(cause, now)
-            and (_is_near(cause, now) or _adds_nothing(incident, cause))
-            and _belongs(incident, suspects, cause)
+            and (is_near(cause, now) or adds_nothing(incident, cause))
+            and belongs(incident, suspects, cause)
         ]
         return max(fitting, key=lambda cause: (cause.grew, -cause.number), default=None)
 
     def near(self, incident: Incident, suspects: Sequence[str] = ()) -> Collection[Cause]:
         """Causes on the same nodes, or of the same jobs: nobody else has to be looked at."""
-        keys = (*_nodes(incident), *suspects, *(f"job:{job}" for job in _jobs(incident)))
+        keys = (*nodes_of(incident), *suspects, *(f"job:{job}" for job in jobs_of(incident)))
         return dict.fromkeys(cause for key in keys for cause in self._at.get(key, ()))
 
     def _forget(self, now: float) -> Iterator[None]:
@@ -288,59 +261,12 @@ def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[In
     return heapq.merge(*chunks, key=_order)
 
 
-def _keys(cause: Cause) -> Iterator[str]:
-    yield from cause.nodes
-    yield from (f"job:{job}" for job in cause.jobs)
-
-
-def _is_near(cause: Cause, now: float) -> bool:
-    if cause.closed is not None and now - cause.closed < AGAIN_S:
-        return True
-    return now - cause.grew <= TOGETHER_S
-
-
-def _adds_nothing(incident: Incident, cause: Cause) -> bool:
-    """Whether what goes on explains an incident, however late it comes."""
-    device = incident.entity.device
-    alone = level_of(incident) == ALERT and device not in ("", cause.device)
-    return cause.closed is None and not alone
-
-
-def is_over(cause: Cause, now: float) -> bool:
-    """Whether nothing can be added to a cause any more."""
-    return cause.closed is not None and now - cause.closed >= AGAIN_S
-
-
 def _order(incident: Incident) -> tuple[bool, int, float, str]:
     """What is told first: devices and nodes before jobs and groups, the worst first."""
     wide = incident.entity.scope is Scope.JOB or bool(incident.entity.group)
     return wide, -incident.severity.weight, incident.opened, incident.id
 
 
-def _nodes(incident: Incident) -> tuple[str, ...]:
-    return incident.nodes or ((incident.entity.node,) if incident.entity.node else ())
-
-
-def _jobs(incident: Incident) -> set[str]:
-    """The jobs that an incident concerns."""
-    return set(incident.facts.jobs) | ({incident.entity.job} - {""})
-
-
-def _belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
-    """Whether an incident is a part of a cause."""
-    entity, nodes = incident.entity, set(_nodes(incident))
-    if incident.severity is Severity.INFO and _jobs(incident) & cause.jobs:
-        return True  # what a job that ends leaves on its other nodes
-    if entity.group:
-        return bool(nodes & cause.nodes) and (cause.group or nodes <= cause.nodes)
-    if entity.scope is Scope.JOB:
-        named = not suspects or bool(set(suspects) & cause.nodes)
-        return entity.job in cause.jobs or (named and bool(nodes & cause.nodes))
-    if entity.node not in cause.nodes:
-        return False
-    if level_of(incident) != ALERT:
-        return True
-    if not cause.located:
-        return False  # it says where, which nobody knew
-    other = bool(entity.device and cause.device and entity.device != cause.device)
-    return cause.level == ALERT or not other
+def _keys(cause: Cause) -> Iterator[str]:
+    yield from cause.nodes
+    yield from (f"job:{job}" for job in cause.jobs)

@@ -8,7 +8,6 @@ groups and those groups with them, as members like the others: nothing is a memb
 Such a group ends with the storm, for it has nothing left to wait for.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -20,15 +19,18 @@ from accelwatch.alerting.incidents.grouping.group_incident import (
     with_members,
 )
 from accelwatch.alerting.incidents.grouping.group_state import GroupState
-from accelwatch.alerting.incidents.grouping.grouping_key import FLEET, NODE, RACK, rack_of
+from accelwatch.alerting.incidents.grouping.grouping_key import FLEET
+from accelwatch.alerting.incidents.grouping.storm_rules import (
+    belongs,
+    is_wide,
+    leading_rule,
+    may_join_storm,
+    rack_of_most,
+    unexplained,
+)
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
-from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule
 
-LEAST_NODES = 10
-LEAST_OF_RACK = 3
-LEAST_BESIDES = 3
-"""Nodes outside its rack, or of other rules, from which on the storm of a rack is one of the fleet."""
 WITHIN_S = 300.0
 CALM_S = 600.0
 
@@ -93,7 +95,7 @@ class Storms:
         for incident in changed:
             if not incident.is_open:
                 self.leave(incident)
-            elif self._is_member(incident) or _counts(incident, rules):
+            elif self._is_member(incident) or may_join_storm(incident, rules):
                 storm = self._storms.setdefault(incident.family, GroupState())
                 storm.update(incident, now, at)
                 touched.add(incident.family)
@@ -154,20 +156,20 @@ class Storms:
             if candidate.rule in rules
         ]
         if before is None:
-            recent = candidates = _unexplained(candidates, own)
-            common, alike = _rack_of_most(recent, rules)
+            recent = candidates = unexplained(candidates, own)
+            common, alike = rack_of_most(recent, rules)
         else:
             common, alike = before.entity.group, before.rule
             # Of the storm of the fleet everybody is a part, so that nobody else has to be looked at.
             recent = candidates if common == FLEET else [*storm.members.values(), *candidates]
-        if common != FLEET and _is_wide(recent, common, alike):
+        if common != FLEET and is_wide(recent, common, alike):
             common = FLEET
-        new = [candidate for candidate in candidates if _belongs(candidate, common, alike, rules)]
+        new = [candidate for candidate in candidates if belongs(candidate, common, alike, rules)]
         if not common or not new:
             return None
         storm.admit(new)
         if before is None:
-            rule = _leading(new, rules)
+            rule = leading_rule(new, rules)
             opened = group_of(self._next_id(), common, rule, new, now)
             storm.incident = msgspec.structs.replace(opened, storm=True)
             return storm.incident
@@ -188,76 +190,11 @@ class Storms:
         return self._close_storm(family, storm.incident, entry)
 
 
-def _counts(incident: Incident, rules: Mapping[str, Rule]) -> bool:
-    """Whether it may be part of a storm: a rule that groups over the fleet has said from when on."""
-    rule = rules.get(incident.rule)
-    over_fleet = rule is not None and rule.group is not None and rule.group.by == FLEET
-    loud = incident.severity.weight >= Severity.WARNING.weight
-    return bool(rule is not None and incident.entity.node and loud and not over_fleet)
-
-
-def _nodes(incidents: Iterable[Incident]) -> set[str]:
-    return {incident.entity.node for incident in incidents}
-
-
-def _stands_in(incident: Incident, common: str) -> bool:
-    return common in (FLEET, f"{RACK}{rack_of(incident)}")
-
-
-def _belongs(incident: Incident, common: str, alike: str, rules: Mapping[str, Rule]) -> bool:
-    """Whether it is part of a storm there; that of a rack is of one rule, as long as that is known."""
-    same = incident.rule == alike or alike not in rules
-    return common == FLEET or (_stands_in(incident, common) and same)
-
-
-def _unexplained(recent: list[Incident], own: Sequence[Incident]) -> list[Incident]:
-    """Without those whose rules' own group across nodes has most of them: that is the one to tell."""
-    half = len(_nodes(recent)) / 2
-    explained: set[str] = set()
-    for group in own:
-        if not group.entity.group.startswith(NODE):
-            members = set(group.members)
-            if len(_nodes(incident for incident in recent if incident.id in members)) > half:
-                explained |= members
-    return [incident for incident in recent if incident.id not in explained]
-
-
-def _rack_of_most(recent: list[Incident], rules: Mapping[str, Rule]) -> tuple[str, str]:
-    """`rack=r7` where most nodes of one rule are, and that rule; both empty when there is none."""
-    for id_ in dict.fromkeys(incident.rule for incident in recent):
-        group = rules[id_].group
-        if group is not None and group.by == "rack":
-            continue  # it has said itself from how many on
-        nodes = {incident.entity.node: incident for incident in recent if incident.rule == id_}
-        racks = Counter(rack_of(incident) for incident in nodes.values() if rack_of(incident))
-        for rack, count in racks.most_common(1):
-            if count >= LEAST_OF_RACK and count > len(nodes) / 2:
-                return f"{RACK}{rack}", id_
-    return "", ""
-
-
-def _is_wide(recent: list[Incident], common: str, alike: str) -> bool:
-    """Whether it is of the fleet, and not, or no more, of one rack."""
-    if len(_nodes(recent)) < LEAST_NODES:
-        return False
-    inside = (
-        incident for incident in recent if _stands_in(incident, common) and incident.rule == alike
-    )
-    return not common or len(_nodes(recent) - _nodes(inside)) >= LEAST_BESIDES
-
-
-def _leading(members: list[Incident], rules: Mapping[str, Rule]) -> Rule:
-    """The rule that most of the worst go by."""
-    worst = max(member.severity.weight for member in members)
-    counted = Counter(member.rule for member in members if member.severity.weight == worst)
-    return rules[counted.most_common(1)[0][0]]
-
-
 def _joined(
     storm: Incident, new: list[Incident], common: str, rules: Mapping[str, Rule], now: float
 ) -> Incident:
     grown = with_members(storm, new, now)
-    rule = rules.get(storm.rule) or _leading(new, rules)
+    rule = rules.get(storm.rule) or leading_rule(new, rules)
     severity = max((storm, *new), key=lambda incident: incident.severity.weight).severity
     return msgspec.structs.replace(
         grown,
