@@ -36,6 +36,10 @@ def root() -> Any:
     return build()
 
 
+def text_below(lines: list[str], heading: str) -> list[str]:
+    return lines[lines.index(heading) + 1 :]
+
+
 def test_the_help_lists_each_command_in_one_line_below_its_heading() -> None:
     run = warm_command.accelwatch("--help")
     assert (run.returncode, run.stderr) == (0, "")
@@ -45,7 +49,12 @@ def test_the_help_lists_each_command_in_one_line_below_its_heading() -> None:
         assert command.heading in HEADINGS
         assert f"  {name.ljust(11)}  {command.summary}" in lines
     assert max(map(len, lines)) <= 80
-    assert len(NAMES) <= 30
+    assert len(NAMES) <= 28
+    daily = [name for name, command in COMMANDS.items() if command.heading == HEADINGS[0]]
+    assert (HEADINGS[0], len(daily)) == ("Daily use", 10)
+    assert text_below(lines, "Daily use:")[:10] == [
+        f"  {name.ljust(11)}  {COMMANDS[name].summary}" for name in daily
+    ]
 
 
 def test_the_help_says_what_happens_without_a_command_and_gives_five_examples() -> None:
@@ -66,7 +75,7 @@ def test_the_options_of_the_table_are_in_the_help_of_snapshot() -> None:
 
 def test_commands_that_are_not_listed_are_older_names_or_for_programs(root: Any) -> None:
     hidden = {name for name, command in root.commands.items() if command.hidden}
-    assert hidden == {*OLDER, "backends", "stream", "welcome"}
+    assert hidden == {*OLDER, "backends", "snapshot", "stream", "welcome"}
 
 
 @pytest.mark.parametrize(("older", "name"), OLDER.items())

@@ -11,11 +11,11 @@ from typing import NamedTuple
 USAGE = 2
 UNKNOWN = 3
 
-MACHINE = "Look at this machine"
-FLEET = "Look at a fleet"
-RUN = "Run"
+DAILY = "Daily use"
+MACHINE = "This machine"
+FLEET = "A fleet"
+RUN = "Services"
 ACT = "Act on nodes"
-PAST = "Look back"
 TRY = "Try without an accelerator"
 
 
@@ -46,49 +46,54 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "dashboard": Command(
-            "startup.dashboard_command", "dashboard_command", MACHINE,
+            "startup.dashboard_command", "dashboard_command", DAILY,
             "Live dashboard; the default on a terminal", Collector.LASTING,
         ),
-        "snapshot": Command(
-            "node.snapshot_command", "snapshot_command", MACHINE,
-            "One table or document of all devices; the default on a pipe", Collector.ONE_READING,
-        ),
         "why": Command(
-            "incidents.why_command", "why_command", MACHINE,
+            "incidents.why_command", "why_command", DAILY,
             "What is wrong with a device, node, job or user; what to do",
+        ),
+        "check": Command(
+            "check.check_command", "check_command", DAILY,
+            "Health of this node in one line and a Nagios exit code",
+            usage_exit_code=UNKNOWN,  # 2 is CRITICAL of a Nagios plug-in
+        ),
+        "doctor": Command(
+            "node.doctor", "doctor_command", DAILY,
+            "What is broken, which backends are used, and what to do",
+        ),
+        "usage": Command(
+            "past.usage_command", "usage_command", DAILY,
+            "Load, memory, energy and idle time by user and job",
+        ),
+        "pick": Command(
+            "node.pick", "pick_command", DAILY,
+            "Choose free, healthy devices, and run a command on them",
+        ),
+        "fleet": Command(
+            "fleet.fleet", "fleet_command", DAILY,
+            "Dashboard or table of many nodes: agents, exporters, ssh",
+        ),
+        "incidents": Command(
+            "incidents.incidents_command", "incidents_command", DAILY,
+            "Incidents that the rules opened: list, show, note, close",
+        ),
+        "silence": Command(
+            "incidents.silence_command", "silence", DAILY,
+            "Mute notifications for matching incidents",
+        ),
+        "rules": Command(
+            "rules.rules_command", "rules", DAILY,
+            "Check, test, list, explain, back-test and export rules",
         ),
         "topo": Command(
             "node.topo_command", "topo_command", MACHINE,
             "Links, PCIe and NUMA distance of devices and network adapters",
         ),
-        "usage": Command(
-            "past.usage_command", "usage_command", MACHINE,
-            "Load, memory, energy and idle time by user and job",
-        ),
-        "pick": Command(
-            "node.pick", "pick_command", MACHINE,
-            "Choose free, healthy devices, and run a command on them",
-        ),
-        "check": Command(
-            "check.check_command", "check_command", MACHINE,
-            "Health of this node in one line and a Nagios exit code",
-            usage_exit_code=UNKNOWN,  # 2 is CRITICAL of a Nagios plug-in
-        ),
-        "doctor": Command(
-            "node.doctor", "doctor_command", MACHINE,
-            "What is broken, which backends are used, and what to do",
-        ),
-        "fleet": Command(
-            "fleet.fleet", "fleet_command", FLEET,
-            "Dashboard or table of many nodes: agents, exporters, ssh",
-        ),
-        "incidents": Command(
-            "incidents.incidents_command", "incidents_command", FLEET,
-            "Incidents that the rules opened: list, show, note, close",
-        ),
-        "silence": Command(
-            "incidents.silence_command", "silence", FLEET,
-            "Mute notifications for matching incidents",
+        "record": Command("past.record", "record_command", MACHINE, "Record this machine into a file"),
+        "blackbox": Command(
+            "past.blackbox_command", "blackbox", MACHINE,
+            "The last minutes before a device failed: list, show, export",
         ),
         "maintenance": Command(
             "incidents.maintenance_command", "maintenance", FLEET,
@@ -106,9 +111,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "fleet.report_command", "report_command", FLEET,
             "One HTML file: incidents, repeat offenders, evidence",
         ),
-        "rules": Command(
-            "rules.rules_command", "rules", FLEET,
-            "Check, test, list, explain, back-test and export rules",
+        "history": Command(
+            "past.history_command", "history", FLEET,
+            "Archives of a fleet as Parquet files: show, check, export",
         ),
         "alerts": Command(
             "incidents.alerts_command", "alerts", FLEET,
@@ -134,21 +139,15 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "incidents.audit_command", "audit", ACT,
             "Who did what and when; verify that no entry is missing",
         ),
-        "record": Command("past.record", "record_command", PAST, "Record this machine into a file"),
-        "blackbox": Command(
-            "past.blackbox_command", "blackbox", PAST,
-            "The last minutes before a device failed: list, show, export",
-        ),
-        "history": Command(
-            "past.history_command", "history", PAST,
-            "Archives of a fleet as Parquet files: show, check, export",
-        ),
         "demo": Command(
             "trial.demo", "demo_command", TRY, "A simulated fleet with faults, in the dashboard"
         ),
         "sim": Command("trial.sim", "sim_command", TRY, "Simulated agents and exporters on loopback"),
         "lab": Command(
             "trial.lab_command", "lab", TRY, "A scheduler, a hub that acts and faults, on this machine"
+        ),
+        "snapshot": Command(
+            "node.snapshot_command", "snapshot_command", collector=Collector.ONE_READING
         ),
         "backends": Command("node.doctor", "backends_command"),
         "stream": Command("servers.stream_command", "stream_command"),
@@ -170,6 +169,6 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "actions": Command("remedy.actions_command", "actions"),
     }
 )  # fmt: skip
-"""Those without a heading are for programs, or older names of `remedy ...`."""
+"""Those without a heading are the default, for programs, or older names of `remedy ...`."""
 
-HEADINGS = (MACHINE, FLEET, RUN, ACT, PAST, TRY)
+HEADINGS = (DAILY, MACHINE, FLEET, RUN, ACT, TRY)

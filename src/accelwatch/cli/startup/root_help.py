@@ -13,7 +13,7 @@ See what every accelerator of a machine or fleet does, and why one stopped.
 Without a command: the dashboard on a terminal, a table on a pipe.
 """
 _EXAMPLES = (
-    ("accelwatch", "dashboard; takes --theme, --interval too"),
+    ("accelwatch", "opens the dashboard; --theme, --interval"),
     ("accelwatch --json", "for scripts; also --format csv, --watch"),
     ("accelwatch why", "what is wrong, since when, what to do"),
     ("accelwatch pick -n 2 -- ./train", "run it on two free, healthy devices"),
