@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend_kit.listed_process import listed
-from accelwatch.backend_kit.quantity_text import (
+from accelwatch.backend_kit.text.quantity import (
     BYTES,
     CELSIUS,
     COUNT,
@@ -21,7 +21,7 @@ from accelwatch.backend_kit.quantity_text import (
     integer,
     quantity,
 )
-from accelwatch.backend_kit.reported_status import record_status
+from accelwatch.backend_kit.text.reported_status import record_status
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

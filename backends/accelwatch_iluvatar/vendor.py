@@ -7,7 +7,6 @@ table cuts cells off at the edge of a column.
 
 from types import MappingProxyType
 
-from accelwatch.backend_kit.quantity_text import BYTES, COUNT, HERTZ, Units, quantity
 from accelwatch.backend_kit.smi.blocks import parse_integer
 from accelwatch.backend_kit.smi.formats import Table, Text, Xml
 from accelwatch.backend_kit.smi.listing import Gpu
@@ -25,6 +24,7 @@ from accelwatch.backend_kit.smi.rows import (
 )
 from accelwatch.backend_kit.smi.table import Columns
 from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ, Units, quantity
 from accelwatch.backend_kit.tool_backend import Command
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.errors import DeviceLost

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from accelwatch.backend_kit.failed_cells import with_failed_cells
-from accelwatch.backend_kit.process_rows import process_rows
+from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend_kit.text.process_rows import process_rows
 from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
 
 _GAP = re.compile(r"\s{2,}")

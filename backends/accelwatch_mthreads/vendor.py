@@ -4,15 +4,6 @@ import re
 
 import msgspec
 
-from accelwatch.backend_kit.quantity_text import (
-    BYTES,
-    CELSIUS,
-    COUNT,
-    HERTZ,
-    PERCENT,
-    WATTS,
-    quantity,
-)
 from accelwatch.backend_kit.smi.blocks import meaningful_text
 from accelwatch.backend_kit.smi.formats import Json, Table, Text
 from accelwatch.backend_kit.smi.keywords import flag
@@ -30,6 +21,15 @@ from accelwatch.backend_kit.smi.rows import (
 )
 from accelwatch.backend_kit.smi.table import Columns, bracketed
 from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend_kit.text.quantity import (
+    BYTES,
+    CELSIUS,
+    COUNT,
+    HERTZ,
+    PERCENT,
+    WATTS,
+    quantity,
+)
 from accelwatch.backend_kit.tool_backend import Command
 from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from accelwatch.backend_kit.recovery_action import ACTIONS
+from accelwatch.backend_kit.text.recovery_action import ACTIONS
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number

@@ -5,9 +5,6 @@ Numbers need their unit: the table cuts cells off at the edge of a column.
 
 from collections.abc import Sequence
 
-from accelwatch.backend_kit import recovery_action
-from accelwatch.backend_kit.quantity_text import BYTES, COUNT, HERTZ
-from accelwatch.backend_kit.quantity_text import integer as integer_of
 from accelwatch.backend_kit.smi.blocks import meaningful_text, parse_integer, plain
 from accelwatch.backend_kit.smi.formats import Table, Text
 from accelwatch.backend_kit.smi.keywords import flag
@@ -27,6 +24,9 @@ from accelwatch.backend_kit.smi.rows import (
 )
 from accelwatch.backend_kit.smi.table import Columns
 from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend_kit.text import recovery_action
+from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ
+from accelwatch.backend_kit.text.quantity import integer as integer_of
 from accelwatch.backend_kit.tool_backend import Command
 from accelwatch.backend_kit.vendor_tool import DISPLAY
 from accelwatch.base.absence import Absence

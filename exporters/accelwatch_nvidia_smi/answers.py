@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from accelwatch.backend_kit import recovery_action
+from accelwatch.backend_kit.text import recovery_action
 from accelwatch.base.absence import Absence
 from accelwatch.query.memory import free_memory
 from accelwatch.schema.reading import Number

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.backend_kit.recovery_action import ACTIONS, OF_DOMAIN, concerns_device
+from accelwatch.backend_kit.text.recovery_action import ACTIONS, OF_DOMAIN, concerns_device
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, HealthEvaluation, evaluate_health
 from accelwatch.schema.reading import Reading

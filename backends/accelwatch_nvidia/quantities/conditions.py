@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from accelwatch.backend_kit.recovery_action import concerns_device
+from accelwatch.backend_kit.text.recovery_action import concerns_device
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Number
 from accelwatch_nvidia import mapping

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.backend_kit import recovery_action
+from accelwatch.backend_kit.text import recovery_action
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.processes.program import program_name

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.backend_kit.listed_process import by_pid, listed
-from accelwatch.backend_kit.process_rows import process_rows
-from accelwatch.backend_kit.quantity_text import Units, quantity
+from accelwatch.backend_kit.text.process_rows import process_rows
+from accelwatch.backend_kit.text.quantity import Units, quantity
 from accelwatch.schema.reading import Process
 
 _TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend_kit.quantity_text import BYTES, Units
 from accelwatch.backend_kit.smi.formats import Format, Table
 from accelwatch.backend_kit.smi.listing import Gpu
 from accelwatch.backend_kit.smi.rows import Row, paths, record_rows
+from accelwatch.backend_kit.text.quantity import BYTES, Units
 from accelwatch.backend_kit.tool_backend import Command
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading

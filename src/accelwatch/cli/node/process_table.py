@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accelwatch.backend_kit.numbered_names import numbered
+from accelwatch.backend_kit.text.numbered_names import numbered
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.exposition.display import printable, size

@@ -1,6 +1,6 @@
 """The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
 
-from accelwatch.backend_kit.recovery_action import ACTIONS, concerns_device
+from accelwatch.backend_kit.text.recovery_action import ACTIONS, concerns_device
 from accelwatch.fleet.dialects.base.table import Row
 
 _ANY_ACTION = 255

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.backend_kit.numbered_names import numbered
+from accelwatch.backend_kit.text.numbered_names import numbered
 from accelwatch.exposition.display import printable
 from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.reading import PROCESS_LETTERS, Process

@@ -1,0 +1,1 @@
+"""Numbers, words and rows as vendors' commands print them."""
