@@ -1,6 +1,7 @@
-"""What holds for each relative of nvidia-smi, and is the kit's: one table of vendors, one test each."""
+"""What holds for each relative of nvidia-smi: a table of vendors, and what is the kit's tested once."""
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +85,8 @@ MACHINES = {
         "metax",
     ),
 }
+HIDDEN_BUS = ["hygon", "metax"]
+"""Whose driver is a sign of devices only where the bus is hidden."""
 OWN_FORMATS = ["iluvatar", "mthreads", "thead"]
 
 
@@ -149,6 +152,40 @@ def test_without_its_table_processes_are_absent_and_numbers_are_not(
         first = readings(Poll(machine.clock)(backend))[0]
     assert first.absent["processes",] is Absence.ERROR
     assert first.values["temperature_celsius", "gpu"] == case.celsius
+
+
+@pytest.mark.parametrize("case", [MACHINES[name] for name in HIDDEN_BUS], ids=HIDDEN_BUS)
+@pytest.mark.parametrize(
+    ("hidden", "loaded", "present"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_where_the_bus_is_hidden_the_driver_is_the_sign(
+    tmp_path: Path, case: Case, hidden: bool, loaded: bool, present: bool
+) -> None:
+    with case.stage(tmp_path) as machine:
+        shutil.rmtree(tmp_path / "sys")
+        if not hidden:
+            (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+        if loaded:
+            (tmp_path / "sys/module" / case.module).mkdir(parents=True)
+        assert machine.backend().probe().present is present
+
+
+@pytest.mark.parametrize("case", MACHINES.values(), ids=MACHINES)
+def test_what_only_the_command_lists_is_read(tmp_path: Path, case: Case) -> None:
+    """As in a container that hides the bus."""
+    with case.stage(tmp_path) as machine:
+        shown = machine.backend()
+        shown.open()
+        on_bus = [device.pci_bus_id for device in shown.discover()]
+        shown.close()
+        shutil.rmtree(tmp_path / "sys/bus")
+        backend = machine.backend()
+        backend.open()
+        polled = Poll(machine.clock)(backend)
+        backend.close()
+    assert [one.error for one in polled] == [None, None]
+    assert [one.identity[0].pci_bus_id for one in polled] == on_bus
 
 
 TABLES = {vendor.name: vendor for vendor in (ILUVATAR, MTHREADS, THEAD)}

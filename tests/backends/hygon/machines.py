@@ -3,10 +3,12 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_hygon import HygonBackend
+from support.machines.command_machines import VendorMachines
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
@@ -16,7 +18,7 @@ BUSES = {
     "bw-bad-day": ("0000:2a:00.0", "0000:2b:00.0", "0000:2c:00.0"),
     "z100-table": ("0000:04:00.0", "0000:26:00.0"),
 }
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """
 answer() { [ -f "$1" ] || { echo "unrecognized arguments" >&2; exit 2; }; cat "$1"; }
 case "$*" in
     *--json*) answer ROOT/output/fields.json ;;
@@ -25,35 +27,15 @@ case "$*" in
     *) answer ROOT/output/table.txt ;;
 esac
 """
-
-
-def write_program(root: Path, text: str = _SCRIPT) -> None:
-    """The vendor's command; `ROOT` in it is the root."""
-    program = root / "opt/hyhal/bin/hy-smi"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(text.replace("ROOT", str(root)))
-    program.chmod(0o755)
-
-
-def lay_out_function(
-    root: Path, bus: str, *, vendor: str = "0x1d94", code: str = "0x038000"
-) -> Path:
-    """A function on the PCI bus, with its link."""
-    folder = root / "sys/bus/pci/devices" / bus
-    folder.mkdir(parents=True)
-    files = {
-        "vendor": vendor,
-        "device": "0x0001",
-        "class": code,
-        "numa_node": "0",
-        "current_link_speed": "16.0 GT/s PCIe",
-        "current_link_width": "16",
-        "max_link_speed": "32.0 GT/s PCIe",
-        "max_link_width": "16",
-    }
-    for name, text in files.items():
-        (folder / name).write_text(f"{text}\n")
-    return folder
+HYGON = VendorMachines(
+    vendor="hygon",
+    program="opt/hyhal/bin/hy-smi",
+    script=_SCRIPT,
+    vendor_id="0x1d94",
+    device_id="0x0001",
+    code="0x038000",
+)
+write_program = HYGON.write_program
 
 
 @contextlib.contextmanager
@@ -63,7 +45,7 @@ def stage(
     """The machine of a folder of output; its last card can fall off the bus."""
     shutil.copytree(OUTPUT / name, folder / "output")
     for at, bus in enumerate(BUSES[name][:cards]):
-        function = lay_out_function(folder, bus)
+        function = HYGON.lay_out_function(folder, bus, link=True)
         (function / f"drm/card{at + 1}").mkdir(parents=True)
         (function / f"drm/renderD{128 + at}").mkdir()
     module = folder / "sys/module/hydcu"
@@ -90,24 +72,18 @@ def stage(
 def _without_answer(folder: Path) -> Iterator[Stage]:
     """The command may not open the driver: the card is on the bus and cannot be read."""
     with stage(folder, "k100ai-x2", removable=False, cards=1) as staged:
-        write_program(folder, "#!/bin/sh\necho 'Unable to open /dev/kfd' >&2; exit 1\n")
+        write_program(folder, "echo 'Unable to open /dev/kfd' >&2; exit 1")
         yield staged
 
 
-def _machine(name: str, *, healthy: bool, removable: bool = True) -> FixtureMachine:
-    traits = {"devices", "removable"} if removable else {"devices"}
-    return FixtureMachine(
-        f"hygon-{name}",
-        "hygon",
-        healthy,
-        lambda folder: stage(folder, name, removable=removable),
-        frozenset(traits),
-    )
+def _machine(name: str, *, healthy: bool, removable: bool = False) -> FixtureMachine:
+    staged = partial(stage, name=name, removable=removable)
+    return HYGON.machine(name, staged, healthy=healthy, removable=removable)
 
 
 MACHINES = (
-    _machine("k100ai-x2", healthy=True),
-    _machine("z100-table", healthy=True, removable=False),
-    _machine("bw-bad-day", healthy=False, removable=False),
-    FixtureMachine("hygon-without-answer", "hygon", False, _without_answer, frozenset({"devices"})),
+    _machine("k100ai-x2", healthy=True, removable=True),
+    _machine("z100-table", healthy=True),
+    _machine("bw-bad-day", healthy=False),
+    HYGON.machine("without-answer", _without_answer, healthy=False),
 )

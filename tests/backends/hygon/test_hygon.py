@@ -1,7 +1,6 @@
 """What hy-smi and the driver's files say of a DCU, in base units, and what they do not say."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from accelwatch_hygon import HygonBackend, rounds
 from accelwatch_hygon.document import Card, cards_of, health_of, jobs_of, with_health
 from accelwatch_hygon.mapping import collect, uuid_of
 from accelwatch_hygon.report import fields_of, rows_of
-from backends.hygon.machines import OUTPUT, lay_out_function, stage, write_program
+from backends.hygon.machines import HYGON, OUTPUT, stage, write_program
 from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
@@ -130,7 +129,7 @@ def test_an_old_release_has_its_table_only(tmp_path: Path) -> None:
 
 def test_with_other_cards_than_rows_no_row_is_anybodys(tmp_path: Path) -> None:
     with stage(tmp_path, "z100-table") as staged:
-        lay_out_function(tmp_path, "0000:43:00.0")
+        HYGON.lay_out_function(tmp_path, "0000:43:00.0")
         backend = staged.backend()
         backend.open()
         errors = [one.error for one in Poll(staged.clock)(backend) if one.found.pci_bus_id]
@@ -274,32 +273,8 @@ def test_a_card_of_another_vendor_is_not_claimed(tmp_path: Path) -> None:
 def test_the_vendors_bridges_and_network_functions_are_no_cards(
     tmp_path: Path, code: str, present: bool
 ) -> None:
-    lay_out_function(tmp_path, "0000:01:00.0", code=code)
+    HYGON.lay_out_function(tmp_path, "0000:01:00.0", code=code)
     assert Stage(HygonBackend, tmp_path).backend().probe().present is present
-
-
-@pytest.mark.parametrize(
-    ("hidden", "loaded", "present"),
-    [(True, True, True), (True, False, False), (False, True, False)],
-)
-def test_where_the_bus_is_hidden_the_driver_is_the_sign(
-    tmp_path: Path, hidden: bool, loaded: bool, present: bool
-) -> None:
-    if not hidden:
-        (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
-    if loaded:
-        (tmp_path / "sys/module/hydcu").mkdir(parents=True)
-    assert Stage(HygonBackend, tmp_path).backend().probe().present is present
-
-
-def test_what_only_the_command_lists_is_read(tmp_path: Path) -> None:
-    with stage(tmp_path, "k100ai-x2") as staged:
-        shutil.rmtree(tmp_path / "sys/bus")
-        backend = staged.backend()
-        backend.open()
-        told = Poll(staged.clock)(backend)
-    assert [one.error for one in told] == [None, None]
-    assert identities(told)[1].pci_bus_id == "0000:36:00.0"
 
 
 @pytest.mark.parametrize("output", [b"", b"{}", b"No device", b"\xff\xfe", b'{"card0": 3}', b"[1"])

@@ -7,19 +7,20 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_iluvatar import IluvatarBackend
+from support.machines.command_machines import VendorMachines, prints
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "iluvatar"
-_PRINTS = """
-case "$*" in
-  "-q -x") file=ix.xml ;;
-  "-q") file=ix.query ;;
-  "") file=ix.txt ;;
-esac
-if [ -n "$file" ] && [ -f {root}/$file ]; then exec cat {root}/$file; fi
-echo "unknown option: $*" >&2; exit 2
-"""
+ILUVATAR = VendorMachines(
+    vendor="iluvatar",
+    program="usr/local/corex/bin/ixsmi",
+    script=prints({"-q -x": "ix.xml", "-q": "ix.query", "": "ix.txt"}),
+    vendor_id="0x1e3e",
+    device_id="0x0003",
+    code="0x120000",
+)
+write_program = ILUVATAR.write_program
 BUSES = {
     "bi-v150-x2": ("0000:13:00.0", "0000:1c:00.0"),
     "mr-v100": ("0000:15:00.0",),
@@ -33,30 +34,12 @@ BUSES = {
 }
 
 
-def write_program(root: Path, text: str = "") -> Path:
-    """A command that prints what the machine has of documents; `text` is shell to run instead."""
-    program = root / "usr/local/corex/bin/ixsmi"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(f"#!/bin/sh\n{text or _PRINTS.format(root=root)}\n")
-    program.chmod(0o755)
-    return program
-
-
-def _lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
-    for bus in buses:
-        folder = root / "sys/bus/pci/devices" / bus
-        folder.mkdir(parents=True)
-        (folder / "vendor").write_text("0x1e3e\n")
-        (folder / "device").write_text("0x0003\n")
-        (folder / "class").write_text("0x120000\n")
-        (folder / "numa_node").write_text("0\n")
-    (root / "sys/module/iluvatar").mkdir(parents=True)
-
-
 @contextlib.contextmanager
 def staged(folder: Path, name: str) -> Iterator[Stage]:
     """The machine of this name; of one with XML the last GPU can fall off the bus."""
-    _lay_out_bus(folder, BUSES[name])
+    for bus in BUSES[name]:
+        ILUVATAR.lay_out_function(folder, bus)
+    (folder / "sys/module/iluvatar").mkdir(parents=True)
     for suffix in ("xml", "query", "txt"):
         source = DOCUMENTS / f"{name}.{suffix}"
         if source.exists():
@@ -82,25 +65,13 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(
-    name: str, *, healthy: bool, removable: bool = False, tells_of_a_fault: bool = False
-) -> FixtureMachine:
-    can = frozenset({"devices", "removable"} if removable else {"devices"})
-    return FixtureMachine(
-        f"iluvatar-{name}",
-        "iluvatar",
-        healthy,
-        lambda folder: staged(folder, name),
-        can,
-        tells_of_a_fault=tells_of_a_fault,
-    )
+def _machine(name: str, **traits: bool) -> FixtureMachine:
+    return ILUVATAR.machine(name, lambda folder: staged(folder, name), **traits)
 
 
 MACHINES = (
     _machine("bi-v150-x2", healthy=True, removable=True, tells_of_a_fault=True),
     _machine("mr-v100", healthy=True),
     _machine("bi-v100-bad-day", healthy=False),
-    FixtureMachine(
-        "iluvatar-without-answer", "iluvatar", False, _without_answer, frozenset({"devices"})
-    ),
+    ILUVATAR.machine("without-answer", _without_answer, healthy=False),
 )

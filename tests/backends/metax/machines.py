@@ -4,16 +4,18 @@ import contextlib
 import re
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_metax import MetaxBackend
 from accelwatch_metax.table import parse_table
+from support.machines.command_machines import VendorMachines
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
 OUTPUT = FIXTURES / "metax"
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """
 answer() { [ -f "$1" ] || { echo "invalid option" >&2; exit 1; }; cat "$1"; }
 case "$*" in
     -L) answer ROOT/output/list.txt ;;
@@ -22,34 +24,15 @@ case "$*" in
     *) answer ROOT/output/table.txt ;;
 esac
 """
-
-
-def write_program(root: Path, text: str = _SCRIPT) -> Path:
-    """The vendor's command; `ROOT` in it is the root."""
-    program = root / "opt/mxdriver/bin/mx-smi"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(text.replace("ROOT", str(root)))
-    program.chmod(0o755)
-    return program
-
-
-def lay_out_function(root: Path, bus: str, code: str = "0x038000") -> Path:
-    """A function of the vendor on the PCI bus, with its link."""
-    folder = root / "sys/bus/pci/devices" / bus
-    folder.mkdir(parents=True)
-    files = {
-        "vendor": "0x9999",
-        "device": "0x4001",
-        "class": code,
-        "numa_node": "0",
-        "current_link_speed": "16.0 GT/s PCIe",
-        "current_link_width": "16",
-        "max_link_speed": "32.0 GT/s PCIe",
-        "max_link_width": "16",
-    }
-    for name, text in files.items():
-        (folder / name).write_text(f"{text}\n")
-    return folder
+METAX = VendorMachines(
+    vendor="metax",
+    program="opt/mxdriver/bin/mx-smi",
+    script=_SCRIPT,
+    vendor_id="0x9999",
+    device_id="0x4001",
+    code="0x038000",
+)
+write_program = METAX.write_program
 
 
 @contextlib.contextmanager
@@ -58,7 +41,7 @@ def stage(folder: Path, name: str, *, removable: bool = True) -> Iterator[Stage]
     shutil.copytree(OUTPUT / name, folder / "output")
     gpus = parse_table((OUTPUT / name / "table.txt").read_bytes()).gpus
     for number, fields in gpus.items():
-        function = lay_out_function(folder, fields["bus-id"])
+        function = METAX.lay_out_function(folder, fields["bus-id"], link=True)
         (function / f"drm/renderD{128 + number}").mkdir(parents=True)
     write_program(folder)
     staged = Stage(MetaxBackend, folder)
@@ -78,20 +61,17 @@ def stage(folder: Path, name: str, *, removable: bool = True) -> Iterator[Stage]
 def _without_answer(folder: Path) -> Iterator[Stage]:
     """The command cannot load its library: the GPU is on the bus and cannot be read."""
     with stage(folder, "c500-old", removable=False) as staged:
-        write_program(folder, "#!/bin/sh\necho 'mxsml init failed' >&2; exit 1\n")
+        write_program(folder, "echo 'mxsml init failed' >&2; exit 1")
         yield staged
 
 
 def _machine(name: str, *, healthy: bool) -> FixtureMachine:
-    can = frozenset({"devices", "removable"})
-    return FixtureMachine(
-        f"metax-{name}", "metax", healthy, lambda folder: stage(folder, name), can
-    )
+    return METAX.machine(name, partial(stage, name=name), healthy=healthy, removable=True)
 
 
 MACHINES = (
     _machine("c500-x2", healthy=True),
     _machine("c500-old", healthy=True),
     _machine("c550-bad-day", healthy=False),
-    FixtureMachine("metax-without-answer", "metax", False, _without_answer, frozenset({"devices"})),
+    METAX.machine("without-answer", _without_answer, healthy=False),
 )

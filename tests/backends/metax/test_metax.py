@@ -1,7 +1,6 @@
 """What mx-smi says of a GPU, in base units, and what it does not say."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from accelwatch_metax.document import Document, Gpu, document_of
 from accelwatch_metax.mapping import collect, reading_of
 from accelwatch_metax.sections import listed_of, sections_of
 from accelwatch_metax.table import parse_table
-from backends.metax.machines import OUTPUT, lay_out_function, stage, write_program
+from backends.metax.machines import METAX, OUTPUT, stage, write_program
 from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
@@ -210,7 +209,7 @@ def test_a_table_that_hangs_is_an_error() -> None:
 
 def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:
     with stage(tmp_path, "c500-x2") as staged:
-        lay_out_function(tmp_path, "0000:35:00.0")
+        METAX.lay_out_function(tmp_path, "0000:35:00.0")
         backend = staged.backend()
         backend.open()
         *_, unlisted = Poll(staged.clock)(backend)
@@ -223,32 +222,8 @@ def test_a_gpu_that_is_not_listed_is_lost(tmp_path: Path) -> None:
 def test_only_display_and_accelerator_functions_count(
     tmp_path: Path, code: str, present: bool
 ) -> None:
-    lay_out_function(tmp_path, "0000:01:00.0", code)
+    METAX.lay_out_function(tmp_path, "0000:01:00.0", code)
     assert Stage(MetaxBackend, tmp_path).backend().probe().present is present
-
-
-@pytest.mark.parametrize(
-    ("hidden", "loaded", "present"),
-    [(True, True, True), (True, False, False), (False, True, False)],
-)
-def test_where_the_bus_is_hidden_the_driver_is_the_sign(
-    tmp_path: Path, hidden: bool, loaded: bool, present: bool
-) -> None:
-    if not hidden:
-        (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
-    if loaded:
-        (tmp_path / "sys/module/metax").mkdir(parents=True)
-    assert Stage(MetaxBackend, tmp_path).backend().probe().present is present
-
-
-def test_what_only_the_command_lists_is_read(tmp_path: Path) -> None:
-    with stage(tmp_path, "c500-x2") as staged:
-        shutil.rmtree(tmp_path / "sys/bus")
-        backend = staged.backend()
-        backend.open()
-        told = Poll(staged.clock)(backend)
-    assert [one.error for one in told] == [None, None]
-    assert identities(told)[1].pci_bus_id == "0000:0f:00.0"
 
 
 @pytest.mark.parametrize("output", [b"", b"{}", b"No device", b"\xff\xfe", b"|||\n|Bus-id|\n"])

@@ -10,40 +10,27 @@ import msgspec
 
 from accelwatch.schema.device import Device
 from accelwatch_mthreads import MthreadsBackend
+from support.machines.command_machines import VendorMachines, prints
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "mthreads"
-_PRINTS = """
-case "$*" in
-  "-q --json") file=gmi.json ;;
-  "-q") file=gmi.query ;;
-  "") file=gmi.txt ;;
-esac
-if [ -n "$file" ] && [ -f {root}/$file ]; then exec cat {root}/$file; fi
-echo "unknown option: $*" >&2; exit 2
-"""
-
-
-def write_program(root: Path, text: str = "") -> Path:
-    """A command that prints what the machine has of documents; `text` is shell to run instead."""
-    program = root / "usr/bin/mthreads-gmi"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(f"#!/bin/sh\n{text or _PRINTS.format(root=root)}\n")
-    program.chmod(0o755)
-    return program
+MTHREADS = VendorMachines(
+    vendor="mthreads",
+    program="usr/bin/mthreads-gmi",
+    script=prints({"-q --json": "gmi.json", "-q": "gmi.query", "": "gmi.txt"}),
+    vendor_id="0x1ed5",
+    device_id="0x0301",
+    code="0x030000",
+)
+write_program = MTHREADS.write_program
 
 
 def lay_out_bus(root: Path, buses: list[str]) -> None:
     """A GPU of the vendor, and its audio, at each address."""
     for bus in buses:
-        for place, code in ((bus, "0x030000"), (f"{bus[:-1]}1", "0x040300")):
-            folder = root / "sys/bus/pci/devices" / place
-            folder.mkdir(parents=True)
-            (folder / "vendor").write_text("0x1ed5\n")
-            (folder / "device").write_text("0x0301\n")
-            (folder / "class").write_text(f"{code}\n")
-            (folder / "numa_node").write_text("1\n")
+        MTHREADS.lay_out_function(root, bus, numa="1")
+        MTHREADS.lay_out_function(root, f"{bus[:-1]}1", "0x040300", numa="1")
     (root / "sys/module/mtgpu").mkdir(parents=True)
 
 
@@ -108,19 +95,14 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(name: str, *, healthy: bool, removable: bool = True) -> FixtureMachine:
-    can = frozenset({"devices", "removable"} if removable else {"devices"})
-    return FixtureMachine(
-        f"mthreads-{name}", "mthreads", healthy, lambda folder: staged(folder, name), can
-    )
+def _machine(name: str, **traits: bool) -> FixtureMachine:
+    return MTHREADS.machine(name, lambda folder: staged(folder, name), **traits)
 
 
 MACHINES = (
-    _machine("s5000-x2", healthy=True),
-    _machine("s80", healthy=True, removable=False),
-    FixtureMachine("mthreads-table-only", "mthreads", True, _table_only, frozenset({"devices"})),
-    _machine("s4000-bad-day", healthy=False),
-    FixtureMachine(
-        "mthreads-without-answer", "mthreads", False, _without_answer, frozenset({"devices"})
-    ),
+    _machine("s5000-x2", healthy=True, removable=True),
+    _machine("s80", healthy=True),
+    MTHREADS.machine("table-only", _table_only, healthy=True),
+    _machine("s4000-bad-day", healthy=False, removable=True),
+    MTHREADS.machine("without-answer", _without_answer, healthy=False),
 )

@@ -7,23 +7,28 @@ from pathlib import Path
 
 from accelwatch.schema.device import Device
 from accelwatch_thead import TheadBackend
+from support.machines.command_machines import VendorMachines, prints
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "thead"
-_PRINTS = """
-echo "$*" >> {root}/asked
-case "$*" in
-  "-q") file=ppu.query ;;
-  "") file=ppu.txt ;;
-  "-L") file=ppu.list ;;
-  "icn -s") file=icn.states ;;
-  "icn -e") file=icn.errors ;;
-  "icn -gt r") file=icn.traffic ;;
-esac
-if [ -n "$file" ] && [ -f {root}/$file ]; then exec cat {root}/$file; fi
-echo "unknown option: $*" >&2; exit 2
-"""
+_FILES = {
+    "-q": "ppu.query",
+    "": "ppu.txt",
+    "-L": "ppu.list",
+    "icn -s": "icn.states",
+    "icn -e": "icn.errors",
+    "icn -gt r": "icn.traffic",
+}
+THEAD = VendorMachines(
+    vendor="thead",
+    program="usr/local/PPU_SDK/bin/ppu-smi",
+    script=f'echo "$*" >> ROOT/asked\n{prints(_FILES)}',
+    vendor_id="0x1ded",
+    device_id="0x6001",
+    code="0x030200",
+)
+write_program = THEAD.write_program
 _HEAD = "PPU {at}: PPU-ZW810E (UUID: GPU-5ca1ab1e-0810-0208-0000-00000000000{at})"
 STATES = f"""\
 {_HEAD.format(at=0)}
@@ -73,35 +78,17 @@ BUSES = {
 }
 
 
-def write_program(root: Path, text: str = "") -> Path:
-    """A command that prints what the machine has of documents; `text` is shell to run instead."""
-    program = root / "usr/local/PPU_SDK/bin/ppu-smi"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(f"#!/bin/sh\n{text or _PRINTS.format(root=root)}\n")
-    program.chmod(0o755)
-    return program
-
-
 def asked(root: Path) -> list[str]:
     """With which arguments the command was run."""
     return (root / "asked").read_text().splitlines()
 
 
-def _lay_out_bus(root: Path, buses: tuple[str, ...]) -> None:
-    for bus in buses:
-        folder = root / "sys/bus/pci/devices" / bus
-        folder.mkdir(parents=True)
-        (folder / "vendor").write_text("0x1ded\n")
-        (folder / "device").write_text("0x6001\n")
-        (folder / "class").write_text("0x030200\n")
-        (folder / "numa_node").write_text("0\n")
-    (root / "sys/module/alixpu").mkdir(parents=True)
-
-
 @contextlib.contextmanager
 def staged(folder: Path, name: str) -> Iterator[Stage]:
     """The machine of this name; of one with a query the last PPU can fall off the bus."""
-    _lay_out_bus(folder, BUSES[name])
+    for bus in BUSES[name]:
+        THEAD.lay_out_function(folder, bus)
+    (folder / "sys/module/alixpu").mkdir(parents=True)
     for suffix in ("query", "txt"):
         source = DOCUMENTS / f"{name}.{suffix}"
         if source.exists():
@@ -131,23 +118,13 @@ def _without_answer(folder: Path) -> Iterator[Stage]:
         yield machine
 
 
-def _machine(
-    name: str, *, healthy: bool, removable: bool = False, tells_of_a_fault: bool = False
-) -> FixtureMachine:
-    can = frozenset({"devices", "removable"} if removable else {"devices"})
-    return FixtureMachine(
-        f"thead-{name}",
-        "thead",
-        healthy,
-        lambda folder: staged(folder, name),
-        can,
-        tells_of_a_fault=tells_of_a_fault,
-    )
+def _machine(name: str, **traits: bool) -> FixtureMachine:
+    return THEAD.machine(name, lambda folder: staged(folder, name), **traits)
 
 
 MACHINES = (
     _machine("zw810e-x2", healthy=True, removable=True),
     _machine("zw810e-x12", healthy=True, tells_of_a_fault=True),
     _machine("zw810e-bad-day", healthy=False, removable=True),
-    FixtureMachine("thead-without-answer", "thead", False, _without_answer, frozenset({"devices"})),
+    THEAD.machine("without-answer", _without_answer, healthy=False),
 )
