@@ -9,47 +9,38 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from accelwatch.alerting.delivery.approval_requests import (
     ApprovalRequests,
     NoApprovalRequests,
-    named,
 )
-from accelwatch.alerting.delivery.formatting.notice import notice_of
-from accelwatch.alerting.delivery.formatting.own_problem import is_own
-from accelwatch.alerting.delivery.formatting.person_call import is_call
 from accelwatch.alerting.delivery.formatting.text import lasting
+from accelwatch.alerting.delivery.losses import Losses
 from accelwatch.alerting.delivery.messages.message import NEVER, Traits
 from accelwatch.alerting.delivery.messages.outlook import Outlook
+from accelwatch.alerting.delivery.notice_builder import NoticeBuilder
 from accelwatch.alerting.delivery.outbox import Outbox
 from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.delivery.sinks import sinks_of
-from accelwatch.alerting.delivery.stages.retry import Lost
 from accelwatch.alerting.delivery.transport.circuit import Circuit
 from accelwatch.alerting.delivery.transport.dead_man import DeadManPing
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Planned, Sink, Status
+from accelwatch.alerting.sink import Notice, Outcome, Sink, Status
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.alerts import Alerts
 
 logger = logging.getLogger(__name__)
 
-_UNDELIVERED = "undelivered:"
-"""Before the name of a sink: the id of what is said of notices that never reached it."""
+# Messages are due by the wall clock, which may be set while the loop waits by the monotonic one.
 _LONGEST_WAIT_S = 30.0
-"""A wall clock may be set while we wait by another one."""
-_WITH_PLANS = frozenset({NoticeKind.OPENED, NoticeKind.REMINDER})
+# Beyond a sink's own deadline, so that its own error is reported rather than ours.
 _GRACE_S = 2.0
-"""Beyond a sink's own deadline."""
 _CLOSING_S = 5.0
 
 
 class Dispatcher:
-    """Sends what is to be told of incidents; for one event loop."""
+    """Sends notifications of incidents; for one event loop."""
 
     def __init__(
         self,
@@ -70,20 +61,21 @@ class Dispatcher:
         """
         self._settings = settings
         self._clock = clock
-        self._approval_requests = approval_requests or NoApprovalRequests()
+        requests = approval_requests or NoApprovalRequests()
         self._outbox = outbox
         self._sinks = dict(sinks_of(settings, clock) if sinks is None else sinks)
         self._timeouts = {configured.name: configured.timeout_s for configured in settings.sinks}
         traits = {name: Traits(sink.edits, sink.repeat_s) for name, sink in self._sinks.items()}
+        self._notices = NoticeBuilder(settings, requests)
         self._queue = Queue(
             Routes(settings),
             traits,
-            self._notice,
+            self._notices.notice,
             settings.storm_wait_s,
             Outlook(
-                request_names=self._request_names,
-                decides_within_s=self._approval_requests.soon,
-                is_decided=self._approval_requests.decided,
+                request_names=self._notices.request_names,
+                decides_within_s=requests.soon,
+                is_decided=requests.decided,
                 resolve_wait_s=end_wait,
             ),
         )
@@ -92,36 +84,13 @@ class Dispatcher:
         self._to_save = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._left_behind: dict[str, asyncio.Task[Outcome]] = {}
-        self._lost: dict[str, tuple[int, str]] = {}
-        self._without_recipient: set[str] = set()
-        """Sinks that have nobody to tell that another one fails, as they write to users only."""
+        self._losses = Losses(self._queue, self._circuits)
         self._unsaved = ""
         # A hub whose outbox is not written down is not well either.
         healthy = None if well is None else (lambda: well() and not self._unsaved)
         self._dead_man = (
             DeadManPing(settings.dead_man, healthy) if settings.dead_man.url_file else None
         )
-
-    def _notice(self, incident: Incident, kind: NoticeKind, sequence: int) -> Notice:
-        link = ""
-        can_be_shown = not is_call(incident) and not is_own(incident)
-        if self._settings.external_url and can_be_shown:
-            page = f"{self._approval_requests.page}{incident.id}"
-            link = f"{self._settings.external_url.rstrip('/')}{page}"
-        requests = self._approval_requests.requests_for(incident)
-        hub = self._settings.hub
-        return notice_of(
-            incident,
-            kind,
-            sequence=sequence,
-            hub=hub,
-            link=link,
-            requests=requests,
-            not_done="" if is_own(incident) else self._approval_requests.not_done(),
-        )
-
-    def _request_names(self, incident: Incident) -> str:
-        return named(self._approval_requests.requests_for(incident))
 
     async def start(self) -> None:
         """Go on with what an earlier process left, and begin to send."""
@@ -132,7 +101,7 @@ class Dispatcher:
             self._tasks.append(asyncio.create_task(self._dead_man.run()))
 
     def changed(self, incident: Incident, muted: bool = False) -> None:
-        """Take up how an incident stands.
+        """Adopt how an incident stands.
 
         One that has not changed costs nothing, so it may be called for all that are open: after a
         start, and when a silence begins or ends.
@@ -179,8 +148,7 @@ class Dispatcher:
                 since = lasting(now - min(message.pending_since for message in waiting))
                 error = max(waiting, key=lambda message: message.scheduled_at).error
                 problems.append(f"alerts.{name}: {len(waiting)} wait for {since}: {error}")
-        for name, (count, reason) in self._lost.items():
-            problems.append(f"alerts.{name}: {count} never delivered, the last: {reason}")
+        problems += self._losses.problems
         if self._queue.messages.dropped:
             problems.append(
                 f"alerts: {self._queue.messages.dropped} dropped, too many were waiting"
@@ -193,6 +161,7 @@ class Dispatcher:
         """Send what is due to one sink, for ever."""
         bell, circuit = self._bells[name], self._circuits[name]
         while True:
+            # Cleared before the queue is read: what is queued from here on rings it again.
             bell.clear()
             wait_s = self._wait_s(name, circuit)
             if wait_s > 0.0:
@@ -203,35 +172,21 @@ class Dispatcher:
             if message is None:
                 continue
             sent = message.notice
-            linked = self._linked(name, message.incident, sent)
+            linked = self._notices.linked(name, message.incident, sent)
             outcome = await self._deliver(name, linked, message.reference)
             if outcome.status is Status.RETRY:
                 circuit.failed(self._clock.monotonic(), outcome.retry_after_s)
             elif outcome.status is not Status.NO_RECIPIENT:  # of which no receiver has been asked
                 circuit.succeeded(self._clock.monotonic())
-            lost = self._queue.settle(message, sent, outcome, self._clock.wall())
+            now = self._clock.wall()
+            lost = self._queue.settle(message, sent, outcome, now)
             if lost is not None:
-                self._give_up(lost)
-            elif outcome.status is Status.NO_RECIPIENT and sent.key.startswith(_UNDELIVERED):
-                self._without_recipient.add(name)
-                self._hand_over(sent, sent.key.removeprefix(_UNDELIVERED))
+                other = self._losses.report(lost, now)
+            else:
+                other = self._losses.settle(name, sent, outcome, now)
+            if other:
+                self._bells[other].set()
             self._to_save.set()
-
-    def _linked(self, name: str, incident: str, notice: Notice) -> Notice:
-        """The notice with what is so at the moment it is sent: plans, and the links to answer by.
-
-        These are never kept.
-        """
-        requests = (
-            self._approval_requests.linked(name, incident, notice.asks) if notice.asks else ()
-        )
-        decided = notice.kind is NoticeKind.APPROVAL and not requests
-        kind = NoticeKind.UPDATED if decided else notice.kind
-        plans: tuple[Planned, ...] = ()
-        is_opening = notice.closed is None and notice.kind in _WITH_PLANS
-        if is_opening and not notice.not_done:
-            plans = self._approval_requests.plans(incident, notice.nodes)
-        return msgspec.structs.replace(notice, asks=requests, plans=plans, kind=kind)
 
     def _wait_s(self, name: str, circuit: Circuit) -> float:
         now = self._clock.wall()
@@ -260,43 +215,6 @@ class Dispatcher:
             what = "cancelled itself" if task.cancelled() else f"met {type(error).__name__}"
             return Outcome(status=Status.RETRY, message=f"the plug-in {what}")
         return task.result()
-
-    def _give_up(self, lost: Lost) -> None:
-        """Tell of what was never delivered, by another sink; one that works before one that does not."""
-        count, _ = self._lost.get(lost.sink, (0, ""))
-        self._lost[lost.sink] = (count + 1, lost.reason)
-        logger.error("alerts: %s has not got a notice: %s", lost.sink, lost.reason)
-        if lost.notice.key.startswith(_UNDELIVERED):
-            return
-        id_ = f"{_UNDELIVERED}{lost.sink}"
-        self._hand_over(self._loss_notice(lost, id_, count + 1), lost.sink)
-
-    def _hand_over(self, notice: Notice, failed: str) -> None:
-        """Post what is said of a failed sink to another one that has somebody to tell."""
-        unfit = {failed, *self._without_recipient}
-        others = [name for name in self._sinks if name not in unfit]
-        if not others:
-            return
-        other = min(others, key=lambda name: not self._circuits[name].closed)
-        self._queue.post(other, notice.key, notice, self._clock.wall())
-        self._bells[other].set()
-
-    def _loss_notice(self, lost: Lost, id_: str, count: int) -> Notice:
-        now = self._clock.wall()
-        text = f"{lost.notice.severity.value} {lost.notice.title}: {lost.notice.where}"
-        return Notice(
-            key=id_,
-            sequence=1,
-            kind=NoticeKind.OPENED,
-            severity=max(Severity.WARNING, lost.notice.severity, key=lambda level: level.weight),
-            title="alerts do not arrive",
-            where=f"sink {lost.sink}",
-            since=now,
-            time=now,
-            evidence=(f"{count} never delivered, the last: {lost.reason}", text),
-            what_to_do=f"mend the sink, and try it: accelwatch alerts test {lost.sink}",
-            rule="accelwatch.alerts.undelivered",
-        )
 
     async def _save_changes(self) -> None:
         """Write what has changed, for ever."""

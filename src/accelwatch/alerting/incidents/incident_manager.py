@@ -70,7 +70,7 @@ class IncidentManager:
         self._resting: list[tuple[float, str]] = []
         """A heap: until when those that are over may come back, in monotonic seconds, and their ids."""
         self._joined: dict[str, int] = {}
-        """How many members of a group have been told that they are."""
+        """How many members of a group have it in their history that they are."""
         self._restore(incidents)
 
     def _restore(self, incidents: Iterable[Incident]) -> None:

@@ -1,6 +1,6 @@
-"""The incidents of a process that judges rules: those that are open, those closed lately, their journal.
+"""The incidents of a process that evaluates rules: the open ones, those closed lately, their journal.
 
-A journal that cannot be kept costs nobody an incident: they are kept in memory, and that is told.
+A journal that cannot be kept costs nobody an incident: they stay in memory, and the problem is reported.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _AT_ONCE = 25
 """Incidents that are worked on before others have their turn."""
 
 OnChanges = Callable[[Sequence[Incident]], None]
-"""Who is told of incidents that have changed."""
+"""Who is notified of incidents that have changed."""
 
 
 class Line(NamedTuple):
@@ -149,7 +149,7 @@ class IncidentStore:
         await self._journal.check(now)
 
     async def remember(self, fingerprints: dict[str, float], now: float) -> None:
-        """Fingerprints of events that were judged, and until when they are remembered."""
+        """Fingerprints of events that were evaluated, and until when they are remembered."""
         if fingerprints:
             await self._journal.write([], now, fingerprints)
 
@@ -194,7 +194,7 @@ class IncidentStore:
         return [*changed, *self._muting.evaluate_mutes(groups, members, now)]
 
     async def refresh_mutes(self) -> None:
-        """Let silences and windows begin and end; who is muted otherwise than before is told of."""
+        """Let silences and windows begin and end; incidents that are muted otherwise are reported."""
         async with self._changing:
             await self._advance()
 
@@ -205,7 +205,7 @@ class IncidentStore:
                 self._on_changes(changed)
 
     def _with_followers(self, changed: list[Incident]) -> list[Incident]:
-        """Those that are muted otherwise than before, and those that they tell for."""
+        """Those that are muted otherwise than before, and those that they stand for."""
         leaders = {incident.id for incident in changed if not incident.follows}
         if not leaders:
             return changed
@@ -321,7 +321,7 @@ class IncidentStore:
         return self._muting
 
     def mute_of(self, incident: Incident) -> Mute | None:
-        """Why nobody is told of an incident."""
+        """Why an incident is muted; None where it is not."""
         return self._muting.mute_of(incident.id)
 
     @property
@@ -354,9 +354,9 @@ class IncidentStore:
         return self._closed.get(id_) or self._manager.get(id_)
 
     def is_covered_by_leader(self, incident: Incident) -> bool:
-        """Whether what leads its cause is open and told, and it is not critical itself.
+        """Whether what leads its cause is open and not muted, and it is not critical itself.
 
-        A muted one tells for nobody else.
+        A muted one stands for nobody else.
         """
         if not incident.follows or incident.severity is Severity.CRITICAL:
             return False

@@ -17,7 +17,7 @@ _GONE_S = 86_400.0
 
 
 class AlertStates:
-    """The spells of a set of rules."""
+    """The alert states of a set of rules."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._digests = {id_: rule.digest for id_, rule in rules.items()}
@@ -74,8 +74,8 @@ class AlertStates:
     ) -> list[VerdictChange]:
         """What a tick has changed of one rule; `now` in monotonic seconds, `wall` in Unix seconds.
 
-        `judged` has all entities whose condition holds or that have a spell; who has a spell and is not
-        in it is not there, which is unknown and not healthy.
+        `evaluated` has all entities whose condition holds or that have a state; one that has a state and
+        is not in it is not there, which is unknown and not healthy.
         """
         steps = self.steps(rule, evaluated, now, wall, witness)
         return [change for change in steps if change is not None]

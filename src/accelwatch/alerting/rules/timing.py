@@ -1,7 +1,7 @@
 """How long something must hold before it counts: one rule on one entity, over time. Pure.
 
 A rule fires on True only and clears on False only. Unknown moves nothing: what has held so far is kept
-as it is, and after a while of it, in one or in many pieces, somebody is told that the rule cannot see.
+as it is, and after a while of it, in one or many pieces, people are notified that the rule cannot see.
 """
 
 from enum import StrEnum
@@ -20,7 +20,7 @@ def silence_s(interval_s: float) -> float:
 
 
 class Phase(StrEnum):
-    """How far a rule has come on an entity; without a spell it has not begun."""
+    """How far a rule has come on an entity; without a state it has not begun."""
 
     PENDING = "pending"
     """The condition holds, not yet for long enough or not yet confirmed."""
@@ -35,7 +35,7 @@ class Transition(StrEnum):
     FIRED = "fired"
     CLEARED = "cleared"
     BLIND = "blind"
-    """Frozen for longer than `unknown_after`: nobody can tell."""
+    """Frozen for longer than `unknown_after`: not known."""
     SEEING = "seeing"
     """No longer frozen, after `blind`; `fired` and `cleared` say that too."""
 
@@ -75,11 +75,11 @@ class AlertState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     phase_s: float = 0.0
     """How long it has held, or has been over, in this phase; Unknown does not count."""
     unknown_s: float = 0.0
-    """For how long nothing could be told, since it was last known for long enough."""
+    """For how long nothing was known, since it was last known for long enough."""
     recovered_s: float = 0.0
     """How long it has been known again since then, without a break."""
     missed: int = 0
-    """At how many ticks until now, one after another, nothing could be told."""
+    """At how many ticks until now, one after another, nothing was known."""
     last: float = 0.0
     """The tick before."""
 
@@ -87,7 +87,7 @@ class AlertState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def advance(
     state: AlertState | None, truths: Truths, now: float, timing: Timing
 ) -> tuple[AlertState | None, Transition | None]:
-    """The spell after a tick at `now` (seconds, growing), and what others must know of it.
+    """The state after a tick at `now` (seconds, growing), and what others must know of it.
 
     Between two ticks the later one's truth is taken for all the time since the earlier.
     """

@@ -9,8 +9,8 @@ from accelwatch.base.untrusted_text import printable
 
 MOST_EVIDENCE = 3
 MOST_DONE = 3
+# Lines of what was done: a message that it is over has the whole course.
 MOST_AT_END = 8
-"""Lines of what was done: a message that it is over tells the whole way."""
 _NOTES = frozenset({TimelineKind.NOTE, TimelineKind.CALL})
 MOST_NODES = 12
 """Nodes named in the place of an incident that concerns many; then their number is said."""
@@ -26,7 +26,7 @@ def notice_of(
     requests: tuple[ApprovalRequest, ...] = (),
     not_done: str = "",
 ) -> Notice:
-    """The notice; `hub` tells incidents of several hubs apart, `link` is where it is shown."""
+    """The notice; `hub` distinguishes incidents of several hubs, `link` is where it is shown."""
     facts = incident.facts
     return Notice(
         key=f"{hub}/{incident.id}" if hub else incident.id,

@@ -1,5 +1,5 @@
 """What calls a person though no incident is of it: an idle spare that fails its test, a job that died of
-itself. It is told as an incident would be, once, and is kept nowhere. Pure.
+itself. People are notified as of an incident, once, and it is kept nowhere. Pure.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ def entity_of(node: str) -> Entity:
 
 
 def call_of(text: str, entity: Entity, facts: Facts, now: float) -> Incident:
-    """What is told, in the shape of an incident; the same words of the same node have the same id."""
+    """The call, in the shape of an incident; the same words of the same node have the same id."""
     digest = hashlib.sha256(f"{entity.node}\n{text}".encode()).hexdigest()[:12]
     return Incident(
         id=f"{_ID}{digest}",

@@ -1,9 +1,9 @@
-"""What belongs to one cause: of it somebody is told once, and once more when its level rises.
+"""What belongs to one cause: people are notified of it once, and once more when its level rises.
 
 A fault shows in many ways: a device is lost, the log says so, its job stands still, its node falls
 silent. What follows within `TOGETHER_S` on the same node, or on the job that runs there, is the same.
 Whatever may be one of many waits `STORM_WAIT_S` for the others, and so does what begins on a node
-right after it began on another: the first is told at once. Of a cause one incident leads, the most
+right after it began on another; the first does not wait. Of a cause one incident leads, the most
 severe; when that is over and others are not, another one does. Pure; time is given.
 """
 
@@ -37,7 +37,7 @@ Until = Callable[[Sequence[str], float], float | None]
 
 
 class CauseReport(NamedTuple):
-    """What somebody is told."""
+    """What people are notified of."""
 
     cause: Cause
     incident: Incident
@@ -45,7 +45,7 @@ class CauseReport(NamedTuple):
 
 
 class Causes:
-    """All that is going on, and what was told of it."""
+    """All that is going on, and what people were notified of."""
 
     def __init__(
         self, rules: Mapping[str, Rule], suspects: Suspects, worked_on_until: Until
@@ -56,7 +56,7 @@ class Causes:
         self._waiting: dict[str, tuple[float, Incident]] = {}
         """By id: until when, and how it stands."""
         self._of: dict[str, Cause] = {}
-        """The cause of each incident that was told, or is part of what was."""
+        """The cause of each incident that was reported, or is part of what was."""
         self._recent: dict[Cause, None] = {}
         self._at: dict[str, dict[Cause, None]] = {}
         """Causes by their nodes, and by `job:` and their jobs."""
@@ -67,7 +67,7 @@ class Causes:
         """Of families: when one of them was first heard of last, and on which node."""
 
     def step(self, changed: Iterable[Incident], now: float) -> list[CauseReport]:
-        """What somebody is told at `now`, Unix seconds."""
+        """What people are notified of at `now`, Unix seconds."""
         steps = self.steps(changed, now)
         while True:
             try:
@@ -83,7 +83,7 @@ class Causes:
         reports: list[CauseReport] = []
         concerned: list[Incident] = []
         for incident in changed:
-            # Of members of a group nobody is told, and of a storm there are thousands.
+            # Nobody is notified of members of a group, and a storm has thousands.
             if not incident.group or incident.id in self._of or incident.id in self._waiting:
                 concerned.append(incident)
             yield
@@ -161,7 +161,7 @@ class Causes:
         self._waiting[incident.id] = until, incident
 
     def _wait_s(self, incident: Incident) -> float:
-        """How long it may become part of a group before anybody is told."""
+        """How long it may become part of a group before anybody is notified."""
         rule = self.rules.get(incident.rule)
         if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
             return 0.0
@@ -177,7 +177,7 @@ class Causes:
         return STORM_WAIT_S if where != node and now - last <= STORM_WAIT_S else 0.0
 
     def _needs_report(self, incident: Incident, suspects: Sequence[str], now: float) -> bool:
-        """Whether somebody is told of it: not of one that adds nothing to what was told."""
+        """Whether people are notified of it: not where it adds nothing to what they know."""
         cause = self._of.get(incident.id) or self._same(incident, suspects, now)
         level = level_of(incident)
         if cause is None:
@@ -253,7 +253,7 @@ class Causes:
 
 
 def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[Incident]]:
-    """Those that are told first come first; put in order in steps, for a storm has thousands."""
+    """Those that are reported first come first; put in order in steps, for a storm has thousands."""
     chunks: list[list[Incident]] = []
     for start in range(0, len(incidents), AT_ONCE):
         chunks.append(sorted(incidents[start : start + AT_ONCE], key=_order))
@@ -262,7 +262,7 @@ def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[In
 
 
 def _order(incident: Incident) -> tuple[bool, int, float, str]:
-    """What is told first: devices and nodes before jobs and groups, the worst first."""
+    """What is reported first: devices and nodes before jobs and groups, the worst first."""
     wide = incident.entity.scope is Scope.JOB or bool(incident.entity.group)
     return wide, -incident.severity.weight, incident.opened, incident.id
 

@@ -37,7 +37,7 @@ def belongs(incident: Incident, common: str, alike: str, rules: Mapping[str, Rul
 
 
 def unexplained(recent: list[Incident], own: Sequence[Incident]) -> list[Incident]:
-    """Without those whose rules' own group across nodes has most of them: that is the one to tell."""
+    """Without those whose rules' own group across nodes has most of them: that is the one to report."""
     half = len(_nodes(recent)) / 2
     explained: set[str] = set()
     for group in own:

@@ -1,4 +1,4 @@
-"""Which incidents nobody is told of now, and by which silence or window of maintenance. Pure.
+"""Which incidents are muted now, and by which silence or window of maintenance. Pure.
 
 A group is muted when all of its open members are, or when a silence names it by its id. While none of
 its members is open it stays as it was: what was quiet to its end is not told after it.
@@ -21,7 +21,7 @@ MuteSource = Silence | Maintenance
 
 
 class Mute(msgspec.Struct, frozen=True, kw_only=True):
-    """Why nobody is told of an incident."""
+    """Why an incident is muted."""
 
     id: str
     """Of the silence or window."""

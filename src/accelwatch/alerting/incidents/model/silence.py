@@ -106,7 +106,7 @@ def _instead(text: str) -> str:
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
-    """Incidents that nobody is told of from `starts` to `ends`, in Unix seconds."""
+    """Incidents of which nobody is notified from `starts` to `ends`, in Unix seconds."""
 
     id: str
     matchers: tuple[Matcher, ...]
