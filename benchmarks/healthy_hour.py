@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from accelwatch_simulator.nodes import FleetSize
+from accelwatch_lab.simulator.nodes import FleetSize
 from support.rules.healthy_fleet import EXPORTERS, Hour, healthy_hour
 from support.rules.simulated_hub import Write
 

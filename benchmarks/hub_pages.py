@@ -12,7 +12,7 @@ from accelwatch.cli.trial import sim
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch_simulator.exposition import Render
+from accelwatch_lab.simulator.exporters.exposition import Render
 
 render: Render = sim.own_exposition()
 

@@ -33,9 +33,9 @@ from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.writing import Writer
 from accelwatch.schema.compact import CompactEncoder
 from accelwatch.web.http.stream import MSGPACK, framed
-from accelwatch_simulator.connection import Request
-from accelwatch_simulator.fleet import Fleet as Simulated
-from accelwatch_simulator.pages import Pages, encoded
+from accelwatch_lab.simulator.fleet import Fleet as Simulated
+from accelwatch_lab.simulator.serving.connection import Request
+from accelwatch_lab.simulator.serving.pages import Pages, encoded
 
 DEVICES = 8
 ROUNDS = 4

@@ -12,7 +12,7 @@ import msgspec
 
 from accelwatch.backend import Confining
 from accelwatch.plugins import entry_points as plugins
-from accelwatch_simulator.models import MODELS
+from accelwatch_lab.simulator.models import MODELS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs/backends"

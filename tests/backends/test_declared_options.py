@@ -13,7 +13,7 @@ import pytest
 
 from accelwatch.backend import Configurable
 from accelwatch.plugins import entry_points as plugins
-from accelwatch_replay.options import Options
+from accelwatch_lab.replay.options import Options
 
 ROOT = Path(__file__).parents[2]
 OURS = [

@@ -7,13 +7,14 @@ import pytest
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.cli.startup.app import invoke
-from accelwatch.lab import lab as lab_module
-from accelwatch.lab import playing, slurm_scheduler
-from accelwatch.lab.lab import Lab, Record
-from accelwatch.lab.processes import Processes
-from accelwatch.lab.scenarios import SCENARIOS
-from accelwatch.lab.scheduler import SchedulerKind
-from accelwatch.lab.story import Story
+from accelwatch_lab.cluster import lab as lab_module
+from accelwatch_lab.cluster.lab import Lab, Record
+from accelwatch_lab.cluster.processes import Processes
+from accelwatch_lab.cluster.scheduler import SchedulerKind
+from accelwatch_lab.cluster.slurm import scheduler as slurm_scheduler
+from accelwatch_lab.cluster.stories import playing
+from accelwatch_lab.cluster.stories.scenarios import SCENARIOS
+from accelwatch_lab.cluster.stories.story import Story
 
 
 def test_where_a_slurm_that_was_asked_for_is_missing_it_is_said_what_to_install(

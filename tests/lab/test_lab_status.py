@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from accelwatch.lab import snapshot as looking
-from accelwatch.lab.lab import Lab, Record
-from accelwatch.lab.scenarios import SCENARIOS, Observation
-from accelwatch.lab.scheduler import JobNow, NodeNow
-from accelwatch.lab.signs import PhaseContext, recognised
-from accelwatch.lab.step_counter import Line
+from accelwatch_lab.cluster import snapshot as looking
+from accelwatch_lab.cluster.lab import Lab, Record
+from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
+from accelwatch_lab.cluster.slurm.step_counter import Line
+from accelwatch_lab.cluster.stories.scenarios import SCENARIOS, Observation
+from accelwatch_lab.cluster.stories.signs import PhaseContext, recognised
 
 _CHAIN = (
     Observation.DRAINED,

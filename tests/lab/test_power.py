@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from accelwatch.lab.power import is_off, power_off
-from accelwatch.lab.processes import Processes
-from accelwatch.lab.slurm import NODE
+from accelwatch_lab.cluster.power import is_off, power_off
+from accelwatch_lab.cluster.processes import Processes
+from accelwatch_lab.cluster.slurm.controller import NODE
 
 SLEEP = ("sleep", "600")
 

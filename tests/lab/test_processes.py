@@ -14,8 +14,13 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.kernel.proc import start_ticks
-from accelwatch.lab.processes import FOLDER_VARIABLE, Processes, ProcessRecord, lab_processes
-from accelwatch.lab.waiting import until
+from accelwatch_lab.cluster.processes import (
+    FOLDER_VARIABLE,
+    Processes,
+    ProcessRecord,
+    lab_processes,
+)
+from accelwatch_lab.cluster.waiting import until
 
 SLEEP = ("sleep", "600")
 DEAF = (
@@ -96,7 +101,9 @@ def test_what_has_no_environment_for_an_instant_is_swept_too(
     """As /proc shows a process in the middle of exec: first without, then with its mark."""
     processes = Processes(tmp_path)
     child = processes.start("ours", SLEEP)
-    monkeypatch.setattr("accelwatch.lab.processes.lab_processes", _first_empty(lab_processes))
+    monkeypatch.setattr(
+        "accelwatch_lab.cluster.processes.lab_processes", _first_empty(lab_processes)
+    )
     assert processes.sweep() == 1
     assert child.wait() == -signal.SIGKILL
 

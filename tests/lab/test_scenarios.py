@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.lab.installed import missing
-from accelwatch.lab.lab import SPARE, Lab
-from accelwatch.lab.playing import play
-from accelwatch.lab.processes import lab_processes
-from accelwatch.lab.step_counter import lines_of
-from accelwatch.lab.story import Entry, Story
+from accelwatch_lab.cluster.lab import SPARE, Lab
+from accelwatch_lab.cluster.processes import lab_processes
+from accelwatch_lab.cluster.slurm.installed import missing
+from accelwatch_lab.cluster.slurm.step_counter import lines_of
+from accelwatch_lab.cluster.stories.playing import play
+from accelwatch_lab.cluster.stories.story import Entry, Story
 from support.slurm.lab_cluster import until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
@@ -127,7 +127,7 @@ def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
 _SUBMIT = """\
 import sys, time
 from pathlib import Path
-from accelwatch.lab.lab import Lab
+from accelwatch_lab.cluster.lab import Lab
 lab = Lab(Path(sys.argv[1]))
 lab.scheduler.submit(2)
 time.sleep(600)

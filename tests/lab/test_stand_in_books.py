@@ -3,8 +3,15 @@
 import msgspec
 import pytest
 
-from accelwatch.lab.stand_in.books import ROUND_S, Books, Call, Entity, Incident, RequestedJob
-from accelwatch.lab.stand_in.wire import Report
+from accelwatch_lab.cluster.stand_in.books import (
+    ROUND_S,
+    Books,
+    Call,
+    Entity,
+    Incident,
+    RequestedJob,
+)
+from accelwatch_lab.cluster.stand_in.wire import Report
 
 NOW = 1000.0
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.lab.lab import SPARE, Lab
-from accelwatch.lab.playing import play
-from accelwatch.lab.processes import lab_processes
-from accelwatch.lab.scheduler import SchedulerKind
-from accelwatch.lab.story import Entry, Story
+from accelwatch_lab.cluster.lab import SPARE, Lab
+from accelwatch_lab.cluster.processes import lab_processes
+from accelwatch_lab.cluster.scheduler import SchedulerKind
+from accelwatch_lab.cluster.stories.playing import play
+from accelwatch_lab.cluster.stories.story import Entry, Story
 
 
 @pytest.fixture(scope="module")

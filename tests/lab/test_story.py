@@ -1,7 +1,7 @@
 """How long a job stood still, and whether an old copy of it wrote on, from the lines of its log."""
 
-from accelwatch.lab.step_counter import Line
-from accelwatch.lab.story import Entry, Story, copies, line_of, resumed_at
+from accelwatch_lab.cluster.slurm.step_counter import Line
+from accelwatch_lab.cluster.stories.story import Entry, Story, copies, line_of, resumed_at
 
 
 def line(time: float, step: int, restart: int = 0, what: str = "step") -> Line:

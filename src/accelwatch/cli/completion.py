@@ -62,7 +62,7 @@ def _themes() -> Iterable[str]:
 
 
 def _vendors() -> Iterable[str]:
-    from accelwatch_simulator.nodes import VENDORS
+    from accelwatch_lab.simulator.nodes import VENDORS
 
     return VENDORS
 

@@ -53,7 +53,7 @@ def recording_file(name: str) -> str:
     """
     path = Path(name)
     if name == "demo" and not path.exists():
-        from accelwatch_replay import demo_file
+        from accelwatch_lab.replay import demo_file
 
         return str(demo_file())
     from accelwatch.archive.recording import names_recording

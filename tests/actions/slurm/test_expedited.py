@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Achieved
-from accelwatch.lab.installed import missing, slurm_version
+from accelwatch_lab.cluster.slurm.installed import missing, slurm_version
 from support.slurm.action_on_cluster import Hand
 from support.slurm.lab_cluster import until, working_slurm
 

@@ -16,11 +16,11 @@ from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.jobs import Job, Stall, StallKind
-from accelwatch_simulator.models import MODELS
-from accelwatch_simulator.nodes import FleetSize, build
-from accelwatch_simulator.scenario import Scenario, everyday
+from accelwatch_lab.simulator.fleet import Fleet
+from accelwatch_lab.simulator.jobs import Job, Stall, StallKind
+from accelwatch_lab.simulator.models import MODELS
+from accelwatch_lab.simulator.nodes import FleetSize, build
+from accelwatch_lab.simulator.scenario import Scenario, everyday
 from support.machines.fixture_machines import MACHINES
 from support.machines.staged_machines import FixtureMachine
 from support.machines.staging import two_ticks

@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.backend import Context
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch_replay import ReplayBackend, demo_file
+from accelwatch_lab.replay import ReplayBackend, demo_file
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_probe_tells_nothing_asked_for_from_a_missing_file(tmp_path: Path) -> No
 
 def test_demo_is_a_file_of_the_package() -> None:
     assert demo_file().is_file()
-    assert demo_file().parent.name == "accelwatch_replay"
+    assert demo_file().parent.name == "accelwatch_lab.replay"

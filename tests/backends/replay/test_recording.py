@@ -22,7 +22,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Reading, wholly_absent
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import encode
-from accelwatch_replay import ReplayBackend
+from accelwatch_lab.replay import ReplayBackend
 from support.machines import composed as machines
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from accelwatch.backend import Context, Request
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch_replay import ReplayBackend, demo_file
+from accelwatch_lab.replay import ReplayBackend, demo_file
 from support.machines.samples import FIXTURES
 
 RECORDING = (FIXTURES / "replay/two-vendors.ndjson").read_bytes()

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.scenario.faults import NODE_KINDS, Call, FaultKind, FaultSpec
-from accelwatch_replay import ReplayBackend
-from accelwatch_replay.options import Options
-from accelwatch_replay.scenario import GroupSpec, PartitionSpec
-from accelwatch_replay.signals import Terms
+from accelwatch_lab.replay import ReplayBackend
+from accelwatch_lab.replay.options import Options
+from accelwatch_lab.replay.scenario import GroupSpec, PartitionSpec
+from accelwatch_lab.replay.signals import Terms
+from accelwatch_lab.scenario.faults import NODE_KINDS, Call, FaultKind, FaultSpec
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/backends/replay.md"
 

@@ -19,10 +19,10 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.node.sampler.turns.contract import sound_readings
-from accelwatch.scenario.faults import NODE_KINDS
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch_replay import ReplayBackend
+from accelwatch_lab.replay import ReplayBackend
+from accelwatch_lab.scenario.faults import NODE_KINDS
 
 GROUP = """
 scenario: 1
@@ -301,7 +301,7 @@ def test_a_crash_is_a_real_segmentation_fault(tmp_path: Path, call: str) -> None
     path.write_text(with_fault(f"{{kind: crash, call: {call}}}"))
     code = f"""if True:
         from accelwatch.backend import Context, Request
-        from accelwatch_replay import ReplayBackend
+        from accelwatch_lab.replay import ReplayBackend
         backend = ReplayBackend(Context(options={{"file": {str(path)!r}}}))
         for step in ("open", "discover", "identify", "read"):
             print(step, flush=True)

@@ -32,8 +32,8 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.snapshot import Owner
-from accelwatch_simulator.server import SimulatorServer
-from accelwatch_simulator.targets import open_sockets, targets
+from accelwatch_lab.simulator.serving.server import SimulatorServer
+from accelwatch_lab.simulator.serving.targets import open_sockets, targets
 from support.fleet.hub_peers import served_hub
 
 

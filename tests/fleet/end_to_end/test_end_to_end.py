@@ -13,7 +13,7 @@ import pytest
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
-from accelwatch_simulator.nodes import FleetSize
+from accelwatch_lab.simulator.nodes import FleetSize
 from support.rules.simulated_hub import ProvingGround, played
 
 DAY = Path(__file__).parents[3] / "fixtures/fleet/simulator/day-of-faults.yaml"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch_simulator.nodes import FleetSize
+from accelwatch_lab.simulator.nodes import FleetSize
 from support.rules.healthy_fleet import EXPORTERS, WINDOW, healthy_hour
 from support.rules.simulated_hub import Write
 

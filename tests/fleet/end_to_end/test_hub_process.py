@@ -11,8 +11,8 @@ from typing import Any
 from accelwatch.alerting.rules.loading.rule_files import pack_names
 from accelwatch.base.clock import ManualClock
 from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
-from accelwatch_simulator.server import SimulatorServer
-from accelwatch_simulator.targets import open_sockets, targets, write_targets
+from accelwatch_lab.simulator.serving.server import SimulatorServer
+from accelwatch_lab.simulator.serving.targets import open_sockets, targets, write_targets
 from fleet.misbehaving_targets.processes import HubProcess, hub_process
 
 DAY = """

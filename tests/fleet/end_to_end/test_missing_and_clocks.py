@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch_simulator.nodes import FleetSize
+from accelwatch_lab.simulator.nodes import FleetSize
 from support.rules.simulated_hub import ProvingGround, played
 
 HOT = """

@@ -27,8 +27,8 @@ from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp
-from accelwatch_simulator.server import SimulatorServer
-from accelwatch_simulator.targets import address, open_sockets
+from accelwatch_lab.simulator.serving.server import SimulatorServer
+from accelwatch_lab.simulator.serving.targets import address, open_sockets
 
 START = 1_800_000_000.0
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.05, interval_s=0.05)

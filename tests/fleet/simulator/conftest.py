@@ -14,10 +14,10 @@ from accelwatch.schema.compact import Hello, Layout, Message, PackedTick
 from accelwatch.schema.context import Context
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.web.http.stream import MSGPACK, PACKED
-from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.nodes import Node
-from accelwatch_simulator.server import SimulatorServer
-from accelwatch_simulator.targets import address, open_sockets
+from accelwatch_lab.simulator.fleet import Fleet
+from accelwatch_lab.simulator.nodes import Node
+from accelwatch_lab.simulator.serving.server import SimulatorServer
+from accelwatch_lab.simulator.serving.targets import address, open_sockets
 from support.fleet.stream_reader import StreamFollower
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"

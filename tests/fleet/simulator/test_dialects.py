@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.dialects.foreign import read_devices
-from accelwatch_simulator import all_smi, dcgm, node_exporter
-from accelwatch_simulator.fleet import Fleet, Instant
-from accelwatch_simulator.nodes import Node
+from accelwatch_lab.simulator.exporters import all_smi, dcgm, node_exporter
+from accelwatch_lab.simulator.fleet import Fleet, Instant
+from accelwatch_lab.simulator.nodes import Node
 
 _TEXTS: dict[str, Callable[[Fleet, Node, Instant], str]] = {
     "dcgm": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=True),

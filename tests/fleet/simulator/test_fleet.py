@@ -11,16 +11,16 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.trial.sim import SimPlan, Vendor, build_fleet
-from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.packed import unpack
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.models import MODELS
-from accelwatch_simulator.nodes import Dialect, FleetSize, build
-from accelwatch_simulator.ticks import TickWriter
+from accelwatch_lab.scenario.faults import FaultKind
+from accelwatch_lab.simulator.fleet import Fleet
+from accelwatch_lab.simulator.models import MODELS
+from accelwatch_lab.simulator.nodes import Dialect, FleetSize, build
+from accelwatch_lab.simulator.serving.ticks import TickWriter
 
 FleetOf = Callable[..., Fleet]
 PAGE = Path(__file__).resolve().parents[3] / "docs/fleet/simulator.md"

@@ -2,7 +2,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch_simulator.jobs import (
+from accelwatch_lab.simulator.jobs import (
     Job,
     Phase,
     Stall,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch_simulator.models import MODELS
+from accelwatch_lab.simulator.models import MODELS
 from support.machines.fixture_machines import MACHINES
 from support.machines.polling import Poll, readings
 from support.machines.staged_machines import FixtureMachine

@@ -6,12 +6,12 @@ import pytest
 from msgspec import structs
 
 from accelwatch.fleet.state.inventory import InventoryFile
-from accelwatch.scenario.effects import events_of
-from accelwatch.scenario.faults import NODE_KINDS, FaultKind
-from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.nodes import FleetSize, build
-from accelwatch_simulator.prior_inventory import write_inventory
-from accelwatch_simulator.rehearsal import ALL_THERE_S, rehearsal, scenes
+from accelwatch_lab.scenario.effects import events_of
+from accelwatch_lab.scenario.faults import NODE_KINDS, FaultKind
+from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
+from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, rehearsal, scenes
+from accelwatch_lab.simulator.fleet import Fleet
+from accelwatch_lab.simulator.nodes import FleetSize, build
 from support.machines import composed as machines
 
 _SOON_S = 15.0

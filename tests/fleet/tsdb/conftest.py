@@ -13,9 +13,9 @@ from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.server import SimulatorServer
-from accelwatch_simulator.targets import open_sockets, targets
+from accelwatch_lab.simulator.fleet import Fleet
+from accelwatch_lab.simulator.serving.server import SimulatorServer
+from accelwatch_lab.simulator.serving.targets import open_sockets, targets
 from support.fleet.hub_peers import Running, served_hub
 from support.servers.prometheus_servers import Stores
 

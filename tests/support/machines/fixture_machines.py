@@ -18,8 +18,8 @@ from accelwatch_amd import AmdBackend
 from accelwatch_host import HostBackend
 from accelwatch_intel import IntelBackend
 from accelwatch_kernel_log import KernelLogBackend
+from accelwatch_lab.replay import ReplayBackend, demo_file
 from accelwatch_nvidia import NvidiaBackend
-from accelwatch_replay import ReplayBackend, demo_file
 from support.machines.level_zero import Scenario, build_level_zero
 from support.machines.nvidia_bus import lay_out_gpu
 from support.machines.nvml_stand_ins import NvmlScenario, preloaded_nvml

@@ -8,9 +8,9 @@ import msgspec
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Severity
-from accelwatch_simulator import dcgm, node_exporter
-from accelwatch_simulator.fleet import Fleet, Instant
-from accelwatch_simulator.nodes import FleetSize, Node
+from accelwatch_lab.simulator.exporters import dcgm, node_exporter
+from accelwatch_lab.simulator.fleet import Fleet, Instant
+from accelwatch_lab.simulator.nodes import FleetSize, Node
 from support.rules.simulated_hub import START, ProvingGround, Write, played
 
 SCENARIO = Path(__file__).parents[3] / "fixtures/fleet/simulator/healthy-hour.yaml"

@@ -24,12 +24,12 @@ from accelwatch.fleet.state.fleet import Fleet as HubFleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target, targets_of
-from accelwatch_simulator.context import SentContext
-from accelwatch_simulator.fleet import Fleet, Instant
-from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names
-from accelwatch_simulator.scenario import Scenario, read_scenario
-from accelwatch_simulator.targets import labels_of
-from accelwatch_simulator.ticks import TickWriter, tick_message
+from accelwatch_lab.simulator.context import SentContext
+from accelwatch_lab.simulator.fleet import Fleet, Instant
+from accelwatch_lab.simulator.nodes import FleetSize, Node, build, dealing_order, names
+from accelwatch_lab.simulator.scenario import Scenario, read_scenario
+from accelwatch_lab.simulator.serving.targets import labels_of
+from accelwatch_lab.simulator.serving.ticks import TickWriter, tick_message
 
 START = 1_800_000_000.0
 _FRAME_LIMIT = 8 << 20

@@ -8,8 +8,8 @@ from typing import Any
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import NodeObservation
-from accelwatch.lab.installed import program
 from accelwatch.remediation.policy.guards.ownership import Imprint
+from accelwatch_lab.cluster.slurm.installed import program
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.job_text import job_of
 from support.actions.pursuits import Pursuit, pursue

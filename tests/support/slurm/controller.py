@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.lab.installed import missing, program
-from accelwatch.lab.munge import start_munge
-from accelwatch.lab.ports import free_ports
-from accelwatch.lab.processes import Processes
-from accelwatch.lab.waiting import until
+from accelwatch_lab.cluster.ports import free_ports
+from accelwatch_lab.cluster.processes import Processes
+from accelwatch_lab.cluster.slurm.installed import missing, program
+from accelwatch_lab.cluster.slurm.munge import start_munge
+from accelwatch_lab.cluster.waiting import until
 
 CONFIGURATION = """\
 ClusterName=alpha

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.lab.installed import missing
-from accelwatch.lab.slurm import Slurm as WorkingSlurm
-from accelwatch.lab.waiting import until as seen_within
+from accelwatch_lab.cluster.slurm.controller import Slurm as WorkingSlurm
+from accelwatch_lab.cluster.slurm.installed import missing
+from accelwatch_lab.cluster.waiting import until as seen_within
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import bcrypt
 
-from accelwatch.lab.slurm import SlurmError
+from accelwatch_lab.cluster.slurm.controller import SlurmError
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.servers.agent_processes import AgentProcess
 from support.servers.certificate_authority import Authority

@@ -47,7 +47,7 @@ Next: accelwatch dashboard --replay demo    accelwatch doctor    accelwatch agen
 def _recording() -> Snapshot:
     from accelwatch.node.sampler.protocol.settings import CollectSettings
     from accelwatch.node.snapshots import read_once
-    from accelwatch_replay import demo_file
+    from accelwatch_lab.replay import demo_file
 
     options: dict[str, dict[str, object]] = {"replay": {"file": str(demo_file())}}
     settings = CollectSettings(backends=("replay",), one_shot=True, timeout_s=2.0, options=options)

@@ -193,7 +193,7 @@ def _source(
         return _start_source(_with_host(settings), local=settings.root == "/")
     path = Path(replay)
     if replay == DEMO and not path.exists():
-        from accelwatch_replay import demo_file
+        from accelwatch_lab.replay import demo_file
 
         path = demo_file()
     from accelwatch.archive.recording import Recording, may_be_recording

@@ -18,7 +18,7 @@ from accelwatch.cli.trial import sim
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child
     from accelwatch.fleet.hub_client.lifetime import Lifetime
-    from accelwatch_simulator.nodes import FleetSize
+    from accelwatch_lab.simulator.nodes import FleetSize
 
 _TIMEOUT = "1s"
 """Nodes that hang on purpose are not worth waiting for."""
@@ -41,7 +41,7 @@ class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def demo_command(options: DemoOptions) -> None:
     """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
-    from accelwatch_simulator.nodes import FleetSize
+    from accelwatch_lab.simulator.nodes import FleetSize
 
     size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor, npus=True)
     printing = PrintOptions(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
@@ -65,7 +65,7 @@ def run_demo(
 
             return run_once(hub, printing)
         from accelwatch.cli.fleet.fleet_dashboard import run_fleet_dashboard
-        from accelwatch_simulator.rehearsal import scenes
+        from accelwatch_lab.simulator.demo.rehearsal import scenes
 
         played = [(start + scene.at_s, scene.coming) for scene in scenes(size.nodes)]
         starting = f"starting {size.nodes} simulated node{'' if size.nodes == 1 else 's'}"
@@ -79,8 +79,8 @@ def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.alerting.rules.loading.rule_files import pack_names
         from accelwatch.config.model import RuleSettings
-        from accelwatch_simulator.rehearsal import ALL_THERE_S
-        from accelwatch_simulator.stage import run_stage
+        from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S
+        from accelwatch_lab.simulator.demo.stage import run_stage
 
         elapsed_s = ALL_THERE_S if printed else 0.0
         # Of incidents no document tells.

@@ -15,8 +15,8 @@ from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.progress import progress
 
 if TYPE_CHECKING:
-    from accelwatch.lab.lab import Lab, Record
-    from accelwatch.lab.story import Entry, Story
+    from accelwatch_lab.cluster.lab import Lab, Record
+    from accelwatch_lab.cluster.stories.story import Entry, Story
 
 lab = Group(
     "lab",
@@ -65,7 +65,7 @@ def _run(
 
     Uses a running lab, else starts one and stops it afterwards.
     """
-    from accelwatch.lab.scenarios import SCENARIOS
+    from accelwatch_lab.cluster.stories.scenarios import SCENARIOS
 
     if scenario is None:
         rows = (f"{name:<18}{definition.title}\n" for name, definition in SCENARIOS.items())
@@ -86,7 +86,7 @@ def _down(folder: _Folder = None) -> None:
 
 
 def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
-    from accelwatch.lab.playing import play
+    from accelwatch_lab.cluster.stories.playing import play
 
     existing = cluster.record()
     if existing is None:
@@ -117,7 +117,7 @@ def _silent(_story: "Story", _entry: "Entry") -> None:
 
 
 def _print_entry(story: "Story", entry: "Entry") -> None:
-    from accelwatch.lab.story import line_of
+    from accelwatch_lab.cluster.stories.story import line_of
 
     if len(story.entries) == 1:
         write_stdout(f"{story.scenario}: {story.title}\n".encode())
@@ -136,8 +136,8 @@ def _print_outcome(story: "Story", as_json: bool) -> None:
 
 
 def _lab(folder: Path | None, scheduler: str | None = None) -> "Lab":
-    from accelwatch.lab.lab import Lab, usual_folder
-    from accelwatch.lab.scheduler import SchedulerKind
+    from accelwatch_lab.cluster.lab import Lab, usual_folder
+    from accelwatch_lab.cluster.scheduler import SchedulerKind
 
     kinds = {kind.value: kind for kind in SchedulerKind}
     if scheduler is not None and scheduler not in kinds:
@@ -155,7 +155,7 @@ def _addresses(record: "Record") -> dict[str, str]:
 
 
 def _to_try(cluster: "Lab", record: "Record") -> str:
-    from accelwatch.lab.lab import SPARE, usual_folder
+    from accelwatch_lab.cluster.lab import SPARE, usual_folder
 
     where = (
         "" if cluster.folder == usual_folder() else f" --folder {shlex.quote(str(cluster.folder))}"

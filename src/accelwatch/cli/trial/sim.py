@@ -11,14 +11,14 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain
 from accelwatch.cli.parameters import option
-from accelwatch_simulator.models import MODELS
+from accelwatch_lab.simulator.models import MODELS
 
 if TYPE_CHECKING:
     from accelwatch.base.clock import Clock
-    from accelwatch_simulator.exposition import Render
-    from accelwatch_simulator.fleet import Fleet
-    from accelwatch_simulator.nodes import FleetSize
-    from accelwatch_simulator.scenario import Scenario
+    from accelwatch_lab.simulator.exporters.exposition import Render
+    from accelwatch_lab.simulator.fleet import Fleet
+    from accelwatch_lab.simulator.nodes import FleetSize
+    from accelwatch_lab.simulator.scenario import Scenario
 
 DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
@@ -91,8 +91,8 @@ def run_sim(plan: SimPlan) -> int:
 def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
     """The fleet of a plan, beginning now. Raises UsageError and ConfigError."""
     from accelwatch.base.durations import seconds
-    from accelwatch_simulator.fleet import Fleet
-    from accelwatch_simulator.nodes import build
+    from accelwatch_lab.simulator.fleet import Fleet
+    from accelwatch_lab.simulator.nodes import build
 
     interval_s = seconds(plan.interval)
     if interval_s < _MIN_INTERVAL_S:
@@ -108,8 +108,8 @@ def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
 
 def _scenario(plan: SimPlan, size: "FleetSize") -> "Scenario":
     """What is played. Raises ConfigError."""
-    from accelwatch_simulator.nodes import dealing_order, names
-    from accelwatch_simulator.scenario import everyday, read_scenario
+    from accelwatch_lab.simulator.nodes import dealing_order, names
+    from accelwatch_lab.simulator.scenario import everyday, read_scenario
 
     called = names(plan.nodes)
     if plan.scenario is None:
@@ -118,7 +118,7 @@ def _scenario(plan: SimPlan, size: "FleetSize") -> "Scenario":
 
 
 def _size(plan: SimPlan) -> "FleetSize":
-    from accelwatch_simulator.nodes import FleetSize
+    from accelwatch_lab.simulator.nodes import FleetSize
 
     return FleetSize(
         nodes=plan.nodes,
@@ -164,8 +164,13 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     import resource
     import signal
 
-    from accelwatch_simulator.server import SimulatorServer
-    from accelwatch_simulator.targets import address, open_sockets, targets, write_targets
+    from accelwatch_lab.simulator.serving.server import SimulatorServer
+    from accelwatch_lab.simulator.serving.targets import (
+        address,
+        open_sockets,
+        targets,
+        write_targets,
+    )
 
     _check_exposure(plan)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,6 +1,0 @@
-"""Plays a recording or a scenario as if it were this machine: demo, test double, rehearsal of faults."""
-
-from accelwatch_replay.backend import ReplayBackend
-from accelwatch_replay.options import demo_file
-
-__all__ = ["ReplayBackend", "demo_file"]

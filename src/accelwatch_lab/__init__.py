@@ -1,0 +1,1 @@
+"""Systems for trying accelwatch without hardware: simulated fleets, a cluster here, replayed machines."""

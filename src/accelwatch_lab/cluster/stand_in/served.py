@@ -1,0 +1,179 @@
+"""The stand-in's scheduler as a process: hooks and looks over HTTP on loopback, a round every moment."""
+
+import argparse
+import getpass
+import threading
+import time
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accelwatch_lab.cluster.power import is_off, power_off
+from accelwatch_lab.cluster.stand_in.books import Books, Call
+from accelwatch_lab.cluster.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, write
+
+ANSWERS_S = 3.0
+"""A daemon that has not reported for so long does not answer."""
+_ROUND_S = 0.05
+_MOST = 1 << 20
+
+
+class Submit(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of a user."""
+
+    count: int
+
+
+class Drain(msgspec.Struct, frozen=True, kw_only=True):
+    """What an administrator does: without a reason the node takes work again."""
+
+    node: str
+    reason: str = ""
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a job."""
+
+    job: str
+
+
+class Scheduler:
+    """Books, and who keeps them."""
+
+    def __init__(self, folder: Path, names: list[str], spares: list[str]) -> None:
+        self._folder = folder
+        self._user = getpass.getuser()
+        self._books = Books(names, spares, self._user)
+        self._lock = threading.Lock()
+        self._ordered: dict[str, Orders] = {}
+        self._off = partial(is_off, folder)
+
+    def round(self) -> None:
+        """One look at the daemons' reports, and what follows. Raises OSError."""
+        now = time.monotonic()
+        with self._lock:
+            names = list(self._books.nodes)
+            reports = {name: got(self._folder, REPORTS, name, Report) for name in names}
+            fresh = {
+                name: report
+                for name, report in reports.items()
+                if report is not None and now - report.time < ANSWERS_S
+            }
+            self._books.step(fresh, self._off, time.time())
+            for name in names:
+                orders = self._books.orders[name]
+                if self._ordered.get(name) != orders:
+                    write(self._folder, ORDERS, name, orders)
+                    self._ordered[name] = orders
+
+    def shown(self, path: str) -> object | None:
+        """A page; None when there is none."""
+        with self._lock:
+            if path == "/nodes":
+                return {"nodes": [self._books.node_shown(name) for name in self._books.nodes]}
+            kind, _, name = path[1:].partition("/")
+            return self._books.job_shown(name) if kind == "jobs" else None
+
+    def answer(self, path: str, body: bytes) -> object | None:
+        """What is said to a POST; None for a path that there is not. Raises ValueError, KeyError."""
+        match path:
+            case "/observe":
+                call = msgspec.json.decode(body, type=Call)
+                with self._lock:
+                    return self._books.observe(call, self._off)
+            case "/jobs":
+                count = msgspec.json.decode(body, type=Submit).count
+                with self._lock:
+                    return {"id": self._books.submit(count, time.time())}
+            case "/cancel":
+                with self._lock:
+                    self._books.cancel(msgspec.json.decode(body, type=Cancel).job)
+                return {}
+            case "/nodes":
+                self._administer(msgspec.json.decode(body, type=Drain))
+                return {}
+            case _:
+                return self._hook(path, body)
+
+    def _administer(self, request: Drain) -> None:
+        with self._lock:
+            if request.reason:
+                self._books.drain(request.node, request.reason, self._user, time.time())
+            else:
+                self._books.resume(request.node)
+
+    def _hook(self, path: str, body: bytes) -> object | None:
+        kind, _, name = path[1:].partition("/")
+        if kind != "hooks":
+            return None
+        call = msgspec.json.decode(body, type=Call)
+        if call.hook != name:
+            raise ValueError(f"{call.hook} was sent to {path}")
+        with self._lock:
+            refusal = self._books.refusal(call)
+        if refusal is None and name == "fence" and not call.dry_run:
+            # Takes a moment: nobody waits for it but who asked.
+            power_off(self._folder, call.entity.node)
+        with self._lock:
+            return self._books.act(call, time.time())
+
+
+def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:
+    """It, as a server on loopback; not begun."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Takes and gives JSON."""
+
+        def do_GET(self) -> None:
+            """A page, or 404."""
+            self._answer(lambda: scheduler.shown(self.path))
+
+        def do_POST(self) -> None:
+            """A hook, a look, a user's or an administrator's wish."""
+            length = min(int(self.headers.get("Content-Length") or 0), _MOST)
+            body = self.rfile.read(length)
+            self._answer(lambda: scheduler.answer(self.path, body))
+
+        def _answer(self, respond: Any) -> None:
+            try:
+                reply = respond()
+            except (ValueError, KeyError) as error:
+                self.send_error(400, explain=repr(error))
+                return
+            if reply is None:
+                self.send_error(404)
+                return
+            text = msgspec.json.encode(reply)
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    return ThreadingHTTPServer(("127.0.0.1", port), Handler)
+
+
+def main() -> None:
+    """Serve until ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--nodes", required=True, help="NAME,NAME")
+    parser.add_argument("--spares", default="", help="NAME,NAME")
+    options = parser.parse_args()
+    spares = [name for name in options.spares.split(",") if name]
+    scheduler = Scheduler(options.folder, options.nodes.split(","), spares)
+    threading.Thread(target=server(scheduler, options.port).serve_forever, daemon=True).start()
+    while True:
+        scheduler.round()
+        time.sleep(_ROUND_S)
+
+
+if __name__ == "__main__":
+    main()

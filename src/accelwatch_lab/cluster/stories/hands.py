@@ -1,0 +1,127 @@
+"""What a fault, an administrator or a repair does to a lab, each by its name in the scenarios."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Mapping
+
+from accelwatch_lab.cluster.lab import Lab, Record
+from accelwatch_lab.cluster.simulated import Simulated
+from accelwatch_lab.cluster.stories.scenarios import Act
+
+PAUSE_S = 4.0
+"""Twice as long as a node has to look well before it is given back."""
+HANG_MORE_S = 2.0
+"""How much longer a controller hangs than what asks it waits."""
+_ADMIN = "swapping the power supply, back at nine"
+_GPU = 3
+
+
+class Hands:
+    """Does to one lab what scenarios say."""
+
+    def __init__(self, lab: Lab, record: Record) -> None:
+        self._lab = lab
+        self._scheduler = lab.scheduler
+        self._simulated: Simulated = lab.simulated(record)
+        self.sick: list[str] = []
+        """Nodes with a fault, the oldest first."""
+        self.controller_hangs = False
+        self._hung: list[str] = []
+        """Nodes whose daemon was stopped."""
+
+    def do(self, act: Act, node: str) -> tuple[str, str]:
+        """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""
+        return _ACTS[act](self, node)
+
+    def undo(self) -> None:
+        """Leave nothing of it behind, whatever went wrong."""
+        self._start_controller("")
+        with contextlib.suppress(OSError):
+            self._repair_all()
+
+    def _befall(self, node: str, **fault: object) -> None:
+        self._simulated.befall({"nodes": node, **fault})
+        self.sick.append(node)
+
+    def _lose_gpu(self, node: str) -> tuple[str, str]:
+        self._befall(node, kind="lost", device=_GPU)
+        return "fault", f"GPU {_GPU} of {node} has fallen off the bus"
+
+    def _hang_node(self, node: str) -> tuple[str, str]:
+        self._simulated.hang(node)
+        self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGSTOP)
+        self.sick.append(node)
+        self._hung.append(node)
+        return (
+            "fault",
+            f"{node} hangs: its agent and its daemon do not respond, and the job keeps running",
+        )
+
+    def _cut_links(self, _: str) -> tuple[str, str]:
+        names = list(self._scheduler.names)
+        faults = [{"nodes": name, "kind": "link_down", "device": "*", "count": 4} for name in names]
+        self._simulated.befall(*faults)
+        self.sick += names
+        return "fault", f"the links of {names[0]} to {names[-1]} are down"
+
+    def _repair_and_report(self, node: str) -> tuple[str, str]:
+        names = self.sick or [node]
+        self._repair_all()
+        return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} well again"
+
+    def _repair_first(self, _: str) -> tuple[str, str]:
+        first = self.sick[0]
+        self._repair([first])
+        return "mended", f"{first} is well again"
+
+    def _repair_all(self) -> None:
+        self._repair(list(self.sick))
+
+    def _repair(self, nodes: list[str]) -> None:
+        for node in [hung for hung in self._hung if hung in nodes]:
+            self._hung.remove(node)
+            if not self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGCONT):
+                # Its power was taken.
+                self._scheduler.start_node(node)
+        self._simulated.repair(nodes)
+        self.sick = [name for name in self.sick if name not in nodes]
+
+    def _stop_controller(self, _: str) -> tuple[str, str]:
+        self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
+        self.controller_hangs = True
+        name = self._scheduler.controller
+        return "hangs", f"the {name} hangs: it accepts connections and does not respond"
+
+    def _start_controller(self, _: str) -> tuple[str, str]:
+        self._lab.processes.signal(self._scheduler.controller, signal.SIGCONT)
+        self.controller_hangs = False
+        return "back", f"the {self._scheduler.controller} answers again"
+
+    def _drain_as_admin(self, node: str) -> tuple[str, str]:
+        self._scheduler.drain(node, _ADMIN)
+        return "admin", f'drains {node} himself: "{_ADMIN}"'
+
+    def _give_back(self, node: str) -> tuple[str, str]:
+        self._scheduler.resume(node)
+        return "admin", f"resumes {node}"
+
+    def _wait(self, _: str) -> tuple[str, str]:
+        hangs = self._scheduler.commands_wait_s + HANG_MORE_S
+        pause = hangs if self.controller_hangs else PAUSE_S
+        time.sleep(pause)
+        return "wait", f"{pause:g} s later"
+
+
+_ACTS: Mapping[Act, Callable[[Hands, str], tuple[str, str]]] = {
+    Act.LOSE_GPU: Hands._lose_gpu,
+    Act.HANG_NODE: Hands._hang_node,
+    Act.CUT_LINKS: Hands._cut_links,
+    Act.STOP_CONTROLLER: Hands._stop_controller,
+    Act.START_CONTROLLER: Hands._start_controller,
+    Act.WAIT: Hands._wait,
+    Act.ADMIN_DRAIN: Hands._drain_as_admin,
+    Act.GIVE_BACK: Hands._give_back,
+    Act.REPAIR: Hands._repair_and_report,
+    Act.REPAIR_FIRST: Hands._repair_first,
+}

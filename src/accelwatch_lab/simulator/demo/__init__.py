@@ -1,0 +1,1 @@
+"""The demo: a rehearsed story on a simulated fleet."""

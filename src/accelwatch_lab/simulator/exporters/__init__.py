@@ -1,0 +1,1 @@
+"""Expositions of simulated nodes, as foreign exporters write them."""

@@ -1,0 +1,1 @@
+"""The servers of simulated nodes: connections, pages, targets and their ticks."""
