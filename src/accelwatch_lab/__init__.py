@@ -1,1 +1,1 @@
-"""Systems for trying accelwatch without hardware: simulated fleets, a cluster here, replayed machines."""
+"""Systems for trying accelwatch without hardware: simulated fleets, a cluster, replayed machines."""

@@ -40,4 +40,4 @@ def test_probe_tells_nothing_asked_for_from_a_missing_file(tmp_path: Path) -> No
 
 def test_demo_is_a_file_of_the_package() -> None:
     assert demo_file().is_file()
-    assert demo_file().parent.name == "accelwatch_lab.replay"
+    assert demo_file().parent.name == "replay"
