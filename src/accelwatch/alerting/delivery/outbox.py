@@ -39,6 +39,7 @@ class JournalOutbox:
 
     async def save(self, changes: Mapping[Key, bytes | None]) -> None:
         """Write rows, and remove those that are None. Raises JournalError."""
+        # In memory first: `rows` has what was saved also while the journal cannot be written.
         await self._memory.save(changes)
         await self._writer.commit(Batch(time=self._clock.wall(), outbox=dict(changes)))
 

@@ -17,8 +17,8 @@ from accelwatch.plugins.options import secret_key
 Made = TypeVar("Made")
 
 _FROM_FILE = "_file"
+# Options that name a file which the sink itself reads.
 _PATHS = frozenset({"ca_file"})
-"""Options that name a file which the sink itself reads."""
 
 
 def sinks_of(alerts: Alerts, clock: Clock) -> dict[str, Sink]:

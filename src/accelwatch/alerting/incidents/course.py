@@ -19,8 +19,8 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Evidence, VerdictChange
 
+# Letters of a detail in the title; the evidence has all of it.
 MOST_DETAIL = 120
-"""Letters of a detail in the title; the evidence has all of it."""
 
 
 def opened(rule: Rule, change: VerdictChange, facts: Facts, id_: str) -> Incident:

@@ -36,8 +36,8 @@ from accelwatch.alerting.rules.verdict import (
     VerdictChange,
 )
 
+# After how long it is looked again whether an incident may still come back.
 _AGAIN_S = 60.0
-"""After how long it is looked again whether an incident may still come back."""
 _LET_GO_AT_ONCE = 256
 Key = tuple[str, Entity]
 """Family and entity."""
@@ -65,6 +65,7 @@ class IncidentManager:
         self._keys: dict[str, Key] = {}
         """Of what is kept, by id."""
         self._groups = IncidentGroups(next_id, storm_within_s)
+        # By the wall clock a cool-down would end early, or never, where that is set meanwhile.
         self._closed_at: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
         self._resting: list[tuple[float, str]] = []

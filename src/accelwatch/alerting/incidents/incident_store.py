@@ -41,10 +41,10 @@ from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork
 
+# Closed incidents that are kept in memory, the latest.
 MOST_CLOSED = 1000
-"""Closed incidents that are kept in memory, the latest."""
+# Incidents that are worked on before others have their turn.
 _AT_ONCE = 25
-"""Incidents that are worked on before others have their turn."""
 
 OnChanges = Callable[[Sequence[Incident]], None]
 """Who is notified of incidents that have changed."""
@@ -86,6 +86,8 @@ class IncidentStore:
         self._manager = IncidentManager(rules, describe, self._next_id)
         self._closed: dict[str, Incident] = {}
         self._muting = Muting()
+        # A change is written to the journal before anybody is notified of it, and the write takes time:
+        # a tick or a person that came in between would be notified of first, and written second.
         self._changing = asyncio.Lock()
         self._journal = PatientJournal()
 

@@ -12,8 +12,8 @@ Witness = Callable[[Entity], Justification]
 """What a rule that fires rests on."""
 
 _UNSEEN = Truths(when=UNKNOWN)
+# So long is waited for somebody who has gone, unless `unknown_after` is longer.
 _GONE_S = 86_400.0
-"""So long is waited for somebody who has gone, unless `unknown_after` is longer."""
 
 
 class AlertStates:

@@ -25,8 +25,8 @@ from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+# The one field that is another at every moment.
 _CHANGING = "sample_age_s"
-"""The one field that is another at every moment."""
 _NEVER = float("-inf")
 
 Atom = Series | WindowNeed

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from accelwatch.alerting.rules.rule import Rule
 
+# After so many ticks in a row above its budget a rule is switched off.
 MOST_OVERRUNS = 30
-"""After so many ticks in a row above its budget a rule is switched off."""
 
 
 class Budgets:

@@ -154,8 +154,8 @@ class Engine:
         self.budgets.spent(rule.id, ns)
 
 
+# Of somebody who is not selected.
 NOT_MEANT = Truths(when=False, clear=True)
-"""Of somebody who is not selected."""
 
 
 def enabled_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:

@@ -10,8 +10,8 @@ import msgspec
 
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 
+# Rules are evaluated once a second: a gap that is shorter than two of these says nothing.
 LEAST_SILENCE_S = 2.0
-"""Rules are evaluated once a second: a gap that is shorter than two of these says nothing."""
 
 
 def silence_s(interval_s: float) -> float:

@@ -12,8 +12,8 @@ MOST_DONE = 3
 # Lines of what was done: a message that it is over has the whole course.
 MOST_AT_END = 8
 _NOTES = frozenset({TimelineKind.NOTE, TimelineKind.CALL})
+# Nodes named in the place of an incident that concerns many; then their number is said.
 MOST_NODES = 12
-"""Nodes named in the place of an incident that concerns many; then their number is said."""
 
 
 def notice_of(

@@ -8,8 +8,8 @@ from accelwatch.alerting.incidents.model.incident import Facts, Incident, Incide
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 
+# The beginning of what stands in the place of a rule.
 RULE = "accelwatch.own"
-"""The beginning of what stands in the place of a rule."""
 _ID = "own-"
 
 

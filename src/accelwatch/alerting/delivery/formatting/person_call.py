@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severi
 from accelwatch.alerting.rules.verdict import Entity
 
 _ID = "call-"
+# In the place of a rule: by it routes and silences know them.
 RULE = "accelwatch.remediation"
-"""In the place of a rule: by it routes and silences know them."""
 _WHAT_TO_DO = "look at it: accelwatch remedy list, accelwatch remedy spares, and the log of the hub"
 
 

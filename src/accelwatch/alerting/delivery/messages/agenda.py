@@ -44,8 +44,10 @@ class Agenda:
             due, _, key = entries[0]
             message = self._messages.get(key)
             if message is None or message.due != due:
+                # Removed, or scheduled anew: to look for its entry then would cost more than to skip it.
                 heapq.heappop(entries)
             elif message.scheduled_at > now:
+                # The clock was set back: by it the message would be due hours from now.
                 heapq.heappop(entries)
                 self.reschedule(message, now)
             else:

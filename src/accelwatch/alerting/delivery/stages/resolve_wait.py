@@ -7,10 +7,10 @@ something is still done about it by itself, its end waits for that, so that one 
 
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 
+# After which it is looked again whether what is done about an incident has come to its end.
 WORK_AGAIN_S = 5.0
-"""After which it is looked again whether what is done about an incident has come to its end."""
+# For longer than that the end does not wait for what is done.
 MOST_WORK_S = 4 * 3600.0
-"""For longer than that the end does not wait for what is done."""
 
 
 def resolve_wait_s(

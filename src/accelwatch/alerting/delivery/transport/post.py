@@ -19,8 +19,8 @@ from accelwatch.base.version import __version__
 from accelwatch.files.file_rights import check_not_open
 
 MOST_ANSWER_BYTES = 64 << 10
+# What a receiver says of a message that it will never take; all else may be mended over there.
 _REFUSALS = frozenset({400, 405, 406, 411, 413, 414, 415, 422})
-"""What a receiver says of a message that it will never take; all else may be mended over there."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from accelwatch.alerting.incidents.model.incident import Incident
 
+# Incidents that are looked at in one step.
 AT_ONCE = 256
-"""Incidents that are looked at in one step."""
 
 
 @dataclass(eq=False)

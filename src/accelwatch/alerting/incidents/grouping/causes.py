@@ -27,8 +27,8 @@ from accelwatch.alerting.rules.rule import Rule
 
 STORM_WAIT_S = 60.0
 _FORGET_EVERY_S = 60.0
+# Groups for whose members nobody waits: they are of one node anyhow.
 _ALONE = frozenset({"node"})
-"""Groups for whose members nobody waits: they are of one node anyhow."""
 
 Suspects = Callable[[Incident], Sequence[str]]
 """Nodes that may be to blame for what has befallen a job, the likeliest first."""

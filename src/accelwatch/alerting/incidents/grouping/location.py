@@ -6,8 +6,8 @@ from typing import NamedTuple
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope
 
+# Scope of what many nodes have in common.
 GROUP = "group"
-"""Scope of what many nodes have in common."""
 
 
 class Where(NamedTuple):

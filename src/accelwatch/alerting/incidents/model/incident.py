@@ -9,19 +9,20 @@ from accelwatch.alerting.rules.document import Advice, Confidence, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.schema.provenance import Provenance
 
+# Lines kept of one incident's history, unless people wrote so many.
 MOST_TIMELINE_ENTRIES = 100
-"""Lines kept of one incident's history, unless people wrote so many."""
+# Lines of people in one incident's history; further ones are refused, for none of them is dropped.
 MOST_NOTES = 500
-"""Lines of people in one incident's history; further ones are refused, for none of them is dropped."""
+# Lines of the engine that are kept beside those of people, however many these are.
 _LEAST_OF_ENGINE = 20
-"""Lines of the engine that are kept beside those of people, however many these are."""
+# The actor where no person did something.
 ENGINE = "engine"
-"""The actor where no person did something."""
 MOST_EVIDENCE = 8
+# Nodes named in a group incident.
 MOST_NODES = 4096
-"""Nodes named in a group incident."""
 
 
+# Labels that every incident has; `Incident.labels` gives their values.
 OWN_LABELS = (
     "id",
     "rule",
@@ -35,7 +36,6 @@ OWN_LABELS = (
     "vendor",
     "model",
 )
-"""Labels that every incident has; `Incident.labels` gives their values."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):

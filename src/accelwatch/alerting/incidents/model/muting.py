@@ -14,8 +14,8 @@ from accelwatch.base.errors import UsageError
 
 MOST_SILENCES = 200
 MOST_WINDOWS = 1000
+# Of all windows together. All of these are held against incidents, so none is unbounded.
 MOST_NODES = 20_000
-"""Of all windows together. All of these are held against incidents, so none is unbounded."""
 
 MuteSource = Silence | Maintenance
 

@@ -25,8 +25,8 @@ from accelwatch.located_yaml.nodes import Location
 LONGEST_S = 400 * 86_400.0
 _SHORTEST_DEADLINE_S = 10.0
 _LONGEST_DEADLINE_S = 86_400.0
+# Rungs that somebody carries out.
 REMEDIES = ("reset", "reboot", "power_cycle", "service")
-"""Rungs that somebody carries out."""
 GROUPS = ("fleet", "rack", "job", "node", "model", "stage", "driver_version")
 _LABEL = "labels."
 

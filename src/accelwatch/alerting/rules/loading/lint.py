@@ -10,8 +10,8 @@ from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.plausible import bounds
 from accelwatch.schema.series import path_of
 
+# Windows whose result is a value like any other.
 _OF_VALUES = frozenset({WindowKind.AVG, WindowKind.MIN, WindowKind.MAX, WindowKind.QUANTILE})
-"""Windows whose result is a value like any other."""
 _MOST_PERCENT = 100.0
 
 

@@ -39,12 +39,12 @@ from accelwatch.located_yaml.document import Document, parse, read
 from accelwatch.located_yaml.nodes import Location, read_file
 from accelwatch.schema.metrics import nearest
 
+# The rules that are shipped, a file a pack.
 PACKS = Path(__file__).parents[1] / "packs"
-"""The rules that are shipped, a file a pack."""
 SUFFIXES = (".yaml", ".yml")
 MOST_RULES = 1000
+# How far a profile lets rules go, from nothing to a resumed job.
 CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
-"""How far a profile lets rules go, from nothing to a resumed job."""
 Setting = TypeVar("Setting")
 Concerned = Callable[[Scope, RuleExpression | None], bool]
 """Whether somebody here may be meant by a selection."""
@@ -168,8 +168,8 @@ class RuleFiles:
                 yield str(error)
 
 
+# The tests of a rule of a pack: lines that are further in. They are two thirds of a pack.
 _TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
-"""The tests of a rule of a pack: lines that are further in. They are two thirds of a pack."""
 
 
 def _read_without_tests(file: Path) -> Document:

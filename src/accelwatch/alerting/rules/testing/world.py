@@ -29,8 +29,8 @@ _GROUPED_BY = {
     "job_model": ("job", "vendor", "model"),
     "stage_model": ("job", f"{LABEL_PREFIX}stage", "vendor", "model"),
 }
+# What a member of a group need not tell: those that do not are alike.
 _OPTIONAL = frozenset({("job_model", "model"), ("stage_model", "model")})
-"""What a member of a group need not tell: those that do not are alike."""
 
 
 class Member(msgspec.Struct, kw_only=True):
