@@ -518,12 +518,12 @@ def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.lost_view(1))
-        told = {one.text: one.reason for one in runner.explain("hot", "nvidia1").parts}
+        told = {one.text: one.reason for one in runner.explain("hot", "nvidia1").components}
         assert told["power_watts"] == "power_watts has no value: lost (the device is gone)"
         why = "host_blocked_processes has no value: the host is not read"
         assert told["host_blocked_processes"] == why
         await site.tick(runner, machines.view(1))
-        parts = {one.text: one for one in runner.explain("hot", "nvidia1").parts}
+        parts = {one.text: one for one in runner.explain("hot", "nvidia1").components}
         assert parts["power_watts"].shown.endswith(" W")
         assert parts["power_watts"].reason == ""
         await runner.stop()

@@ -32,7 +32,7 @@ def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
         "node": name,
         "usable": True,
         "incident": "",
-        "stands_for": "",
+        "replaces": "",
         "tested": None,
         "text": "",
         "pools": ("train",),
@@ -40,7 +40,7 @@ def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
         "rack": "r9",
         "score": 0.0,
     }
-    return SpareDocument(name=name, standing=standing, **{**usual, **changes})
+    return SpareDocument(name=name, state=standing, **{**usual, **changes})
 
 
 SPARES = SparesPage(
@@ -48,7 +48,7 @@ SPARES = SparesPage(
     spares=(
         spare("n097", "ready", usable=False),
         spare("n098", "failed", text="dcgm: memory", tested="2027-01-15T07:00:00.250Z"),
-        spare("n099", "in_use", node="gpu-99", stands_for="n009", incident="i4", pools=()),
+        spare("n099", "in_use", node="gpu-99", replaces="n009", incident="i4", pools=()),
     ),
 )
 TABLE = """\

@@ -51,7 +51,9 @@ def looked_at(snapshot: Snapshot) -> Report:
 
 def of_agent(snapshot: Snapshot) -> Report:
     """What an agent says in whose first minute no rule has fired yet."""
-    page = IncidentsPage(judged=True, interval_s=1.0, judged_age_s=0.2, node=node_note(snapshot))
+    page = IncidentsPage(
+        evaluated=True, interval_s=1.0, evaluated_age_s=0.2, node=node_note(snapshot)
+    )
     return of_incidents(msgspec.json.encode(page))
 
 
@@ -188,7 +190,9 @@ def test_an_incident_of_another_kind_hides_no_lost_device() -> None:
     """The agent lists a warning while a device is lost and its rule has not fired yet."""
     lost = NodeNote(host="n1", devices=8, lost=1, silent=0)
     page = json.loads(
-        msgspec.json.encode(IncidentsPage(judged=True, interval_s=1.0, judged_age_s=0.1, node=lost))
+        msgspec.json.encode(
+            IncidentsPage(evaluated=True, interval_s=1.0, evaluated_age_s=0.1, node=lost)
+        )
     )
     page["incidents"] = [
         {
@@ -209,9 +213,9 @@ def test_a_page_of_an_older_agent_is_understood() -> None:
     page = json.loads(
         msgspec.json.encode(
             IncidentsPage(
-                judged=True,
+                evaluated=True,
                 interval_s=1.0,
-                judged_age_s=0.1,
+                evaluated_age_s=0.1,
                 node=NodeNote(host="n1", devices=8, lost=0, silent=0),
             )
         )

@@ -139,7 +139,7 @@ def test_without_rules_it_says_how_to_switch_them_on() -> None:
         assert "packs: [nvidia, amd, host]" in stage.text()
         assert "accelwatch fleet --config.file hub.yaml" in stage.text()
 
-    on(check, source=of(judged=False, rules=0))
+    on(check, source=of(evaluated=False, rules=0))
 
 
 def test_when_all_is_well_it_says_how_many_rules_watch_how_much() -> None:
@@ -193,7 +193,7 @@ def test_more_than_are_told_are_counted() -> None:
         await stage.press("5")
         assert "3 more, not listed" in stage.text()
 
-    on(check, source=of(low_power(), open={"warning": MOST_OPEN + 3}, untold=3))
+    on(check, source=of(low_power(), open={"warning": MOST_OPEN + 3}, omitted=3))
 
 
 def test_a_cursor_on_the_worst_stays_there_and_else_with_its_incident() -> None:

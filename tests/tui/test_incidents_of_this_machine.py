@@ -68,7 +68,7 @@ def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None
     silent.trouble = Problem(text="no agent 127.0.0.1:9877 answers", since=NOW)
     view = seen()
     ruleless = FedFleet(None)
-    ruleless.view = msgspec.structs.replace(view, rules=rules_now(judged=False, rules=0))
+    ruleless.view = msgspec.structs.replace(view, rules=rules_now(evaluated=False, rules=0))
     for source, why in (
         (silent, "no incidents: no agent 127.0.0.1:9877 answers"),
         (ruleless, "no incidents: the agent of this machine has no rules"),

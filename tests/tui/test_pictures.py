@@ -145,7 +145,7 @@ CHOSEN: dict[str, Picture] = {
         keys=("5", "down", "down", "down", "enter"),
     ),
     "incidents-where-there-are-no-rules": Picture(
-        fleet=seen(judged=False, rules=0), size=(80, 24), keys=("5",)
+        fleet=seen(evaluated=False, rules=0), size=(80, 24), keys=("5",)
     ),
     "incidents-with-what-is-done-next": Picture(
         fleet=seen(*everything()), size=(80, 24), remedies=ACTING, keys=("5",)

@@ -128,7 +128,7 @@ def test_a_hold_is_taken_back_where_there_is_one() -> None:
         await stage.until("counts")
         assert words(stage) == [Command(verb="unhold", node="n002", reason="x")]
 
-    on(check, source=acting(remedies=page(asking(), held=(held("n002"),))))
+    on(check, source=acting(remedies=page(asking(), vetoes=(held("n002"),))))
 
 
 def test_stop_and_start_have_to_be_typed() -> None:
@@ -283,7 +283,7 @@ def test_an_incident_of_another_cause_on_the_node_shows_for_what_it_is() -> None
 def test_what_is_done_is_told_on_list_page_and_head() -> None:
     many = page(
         asking(),
-        *(remedy(f"n0{n}", "suspect", "i30", in_the_way="as others") for n in range(25, 29)),
+        *(remedy(f"n0{n}", "suspect", "i30", blocked_by="as others") for n in range(25, 29)),
     )
 
     async def check(stage: FleetStage) -> None:
@@ -307,7 +307,7 @@ def test_what_is_done_is_told_on_list_page_and_head() -> None:
 
 
 def test_a_mark_a_spare_and_a_hold_are_told_on_the_page() -> None:
-    told = page(draining(), held=(held("n009"),))
+    told = page(draining(), vetoes=(held("n009"),))
 
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")

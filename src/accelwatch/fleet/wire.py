@@ -194,7 +194,7 @@ MOST_NAMES = 100
 class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
     """How judging goes, before incidents that have changed; told to those who ask for incidents."""
 
-    judged: bool
+    evaluated: bool = msgspec.field(name="judged")
     """Whether the hub has rules at all."""
     rules: int
     """How many are in force."""
@@ -204,9 +204,9 @@ class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
     """Incidents that go on and are not muted, by severity; those of a group or cause count as one."""
     muted: int
     """Those that go on and of which nobody is told."""
-    untold: int
+    omitted: int = msgspec.field(name="untold")
     """Open incidents that are left out, since MOST_OPEN others are told."""
-    anew: bool
+    is_reset: bool = msgspec.field(name="anew")
     """What was told of incidents before counts no more: all that there are follow."""
 
 

@@ -218,7 +218,7 @@ def test_a_slow_reader_is_told_the_latest_of_each() -> None:
             await quick.read()
         (rules, told) = await slow.read()
         assert told.incident.title == "title 4"
-        assert not rules.anew
+        assert not rules.is_reset
 
     asyncio.run(main())
 
@@ -231,10 +231,10 @@ def test_of_many_the_most_severe_are_told_and_the_rest_counted() -> None:
         assert len(await reader.incidents()) == MOST_OPEN
         judge.change(incident(5001, severity=Severity.INFO))
         told = await reader.read()
-        assert (rules_of(told).untold, len(told)) == (1, 1)
+        assert (rules_of(told).omitted, len(told)) == (1, 1)
         judge.change(incident(5002, severity=Severity.CRITICAL))
         told = await reader.read()
-        assert rules_of(told).anew
+        assert rules_of(told).is_reset
         assert rules_of(told).open == {"info": MOST_OPEN + 1, "critical": 1}
         ids = states(told)
         assert len(ids) == MOST_OPEN
@@ -305,10 +305,10 @@ def test_who_has_missed_an_end_begins_anew() -> None:
         for one in list(judge.open):
             judge.change(over(one, START + 2))
         told = await quick.read()
-        assert not rules_of(told).anew
+        assert not rules_of(told).is_reset
         assert len(states(told)) == MOST_CLOSED
         told = await slow.read()
-        assert rules_of(told).anew
+        assert rules_of(told).is_reset
         assert len(states(told)) == MOST_CLOSED
         assert "i1" not in states(told)
 
@@ -323,7 +323,7 @@ def test_what_ended_and_was_forgotten_between_two_looks_makes_all_begin_anew() -
         judge.open.clear()
         judge.version += 1
         told = await reader.read()
-        assert rules_of(told).anew
+        assert rules_of(told).is_reset
         assert states(told) == {}
 
     asyncio.run(main())

@@ -15,7 +15,7 @@ from support.incidents.incident_documents import explanation, lost, low_power, m
 from support.processes.waiting import GUARD_S
 
 PAGE = IncidentsPage(
-    judged=True,
+    evaluated=True,
     rules=99,
     problems=("the journal is full",),
     node=NodeNote(host="n002", devices=8, lost=1, silent=0),
@@ -61,7 +61,7 @@ def test_incidents_come_in_the_order_of_their_opening_and_are_counted() -> None:
     assert [one.incident.id for one in view.incidents] == ["i3", "i4", "i7", "i1"]
     rules = view.rules
     assert rules is not None
-    assert (rules.judged, rules.rules, rules.muted) == (True, 99, 1)
+    assert (rules.evaluated, rules.rules, rules.muted) == (True, 99, 1)
     assert rules.open == {"critical": 1, "warning": 1}
     assert rules.problems == ("the journal is full",)
     assert (view.sums.nodes_total, view.sums.devices_total) == (1, 8)
@@ -72,7 +72,7 @@ def test_an_agent_without_rules_judges_nothing() -> None:
     view = source.fleet()
     assert view is not None
     assert view.rules is not None
-    assert not view.rules.judged
+    assert not view.rules.evaluated
     assert source.problem() is None
 
 

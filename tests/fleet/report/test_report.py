@@ -41,7 +41,7 @@ def one(**fields: Any) -> IncidentDocument:
         "device": "nvidia:1",
         "device_name": "nvidia1",
         "serial": "s1",
-        "part_of": "",
+        "group_incident": "",
         "follows": "",
         "closed": timestamp(NOW),
         "since": timestamp(NOW - 60.0),
@@ -51,7 +51,7 @@ def one(**fields: Any) -> IncidentDocument:
 
 
 def page(*incidents: IncidentDocument) -> IncidentsPage:
-    return IncidentsPage(judged=True, incidents=incidents)
+    return IncidentsPage(evaluated=True, incidents=incidents)
 
 
 def test_a_device_is_known_by_its_serial_in_whichever_node_it_is() -> None:
@@ -92,7 +92,7 @@ def test_one_node_has_its_own_offenders_and_incidents() -> None:
     [
         ({}, True),
         ({"severity": "info"}, False),
-        ({"part_of": "i7"}, False),
+        ({"group_incident": "i7"}, False),
         ({"closed": timestamp(NOW - 7200.0)}, False),
         ({"closed": None, "since": timestamp(NOW - 7200.0)}, True),
     ],

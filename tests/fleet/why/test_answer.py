@@ -295,7 +295,7 @@ def test_a_device_with_an_incident_is_one_trouble() -> None:
     assert said.others == 0
 
 
-@pytest.mark.parametrize("below", [{"part_of": "i1"}, {"follows": "i1"}])
+@pytest.mark.parametrize("below", [{"group_incident": "i1"}, {"follows": "i1"}])
 def test_what_stands_below_another_incident_is_told_only_where_it_is_asked_about(
     below: dict[str, str],
 ) -> None:

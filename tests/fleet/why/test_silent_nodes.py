@@ -192,7 +192,7 @@ def test_what_a_rule_has_opened_about_silence_is_the_same_trouble(nodes: tuple[s
 
 def test_members_of_an_incident_about_silence_are_not_more_things() -> None:
     group = of_silence(tuple(ALL_DOWN), id="i9")
-    members = [of_silence((node,), id=f"m{node}", part_of="i9") for node in ALL_DOWN]
+    members = [of_silence((node,), id=f"m{node}", group_incident="i9") for node in ALL_DOWN]
     said = asked(scene(ALL_DOWN, group, *members))
     assert (said.others, said.incident) == (0, "i9")
 

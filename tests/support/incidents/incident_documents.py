@@ -176,19 +176,19 @@ def storm() -> list[IncidentNow]:
 def rules_now(*incidents: IncidentNow, **changes: Any) -> RulesNow:
     """How judging goes with these."""
     counts: dict[str, int] = {}
-    single = [one.incident for one in incidents if not one.incident.part_of]
+    single = [one.incident for one in incidents if not one.incident.group_incident]
     going_on = [one for one in single if one.state == "open"]
     for one in going_on:
         if one.muted_by is None:
             counts[one.severity] = counts.get(one.severity, 0) + 1
     usual: dict[str, Any] = {
-        "judged": True,
+        "evaluated": True,
         "rules": 189,
         "problems": (),
         "open": counts,
         "muted": sum(one.muted_by is not None for one in going_on),
-        "untold": 0,
-        "anew": False,
+        "omitted": 0,
+        "is_reset": False,
     }
     return RulesNow(**{**usual, **changes})
 
@@ -253,5 +253,5 @@ def explanation() -> Explanation:
         ),
     )
     return Explanation(
-        rule="jobs.straggler", entity="n002/nvidia3", phase="firing", held_s=None, parts=parts
+        rule="jobs.straggler", entity="n002/nvidia3", phase="firing", phase_s=None, components=parts
     )

@@ -30,10 +30,10 @@ def remedy(node: str, stage: str, incident: str, **changes: Any) -> RemedyDocume
         "manual": False,
         "approved_by": "",
         "plan": "",
-        "hold": None,
-        "wants": "",
+        "quarantine": None,
+        "intent": "",
         "doing": "",
-        "in_the_way": "",
+        "blocked_by": "",
         "spare": "",
     }
     return RemedyDocument(node=node, stage=stage, incident=incident, **{**usual, **changes})
@@ -47,7 +47,7 @@ def asking() -> RemedyDocument:
         "i1",
         due=timestamp(NOW + 1500),
         plan="5f3a91c2d4e5f607",
-        in_the_way="a person has to say yes",
+        blocked_by="a person has to say yes",
     )
 
 
@@ -57,14 +57,20 @@ def draining() -> RemedyDocument:
         reason="accelwatch i4 t1: memory rows", set_by="root", set_at=timestamp(NOW - 170)
     )
     return remedy(
-        "n009", "draining", "i4", hold=hold, wants="move_job", doing="job 48104", spare="n099"
+        "n009",
+        "draining",
+        "i4",
+        quarantine=hold,
+        intent="move_job",
+        doing="job 48104",
+        spare="n099",
     )
 
 
 def unknown() -> RemedyDocument:
     """Nobody knows whether n010 was rebooted."""
     return remedy(
-        "n010", "unknown", "i5", wants="reboot", doing="no answer from slurmctld for 40 s"
+        "n010", "unknown", "i5", intent="reboot", doing="no answer from slurmctld for 40 s"
     )
 
 

@@ -60,7 +60,7 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     rack: str
     group: str
     """Of an incident that many are part of: what they have in common."""
-    part_of: str
+    group_incident: str = msgspec.field(name="part_of")
     """Id of the incident of a group that it is part of."""
     members: tuple[str, ...]
     nodes: tuple[str, ...]
@@ -120,7 +120,7 @@ class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
     """Incidents, ongoing ones first, the latest of each first."""
 
-    judged: bool
+    evaluated: bool = msgspec.field(name="judged")
     """Whether there are rules at all."""
     rules: int = 0
     """How many rules are in force."""
@@ -128,9 +128,9 @@ class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of the rules in force."""
     interval_s: float | None = None
     """How often they are judged."""
-    judged_age_s: float | None = None
+    evaluated_age_s: float | None = msgspec.field(name="judged_age_s", default=None)
     """Seconds since they were judged last; null before the first time."""
-    told_by: str = "here"
+    notified_by: str = msgspec.field(name="told_by", default="here")
     """Who tells people: `here`; of an agent also `hub`, and `local` while that is silent."""
     problems: tuple[str, ...] = ()
     """What is wrong with the journal, with rules or with alerts."""

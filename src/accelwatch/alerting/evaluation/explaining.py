@@ -41,11 +41,11 @@ def explained(
         rule=rule.id,
         entity=str(entity),
         phase="idle" if state is None else state.phase.value,
-        held_s=None if state is None or state.phase is Phase.FIRING else state.phase_s,
+        phase_s=None if state is None or state.phase is Phase.FIRING else state.phase_s,
         mode=rule.mode.value,
         confidence=rule.confidence.value,
         act_on=rule.act_on.value,
-        parts=tuple(
+        components=tuple(
             _row(key, component)
             for key, expression in conditions.items()
             if expression is not None

@@ -27,11 +27,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     entity: str
     phase: str
     """`pending`, `firing`, `clearing`, or `idle`."""
-    held_s: float | None
+    phase_s: float | None = msgspec.field(name="held_s")
     """How long it has held or been over, while it is pending or clearing; else null."""
     mode: str = ""
     confidence: str = ""
     """How sure the rule is: `high` or `low`; empty from older hubs, like the others."""
     act_on: str = ""
     """How sure it must be to act without a person's approval."""
-    parts: tuple[ExplanationRow, ...]
+    components: tuple[ExplanationRow, ...] = msgspec.field(name="parts")

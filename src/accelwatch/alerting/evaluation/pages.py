@@ -101,7 +101,7 @@ class IncidentPages:
         severity, node = _choice(query, "severity", tuple(Severity)), only(query, "node")
         runner = self._runner()
         if runner is None:
-            return json_page(IncidentsPage(judged=False), headers)
+            return json_page(IncidentsPage(evaluated=False), headers)
         requested = state or IncidentState.OPEN.value
         incidents: list[Incident] = []
         if requested in (IncidentState.OPEN, _ALL):
@@ -149,12 +149,12 @@ class IncidentPages:
 def incidents_page(runner: "RuleRunner", incidents: Iterable[Incident]) -> IncidentsPage:
     """These incidents, with the rules in force and what is wrong with them."""
     return IncidentsPage(
-        judged=True,
+        evaluated=True,
         rules=len(runner.rules.rules),
         digest=runner.rules.digest,
         interval_s=runner.interval_s,
-        judged_age_s=runner.evaluated_age_s,
-        told_by=runner.notified_by.value,
+        evaluated_age_s=runner.evaluated_age_s,
+        notified_by=runner.notified_by.value,
         problems=runner.problems,
         incidents=tuple(document_of(incident, runner.mute_of(incident)) for incident in incidents),
     )

@@ -45,7 +45,7 @@ class MaintenanceDocument(msgspec.Struct, frozen=True, kw_only=True):
 class SilencesPage(msgspec.Struct, frozen=True, kw_only=True):
     """The silences that are not over, the first to end first."""
 
-    judged: bool = True
+    evaluated: bool = msgspec.field(name="judged", default=True)
     """Whether there are rules at all, and so incidents to be silent about."""
     problems: tuple[str, ...] = ()
     """What is wrong with the journal or with rules."""
@@ -55,7 +55,7 @@ class SilencesPage(msgspec.Struct, frozen=True, kw_only=True):
 class MaintenancePage(msgspec.Struct, frozen=True, kw_only=True):
     """The windows that are not over, the first to begin first."""
 
-    judged: bool = True
+    evaluated: bool = msgspec.field(name="judged", default=True)
     problems: tuple[str, ...] = ()
     maintenance: tuple[MaintenanceDocument, ...] = ()
 

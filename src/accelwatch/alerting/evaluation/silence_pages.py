@@ -142,7 +142,7 @@ class SilencePages:
     def _silences(self, _query: Query, headers: Headers) -> Page:
         runner, now = self._runner(), self._clock.wall()
         if runner is None:
-            return json_page(SilencesPage(judged=False), headers)
+            return json_page(SilencesPage(evaluated=False), headers)
         counts = _counts(runner)
         silences = tuple(
             silence_document(silence, now, counts)
@@ -153,7 +153,7 @@ class SilencePages:
     def _windows(self, _query: Query, headers: Headers) -> Page:
         runner, now = self._runner(), self._clock.wall()
         if runner is None:
-            return json_page(MaintenancePage(judged=False), headers)
+            return json_page(MaintenancePage(evaluated=False), headers)
         counts = _counts(runner)
         windows = tuple(
             window_document(window, now, counts) for window in runner.incident_store.muting.windows

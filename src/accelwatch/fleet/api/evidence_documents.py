@@ -43,7 +43,7 @@ class NewEvidences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class EvidenceTaken(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it."""
 
-    taken: int
+    accepted: int = msgspec.field(name="taken")
     unplaced: tuple[str, ...]
     """Codes of what is about nobody whom the hub knows; it is not kept."""
     refused: tuple[str, ...]
@@ -72,4 +72,4 @@ class StandingEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class EvidencePage(msgspec.Struct, frozen=True, kw_only=True):
     """What stands, in the order in which it began."""
 
-    standing: tuple[StandingEvidence, ...]
+    active: tuple[StandingEvidence, ...] = msgspec.field(name="standing")

@@ -79,7 +79,7 @@ class EvidencePages:
 
     def _page(self, _query: Query, headers: Headers) -> Page:
         active = tuple(map(_document, self._fleet.evidence.all()))
-        return json_page(EvidencePage(standing=active), headers)
+        return json_page(EvidencePage(active=active), headers)
 
     async def _accept_ours(self, change: Change) -> Page:
         return await self._accept_all(_decode(change.body), "evidence", change)
@@ -108,7 +108,7 @@ class EvidencePages:
                 refused.append(event.code)
         self._complain(source, unplaced)
         answer = EvidenceTaken(
-            taken=len(events) - len(unplaced) - len(refused),
+            accepted=len(events) - len(unplaced) - len(refused),
             unplaced=tuple(unplaced),
             refused=tuple(refused),
             problem=await self._written(),

@@ -22,7 +22,9 @@ from accelwatch.web.http.stream import framed
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
 
-_NOBODY = RulesNow(judged=False, rules=0, problems=(), open={}, muted=0, untold=0, anew=False)
+_NOBODY = RulesNow(
+    evaluated=False, rules=0, problems=(), open={}, muted=0, omitted=0, is_reset=False
+)
 
 
 class _Notice(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +77,7 @@ class IncidentFeed:
         if runner is None:
             return _NOBODY
         before = self._rules
-        counts, muted, untold = before.open, before.muted, before.untold
+        counts, muted, omitted = before.open, before.muted, before.omitted
         if going_on is not None:
             loud, muted = Counter[str](), 0
             for incident in going_on:
@@ -85,15 +87,15 @@ class IncidentFeed:
                     loud[incident.severity.value] += not is_muted
                 await work.rest()
             counts = {severity: count for severity, count in loud.items() if count}
-            untold = max(len(going_on) - MOST_OPEN, 0)
+            omitted = max(len(going_on) - MOST_OPEN, 0)
         return RulesNow(
-            judged=True,
+            evaluated=True,
             rules=len(runner.rules.rules),
             problems=runner.problems,
             open=counts,
             muted=muted,
-            untold=untold,
-            anew=False,
+            omitted=omitted,
+            is_reset=False,
         )
 
     async def _choose(
@@ -135,7 +137,7 @@ class IncidentFeed:
 
     def _after(self, after: int) -> list[RulesNow | IncidentNow]:
         is_restart = after < self._restart_sequence or not after
-        rules = msgspec.structs.replace(self._rules, anew=is_restart)
+        rules = msgspec.structs.replace(self._rules, is_reset=is_restart)
         messages = [
             notice.message
             for notice in self._notices.values()

@@ -49,7 +49,7 @@ class PastIncidents:
         node, limit = only(query, "node"), limit_of(query)
         runner = self._runner()
         if runner is None:
-            return json_page(IncidentsPage(judged=False), headers)
+            return json_page(IncidentsPage(evaluated=False), headers)
         try:
             kept = await self._stored(start)
         except JournalError as error:

@@ -65,7 +65,7 @@ class AgentIncidents:
             page = _decode(await self._session.document(INCIDENTS, _ALL))
         except TargetFault as fault:
             if fault.code == _NO_RULES:
-                page = IncidentsPage(judged=False)
+                page = IncidentsPage(evaluated=False)
             else:
                 self._failed(_fault_text(fault, self.name))
                 return
@@ -164,19 +164,19 @@ def _rules(page: IncidentsPage) -> RulesNow:
     counts: dict[str, int] = {}
     muted = 0
     for incident in page.incidents:
-        if incident.state != IncidentState.OPEN or incident.part_of or incident.follows:
+        if incident.state != IncidentState.OPEN or incident.group_incident or incident.follows:
             continue
         if incident.muted_by is None:
             counts[incident.severity] = counts.get(incident.severity, 0) + 1
         muted += incident.muted_by is not None
     return RulesNow(
-        judged=page.judged,
+        evaluated=page.evaluated,
         rules=page.rules,
         problems=page.problems,
         open=counts,
         muted=muted,
-        untold=0,
-        anew=False,
+        omitted=0,
+        is_reset=False,
     )
 
 

@@ -28,7 +28,7 @@ class ReportedIncidents:
             self._by_id[id_] = before if before == message else message
         else:
             self.rules = message
-            if message.anew:
+            if message.is_reset:
                 self._before, self._by_id = self._by_id or self._before, {}
         self._shown = None
 

@@ -174,7 +174,7 @@ class HubSource:
 
     def _is_evaluated(self) -> bool:
         rules = None if self._view is None else self._view.rules
-        return rules is not None and rules.judged
+        return rules is not None and rules.evaluated
 
     async def _follow(self) -> None:
         """One connection, until it fails or another filter is wanted."""

@@ -93,7 +93,7 @@ def entity_of(incident: IncidentDocument) -> str:
 
 def above(incident: IncidentDocument) -> str:
     """Id of the incident that it stands below: its group, else what leads its cause; or empty."""
-    return incident.part_of or incident.follows
+    return incident.group_incident or incident.follows
 
 
 def listed(

@@ -115,8 +115,8 @@ def next_step(remedy: "RemedyDocument") -> NextStep:
     """What stands in the way, else what is on its way, else what the stage waits for."""
     stage = remedy.stage.replace("_", " ")
     usual, on_timeout = _STAGES.get(remedy.stage, ("", "due"))
-    desired = _DESIRED.get(remedy.wants, "")
-    text = remedy.trouble or remedy.in_the_way
+    desired = _DESIRED.get(remedy.intent, "")
+    text = remedy.trouble or remedy.blocked_by
     awaits_approval = remedy.stage == "awaiting_approval"
     if awaits_approval or not text:
         text = (
@@ -127,7 +127,7 @@ def next_step(remedy: "RemedyDocument") -> NextStep:
         text=text,
         on_timeout=on_timeout,
         at=seconds_of(remedy.due),
-        blocked=bool(remedy.in_the_way) and not awaits_approval,
+        blocked=bool(remedy.blocked_by) and not awaits_approval,
     )
 
 

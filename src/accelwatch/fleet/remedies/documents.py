@@ -44,12 +44,12 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     approved_by: str
     plan: str
     """Digest of the plan that a person is asked about, or approved."""
-    hold: QuarantineDocument | None
-    wants: str
+    quarantine: QuarantineDocument | None = msgspec.field(name="hold")
+    intent: str = msgspec.field(name="wants")
     """What is on its way."""
     doing: str
     """What that waits for."""
-    in_the_way: str
+    blocked_by: str = msgspec.field(name="in_the_way")
     trouble: str = ""
     """What could not be done, or whose outcome is unknown."""
     spare: str
@@ -95,7 +95,7 @@ class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
     """Why too little is known to begin anything new."""
     problems: tuple[str, ...] = ()
     remedies: tuple[RemedyDocument, ...] = ()
-    held: tuple[VetoDocument, ...] = ()
+    vetoes: tuple[VetoDocument, ...] = msgspec.field(name="held", default=())
     """Nodes to which nothing is done."""
 
 
@@ -138,16 +138,16 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         manual=remedy.manual,
         approved_by=remedy.approved,
         plan=remedy.asked,
-        hold=None
+        quarantine=None
         if quarantine is None
         else QuarantineDocument(
             reason=quarantine.reason,
             set_by=quarantine.set_by,
             set_at=None if quarantine.set_at is None else timestamp(quarantine.set_at),
         ),
-        wants="" if remedy.pursued_kind is None else remedy.pursued_kind.value,
+        intent="" if remedy.pursued_kind is None else remedy.pursued_kind.value,
         doing=doing.get(remedy.target or remedy.node, ""),
-        in_the_way="" if remedy.denial is None else remedy.denial.text,
+        blocked_by="" if remedy.denial is None else remedy.denial.text,
         trouble=remedy.trouble,
         spare=remedy.spare,
     )
@@ -174,7 +174,7 @@ def remedies_page(
         frozen=state.world.guard.why,
         problems=problems,
         remedies=tuple(remedy_document(remedy, doing) for remedy in waiting),
-        held=tuple(
+        vetoes=tuple(
             VetoDocument(
                 node=veto.node,
                 by=veto.by,

@@ -47,7 +47,7 @@ class QuarantinePage(msgspec.Struct, frozen=True, kw_only=True):
 
     acts: bool
     """Whether anything is configured to act by."""
-    holds: tuple[QuarantinedNode, ...] = ()
+    quarantined: tuple[QuarantinedNode, ...] = msgspec.field(name="holds", default=())
     left_alone: tuple[LeftAlone, ...] = ()
 
 
@@ -58,12 +58,12 @@ class SpareDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's."""
     node: str
     """The hub's name of it."""
-    standing: str
+    state: str = msgspec.field(name="standing")
     """ready, reserved, in_use, returning or failed."""
     usable: bool
     """Whether it is there, looks well, and nobody else holds it; of a ready one: it can be drawn."""
     incident: str
-    stands_for: str
+    replaces: str = msgspec.field(name="stands_for")
     """The node that it replaces, by the scheduler's name."""
     tested: str | None
     """When it passed its test last."""
@@ -128,7 +128,7 @@ def quarantine_page(state: RemedyState, now: float) -> QuarantinePage:
     ]
     return QuarantinePage(
         acts=True,
-        holds=tuple(sorted(quarantined, key=lambda row: row.node)),
+        quarantined=tuple(sorted(quarantined, key=lambda row: row.node)),
         left_alone=tuple(sorted((*vetoed, *undone), key=lambda row: row.node)),
     )
 
@@ -151,10 +151,10 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
             SpareDocument(
                 name=name,
                 node=names.get(name, name),
-                standing=spare.standing.value,
+                state=spare.standing.value,
                 usable=details.usable,
                 incident=spare.incident,
-                stands_for=spare.stands_for,
+                replaces=spare.stands_for,
                 tested=timestamp_or_none(spare.tested),
                 text=spare.text,
                 pools=pools_of(ctx, name, names.get(name, name)),

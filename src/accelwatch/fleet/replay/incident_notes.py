@@ -22,7 +22,13 @@ def rules_now(incidents: Iterable[IncidentNow]) -> RulesNow:
         entry.incident.severity for entry in incidents if entry.incident.state == IncidentState.OPEN
     )
     return RulesNow(
-        judged=True, rules=0, problems=(), open=dict(open_counts), muted=0, untold=0, anew=False
+        evaluated=True,
+        rules=0,
+        problems=(),
+        open=dict(open_counts),
+        muted=0,
+        omitted=0,
+        is_reset=False,
     )
 
 
@@ -76,7 +82,7 @@ def _document(marker: Marker, now: float, nodes: tuple[str, ...]) -> IncidentDoc
         job=marker.job if marker.scope == "job" else "",
         rack="",
         group=f"{len(nodes)} nodes" if group else "",
-        part_of="",
+        group_incident="",
         members=(),
         nodes=nodes,
         jobs=(marker.job,) if marker.job else (),

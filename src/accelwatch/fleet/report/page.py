@@ -47,7 +47,7 @@ def report(documents: ReportDocuments, *, start: float, start_text: str, node: s
 def _problems(documents: ReportDocuments) -> Markup | None:
     """What makes the report less than whole."""
     lines = [*documents.fleet.troubles, *documents.incidents.problems]
-    if not documents.incidents.judged:
+    if not documents.incidents.evaluated:
         lines.append("No rules are configured, so there are no incidents in this report.")
     return element("ul", *(element("li", line) for line in lines)) if lines else None
 

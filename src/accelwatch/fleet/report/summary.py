@@ -51,7 +51,7 @@ def chosen(page: IncidentsPage, start: float, node: str) -> list[IncidentDocumen
         incident
         for incident in page.incidents
         if incident.severity in _COUNTED
-        and not incident.part_of
+        and not incident.group_incident
         and (node == "" or node in incident.nodes)
         and (incident.closed is None or unix_seconds(incident.closed) >= start)
     ]

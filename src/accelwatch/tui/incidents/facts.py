@@ -110,7 +110,7 @@ def _facts(
         "runbook": incident.runbook,
         "muted": _muted(incident, facts.now),
         "rule": _rules(incident),
-        "part of": incident.part_of,
+        "part of": incident.group_incident,
         "follows": incident.follows,
         "nodes": _nodes(facts.current),
     }
@@ -270,14 +270,14 @@ def _explained(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Lin
         yield from paragraph(" ", why, "dim", width, glyphs)
         return
     phase = explanation.phase
-    duration_text = "" if explanation.held_s is None else f" for {duration(explanation.held_s)}"
+    duration_text = "" if explanation.phase_s is None else f" for {duration(explanation.phase_s)}"
     yield [
         (f" {explanation.rule} on ", "dim"),
         (printable(location_of(facts.current.incident), ascii_only=glyphs.ascii_only), "text"),
         (f": {phase}{duration_text}", "dim"),
     ]
     key = ""
-    for component in explanation.parts:
+    for component in explanation.components:
         if component.key != key:
             key = component.key
             yield [(f" {key}", "key")]

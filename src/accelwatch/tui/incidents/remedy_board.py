@@ -31,7 +31,7 @@ class RemedyBoard:
             self._by_node = (
                 {} if page is None else {remedy.node: remedy for remedy in page.remedies}
             )
-            self._vetoes = {} if page is None else {veto.node: veto for veto in page.held}
+            self._vetoes = {} if page is None else {veto.node: veto for veto in page.vetoes}
 
     @property
     def acts(self) -> bool:

@@ -86,7 +86,7 @@ def _single_remedy(
     waits = ", ".join(filter(None, (step.text, clock(step, now))))
     role = "warn" if step.blocked else "strong"
     yield from _fact("next", waits, role, width, glyphs)
-    if remedy.hold is not None:
+    if remedy.quarantine is not None:
         yield from _fact(
             "holds it", _owner_annotation(remedy, facts.by, now), "text", width, glyphs
         )
@@ -100,7 +100,7 @@ def _single_remedy(
 
 
 def _owner_annotation(remedy: "RemedyDocument", by: str, now: float) -> str:
-    annotation = remedy.hold
+    annotation = remedy.quarantine
     assert annotation is not None
     where = " in ".join(filter(None, (remedy.target, by)))
     who = f" by {annotation.set_by}" if annotation.set_by else ""

@@ -30,7 +30,9 @@ def now(one: Incident) -> IncidentNow:
 
 
 def judged(*, anew: bool = False) -> RulesNow:
-    return RulesNow(judged=True, rules=3, problems=(), open={}, muted=0, untold=0, anew=anew)
+    return RulesNow(
+        evaluated=True, rules=3, problems=(), open={}, muted=0, omitted=0, is_reset=anew
+    )
 
 
 def ids(told: ReportedIncidents) -> list[str]:
@@ -53,7 +55,7 @@ def test_a_followers_picture_has_what_goes_on_and_then_its_end(tmp_path: Path) -
             await until(lambda: shown(source).incidents)
             view = shown(source)
             assert view.rules is not None
-            assert (view.rules.judged, view.rules.open) == (True, {"critical": 1})
+            assert (view.rules.evaluated, view.rules.open) == (True, {"critical": 1})
             assert [one.incident.state for one in view.incidents] == ["open"]
             await until(lambda: shown(source).sequence > view.sequence)
             assert shown(source).incidents is view.incidents

@@ -169,7 +169,7 @@ class RemedyCommands:
         remedy = self._board.of_node(node)
         if remedy is None:
             text = [f"Nothing is being done about {node}."]
-        elif remedy.hold is None:
+        elif remedy.quarantine is None:
             text = [f"{node} is {remedy.stage.replace('_', ' ')}; it has no mark of ours."]
         else:
             annotation = f"our mark on {remedy.target or node}"

@@ -81,13 +81,13 @@ def totals(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
     if fleet.alone and fleet.problem is not None:
         text = printable(fleet.problem.text, ascii_only=glyphs.ascii_only)
         return clipped([(f" {text}", "warn")], width)
-    if view is None or rules is None or not rules.judged:
+    if view is None or rules is None or not rules.evaluated:
         return [(" no picture of the incidents yet" if view is None else "", "dim")]
     over = sum(status_of(entry.incident) == OVER for entry in fleet.incidents.reported)
     left: Line = [(f" {sum(rules.open.values())} open  ", "strong"), *_counts(rules, glyphs)]
     left += [(f"{rules.muted} muted  ", "dim")] if rules.muted else []
     left += [(f"{over} resolved recently  ", "faint")] if over else []
-    left += [(f"{rules.untold} more, not listed  ", "warn")] if rules.untold else []
+    left += [(f"{rules.omitted} more, not listed  ", "warn")] if rules.omitted else []
     right: Line = [(f"{watched(fleet)} ", "dim")]
     if width_of(left) + width_of(right) > width:
         right = []
@@ -140,7 +140,7 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
     if rules is None:
         what = "this hub reports no incidents: it is older than this dashboard"
         return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
-    if not rules.judged:
+    if not rules.evaluated:
         return _no_rules(width, glyphs)
     if incidents.filter_text and incidents.reported:
         what = f"no incident matches {incidents.filter_text}"
@@ -156,7 +156,7 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
 
 
 def _is_evaluated(view: FleetView) -> bool:
-    return view.rules is not None and view.rules.judged
+    return view.rules is not None and view.rules.evaluated
 
 
 def _no_agent(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
