@@ -65,7 +65,9 @@ def test_a_night_from_the_plan_to_the_release(
                 engine = running.hub.remedies
                 assert engine is not None
                 state = engine.engine
-                await running.until(lambda: any(one.asked for one in state.state.remedies.values()))
+                await running.until(
+                    lambda: any(one.approval.asked for one in state.state.remedies.values())
+                )
 
                 code, out, _ = await typed("remedy", "list", *asking)
                 assert code == 0

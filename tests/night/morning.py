@@ -41,7 +41,7 @@ def _nodes(night: "Night", hub: "Hub") -> None:
                 Property.REASON, f"{name} bears our mark, and nothing is known of it"
             )
         elif standing is HoldState.OURS and remedy is not None and not remedy.cases:
-            waits = remedy.stage in _WAITS_FOR_PEOPLE or bool(remedy.unfit)
+            waits = remedy.stage in _WAITS_FOR_PEOPLE or bool(remedy.repair.unfit)
             if not waits and not _was_called(night, remedy.incident):
                 night.observer.complain(Property.REASON, f"{name} is out in stage {remedy.stage}")
         elif standing is HoldState.DOWN and name not in night.world.silent:
@@ -52,7 +52,7 @@ def _nodes(night: "Night", hub: "Hub") -> None:
                 Property.TOLD, f"{name} waits in stage {remedy.stage}: nobody knows"
             )
     for spare, incident in night.world.spares.items():
-        stands_in = any(one.spare == spare for one in remedies.values())
+        stands_in = any(one.jobs.spare == spare for one in remedies.values())
         if incident and spare not in remedies and not stands_in:
             text = f"spare {spare} is drawn for {incident}, which is over"
             night.observer.complain(Property.RESERVATIONS, text)

@@ -57,7 +57,7 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     remedy = ground.remedy(NODE)
     assert remedy is not None
     ground.wait(SETTINGS.approval_s + 60)
-    ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
+    ground.say(Verb.APPROVE, NODE, digest=remedy.approval.asked)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
@@ -69,7 +69,7 @@ def test_what_was_approved_and_has_to_wait_is_not_asked_about_again() -> None:
     ground.fault(NODE, "i-second", policy=ASKS)
     remedy = ground.remedy(NODE)
     assert remedy is not None
-    ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
+    ground.say(Verb.APPROVE, NODE, digest=remedy.approval.asked)
     ground.wait(60)
     assert (ground.stage(NODE), asked(ground)) == (Stage.SUSPECT, 1)
     ground.end(NODE, PursuitResult.CANCELLED)

@@ -61,7 +61,7 @@ def test_a_person_is_asked_once_and_the_yes_holds_for_all_that_follows() -> None
     ground.wait(60.0)
     asked = [note.text for note in ground.notes if "may n03 be taken out" in note.text]
     assert len(asked) == 1
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).asked)
+    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     ground.end(NODE)
     assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.MOVE_JOB]
     ground.end(NODE, moved_to=("n10",))
@@ -72,7 +72,7 @@ def test_a_person_is_asked_once_and_the_yes_holds_for_all_that_follows() -> None
 def test_what_the_rule_says_by_now_is_another_plan() -> None:
     ground = Ground()
     case = ground.fault(NODE, policy=unsure())
-    old = remedy(ground).asked
+    old = remedy(ground).approval.asked
     ground.fault(NODE, case.incident, policy=unsure(act_on=LOW))
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
     assert planned(ground.state, NODE, ground.now, ground.settings).digest != old

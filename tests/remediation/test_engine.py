@@ -23,7 +23,7 @@ from accelwatch.remediation.policy.state.changes import (
     Verb,
     WorldObservation,
 )
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.records import RemedyRecord, StartedRecord, StopRecord
@@ -81,7 +81,10 @@ class Toy:
                 records.append(RemedyRecord(node=one.intent.node, remedy=None))
         for new in self.wanted:
             remedy = Remedy(
-                node=new.node, stage=Stage.QUARANTINING, since=now, begun=now, pursuing=new
+                node=new.node,
+                stage=Stage.QUARANTINING,
+                clocks=Clocks(since=now, begun=now),
+                pursuing=new,
             )
             records.append(RemedyRecord(node=new.node, remedy=remedy))
             pursue.append(new)

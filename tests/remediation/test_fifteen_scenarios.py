@@ -167,7 +167,11 @@ def test_alternating_messages_move_no_clock() -> None:
         ground.step(CaseChanged(node="n03", case=msgspec.structs.replace(case, title=title)))
     after = ground.remedy("n03")
     assert after is not None
-    assert (after.since, after.due, after.asked) == (asked.since, asked.due, asked.asked)
+    assert (after.clocks.since, after.clocks.due, after.approval.asked) == (
+        asked.clocks.since,
+        asked.clocks.due,
+        asked.approval.asked,
+    )
     ground.wait(1000)
     assert ground.stage("n03") is Stage.SUSPECT
     assert sum(note.loudness is Loudness.ALERT for note in ground.notes) == 1

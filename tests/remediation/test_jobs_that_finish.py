@@ -10,7 +10,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
 from accelwatch.remediation.policy.state.cases import bad_nodes
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.model import Approval, Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
@@ -292,6 +292,11 @@ def test_one_that_gives_a_node_back_runs_on_and_is_looked_at_when_it_has_left_th
 
 @pytest.mark.parametrize("manual", [True, False])
 def test_no_job_begins_where_a_person_has_just_asked_for_a_quarantine(*, manual: bool) -> None:
-    remedy = Remedy(node="n05", stage=Stage.SUSPECT, since=BEGIN, begun=BEGIN, manual=manual)
+    remedy = Remedy(
+        node="n05",
+        stage=Stage.SUSPECT,
+        clocks=Clocks(since=BEGIN, begun=BEGIN),
+        approval=Approval(manual=manual),
+    )
     ctx = StepContext(RemedyState(remedies={"n05": remedy}), SETTINGS, BEGIN)
     assert bad_nodes(ctx) == ({"n05"} if manual else set())

@@ -11,7 +11,15 @@ from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
 from accelwatch.remediation.execution.journaling import PIECE_KIND, journal_records, restored
 from accelwatch.remediation.policy.state import records
-from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState, Stop, Veto
+from accelwatch.remediation.policy.state.model import (
+    Approval,
+    Clocks,
+    Departed,
+    Remedy,
+    RemedyState,
+    Stop,
+    Veto,
+)
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.tables import replay
 from remediation.bench import intent
@@ -20,7 +28,11 @@ from remediation.virtual_time import START
 
 def remedy(text: str = "") -> Remedy:
     return Remedy(
-        node="n1", stage=Stage.QUARANTINING, since=START, begun=START, incident="i1", vouched=text
+        node="n1",
+        stage=Stage.QUARANTINING,
+        clocks=Clocks(since=START, begun=START),
+        incident="i1",
+        approval=Approval(vouched=text),
     )
 
 

@@ -98,7 +98,7 @@ def test_killed_at_any_entry_of_the_journal_the_next_one_knows_who_has_died() ->
     for number, record in enumerate(ground.records):
         state = replay(state, record)
         remedy = state.remedies.get(NODE)
-        lost = () if remedy is None else remedy.lost
+        lost = () if remedy is None else remedy.jobs.lost
         known = JOB in (*lost, *(one.job for one in state.departed.values()))
         assert known is (number >= at)
 

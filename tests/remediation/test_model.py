@@ -16,12 +16,15 @@ from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.model import (
     Attempt,
     Boundary,
+    Clocks,
     Denied,
     Departed,
+    JobProgress,
     NodeQuarantine,
     Override,
     Remedy,
     RemedyState,
+    Repair,
     Stop,
     Verification,
     Veto,
@@ -74,17 +77,17 @@ CASE = Case(incident="i1", policy=POLICY, since=1.0, evidence_at=2.0)
 REMEDY = Remedy(
     node="n1",
     stage=Stage.DRAINING,
-    since=10.0,
-    due=20.0,
-    begun=1.0,
+    clocks=Clocks(since=10.0, due=20.0, begun=1.0),
     cases=(CASE,),
     policy=POLICY,
     incident="i1",
     hold=NodeQuarantine(node="n1", mark=MARK, set_at=5.0, original={"reason": "x"}),
     pursuing=INTENT,
-    attempts=(Attempt(rung="reboot", at=4.0),),
-    signalled=(JobKey("c", "17", 5.0),),
-    verification=Verification(since=3.0, generation="g1", passed=("quick",)),
+    repair=Repair(
+        attempts=(Attempt(rung="reboot", at=4.0),),
+        verification=Verification(since=3.0, generation="g1", passed=("quick",)),
+    ),
+    jobs=JobProgress(signalled=(JobKey("c", "17", 5.0),)),
     denial=Denial(why=DenialKind.BUDGET, text="2 of 2 nodes", until=9.0),
 )
 RECORDS: list[StateRecord] = [
@@ -155,7 +158,7 @@ def test_a_record_without_a_value_takes_the_row_out() -> None:
 
 
 def test_what_may_yet_be_our_quarantine_counts() -> None:
-    bare = Remedy(node="n1", stage=Stage.SUSPECT, since=0.0, begun=0.0)
+    bare = Remedy(node="n1", stage=Stage.SUSPECT, clocks=Clocks(since=0.0, begun=0.0))
     assert not bare.counts
     wanted = msgspec.structs.replace(INTENT, kind=IntentKind.QUARANTINE)
     assert msgspec.structs.replace(bare, stage=Stage.QUARANTINING).counts

@@ -57,7 +57,7 @@ def plan_of(ground: Ground) -> Plan:
 def asked(ground: Ground) -> str:
     remedy = ground.remedy(NODE)
     assert remedy is not None
-    return remedy.asked
+    return remedy.approval.asked
 
 
 def alerts(ground: Ground) -> list[str]:
@@ -146,7 +146,7 @@ def test_jobs_that_come_and_go_call_nobody_again() -> None:
     after = ground.remedy(NODE)
     assert before is not None
     assert after is not None
-    assert (after.since, after.due) == (before.since, before.due)
+    assert (after.clocks.since, after.clocks.due) == (before.clocks.since, before.clocks.due)
     assert len(alerts(ground)) == 1
     changes = [note.text for note in ground.notes if "another one now (" in note.text]
     assert "new: have job 18 of bob run on elsewhere" in changes[0]
@@ -207,10 +207,12 @@ def test_a_scheduler_that_hiccups_asks_nobody_again(hiccup: Callable[[Ground], N
     ground.wait(30)
     after = ground.remedy(NODE)
     assert after is not None
-    waited = (Stage.AWAITING_APPROVAL, before.asked, before.since)
-    assert (after.stage, after.asked, after.since) == waited, "by these the link is known"
+    waited = (Stage.AWAITING_APPROVAL, before.approval.asked, before.clocks.since)
+    assert (after.stage, after.approval.asked, after.clocks.since) == waited, (
+        "by these the link is known"
+    )
     assert len(alerts(ground)) == 1
-    approve(ground, before.asked)
+    approve(ground, before.approval.asked)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
 
@@ -295,7 +297,7 @@ class ApprovedFleet:
         self.loop.close()
 
     def yes(self, happen: Callable[[], None]) -> None:
-        self.plan = self.watch.engine.state.remedies[NODE].asked
+        self.plan = self.watch.engine.state.remedies[NODE].approval.asked
         assert self.plan
         happen()
         command = Command(verb=Verb.APPROVE, by="ana", at=0.0, node=NODE, digest=self.plan)
@@ -331,7 +333,7 @@ def test_a_job_that_came_since_the_last_survey_is_not_approved_with_it(
     (reply,) = approved.replies
     assert any("another one now" in note.text for note in reply.notes)
     assert not approved.drained
-    assert approved.watch.engine.state.remedies[NODE].asked != approved.plan
+    assert approved.watch.engine.state.remedies[NODE].approval.asked != approved.plan
 
 
 def test_a_yes_while_the_scheduler_does_not_answer_counts_for_nothing_and_may_be_said_again(

@@ -51,11 +51,11 @@ def test_a_plan_that_is_another_by_now_is_asked_about_anew() -> None:
     old = ground.remedy(NODE)
     assert old is not None
     becomes(ground, case, msgspec.structs.replace(asks, ladder=()))
-    ground.say(Verb.APPROVE, NODE, digest=old.asked)
+    ground.say(Verb.APPROVE, NODE, digest=old.approval.asked)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.AWAITING_APPROVAL, [])
     new = ground.remedy(NODE)
     assert new is not None
-    ground.say(Verb.APPROVE, NODE, digest=new.asked)
+    ground.say(Verb.APPROVE, NODE, digest=new.approval.asked)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]
 
 

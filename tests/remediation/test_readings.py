@@ -129,7 +129,7 @@ def test_a_question_outlives_a_silence_and_is_not_asked_again() -> None:
     ground.now += 5.0
     ground.step()
     assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).asked)
+    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     assert ground.kinds(NODE) == []
     speaks(ground)
     assert ground.kinds(NODE) == [Kind.QUARANTINE]

@@ -43,7 +43,7 @@ def test_a_test_that_fails_is_named_and_nothing_is_released() -> None:
     ground.wait(3600, every=60)
     remedy = ground.remedy(NODE)
     assert remedy is not None
-    assert "first" in remedy.unfit
+    assert "first" in remedy.repair.unfit
     assert Kind.RELEASE not in ground.kinds(NODE)
 
 
@@ -139,7 +139,7 @@ def test_a_rule_that_goes_on_firing_without_an_incident_ends_the_verification(
     remedy = ground.remedy(NODE)
     assert remedy is not None
     assert (remedy.stage is Stage.VERIFYING) is (stage is Stage.VERIFYING)
-    assert ("a rule fired on it" in remedy.unfit) is (stage is not Stage.VERIFYING)
+    assert ("a rule fired on it" in remedy.repair.unfit) is (stage is not Stage.VERIFYING)
 
 
 @pytest.mark.parametrize(("usual_s", "needed"), [(60.0, 1800), (3600.0, 10_800)])
@@ -166,7 +166,7 @@ def test_a_node_that_somebody_gives_back_is_begun_anew() -> None:
     remedy = ground.remedy(NODE)
     assert remedy is not None
     assert (remedy.stage, remedy.hold) == (Stage.OWNED_BY_OTHER, None)
-    assert (remedy.attempts, remedy.rung, remedy.policy) == ((), 0, None)
+    assert (remedy.repair.attempts, remedy.repair.rung, remedy.policy) == ((), 0, None)
     assert "i-second" in {case.incident for case in remedy.cases}
 
 

@@ -144,13 +144,13 @@ def test_a_clock_that_runs_has_as_long_to_run_as_before() -> None:
     before = ground.remedy("n05")
     assert before is not None
     assert before.stage is Stage.FAILED
-    assert before.due is not None
+    assert before.clocks.due is not None
     ground.set_back(HOUR_S)
     ground.step(look=False)
     after = ground.remedy("n05")
     assert after is not None
-    assert after.due == before.due - HOUR_S
-    assert after.since == ground.now
+    assert after.clocks.due == before.clocks.due - HOUR_S
+    assert after.clocks.since == ground.now
 
 
 @pytest.mark.parametrize(("back_s", "begun"), [(JUMP_S, [Kind.QUARANTINE]), (JUMP_S + 1, [])])

@@ -50,9 +50,12 @@ def test_an_agent_that_restarts_while_its_node_is_verified_does_not_begin_that_a
     ground.clear(NAME, case)
     assert ground.stage(NAME) is Stage.VERIFYING
     ground.wait(30, every=5)
-    since = ground.state.remedies[NAME].since
+    since = ground.state.remedies[NAME].clocks.since
     blink(ground, agent=True, daemon=False)
-    assert (ground.stage(NAME), ground.state.remedies[NAME].since) == (Stage.VERIFYING, since)
+    assert (ground.stage(NAME), ground.state.remedies[NAME].clocks.since) == (
+        Stage.VERIFYING,
+        since,
+    )
     ground.wait(90, every=5)
     assert ground.kinds(NAME)[-1] is IntentKind.RELEASE
 

@@ -127,7 +127,7 @@ def test_a_yes_to_one_rule_is_none_to_another() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.fault(NODE, policy=replace(WAITS, mode=Mode.APPROVE))
-    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).asked)
+    ground.say(Verb.APPROVE, NODE, digest=remedy(ground).approval.asked)
     ground.end(NODE)
     worse(ground, replace(NOW, mode=Mode.APPROVE))
     assert ground.kinds(NODE) == [Kind.QUARANTINE]

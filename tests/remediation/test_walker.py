@@ -70,7 +70,7 @@ def test_a_mended_fleet_comes_to_rest(seed: int) -> None:
     waiting = {
         node: remedy
         for node, remedy in history.state.remedies.items()
-        if not (remedy.manual or remedy.unfit or remedy.stage in _A_PERSONS)
+        if not (remedy.approval.manual or remedy.repair.unfit or remedy.stage in _A_PERSONS)
     }
     assert not waiting
     assert not history.state.lingering

@@ -18,7 +18,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.model import Approval, Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.web.pages.page import Change, Page, Visit
@@ -96,11 +96,9 @@ class AskedHub:
         self.remedy = Remedy(
             node="n12",
             stage=Stage.AWAITING_APPROVAL,
-            since=NOW - 60.0,
-            begun=NOW - 61.0,
-            due=NOW + 1740.0,
+            clocks=Clocks(since=NOW - 60.0, begun=NOW - 61.0, due=NOW + 1740.0),
             incident="i3",
-            asked="p1",
+            approval=Approval(asked="p1"),
         )
         self.runner = AskedRunner(RemedyState(remedies={"n12": self.remedy}))
         self.plan("p1", "take n12 out of the pool")
@@ -144,7 +142,7 @@ class AskedHub:
             "incident": "i3",
             "node": "n12",
             "plan": "p1",
-            "requested_at": self.remedy.since,
+            "requested_at": self.remedy.clocks.since,
             "until": NOW + 1740.0,
         }
         return self.signer.link(Link(**{**said, **other}))

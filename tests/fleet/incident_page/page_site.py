@@ -46,17 +46,17 @@ class PageSite:
         said = {
             "incident": self.incident,
             "node": "a",
-            "plan": remedy.asked,
-            "requested_at": remedy.since,
+            "plan": remedy.approval.asked,
+            "requested_at": remedy.clocks.since,
         }
-        link = Link(sink=sink, until=remedy.since + 1800.0, **{**said, **other})  # type: ignore[arg-type]
+        link = Link(sink=sink, until=remedy.clocks.since + 1800.0, **{**said, **other})  # type: ignore[arg-type]
         return self.approvals.signer.link(link)
 
     async def waits(self) -> None:
         """Until a person is asked."""
         await until(
             lambda: any(
-                one.stage is Stage.AWAITING_APPROVAL and bool(one.asked)
+                one.stage is Stage.AWAITING_APPROVAL and bool(one.approval.asked)
                 for one in self.remedies.engine.state.remedies.values()
             )
         )

@@ -8,11 +8,11 @@ from accelwatch.alerting.sink import Planned
 from accelwatch.fleet.approval.announcing import is_decided, planned
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
-from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.model import Clocks, Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 
 NOW = 1000.0
-REMEDY = Remedy(node="n2", stage=Stage.QUARANTINING, since=NOW, begun=NOW)
+REMEDY = Remedy(node="n2", stage=Stage.QUARANTINING, clocks=Clocks(since=NOW, begun=NOW))
 STEPS = (
     PlanStep(kind=Kind.QUARANTINE, text="take n2 out of the pool"),
     PlanStep(kind=Kind.MOVE_JOB, text="have job 17 run on elsewhere"),
@@ -23,7 +23,8 @@ PLAN = Plan(node="n2", stage=Stage.QUARANTINING, steps=STEPS, price=Price(saved=
 def at(stage: Stage, *denials: Denial, due: float | None = None) -> Planned | None:
     first = msgspec.structs.replace(STEPS[0], in_the_way=denials)
     plan = msgspec.structs.replace(PLAN, stage=stage, steps=(first, STEPS[1]))
-    return planned(plan, msgspec.structs.replace(REMEDY, stage=stage, due=due), NOW)
+    clocks = msgspec.structs.replace(REMEDY.clocks, due=due)
+    return planned(plan, msgspec.structs.replace(REMEDY, stage=stage, clocks=clocks), NOW)
 
 
 def test_what_is_begun_is_told_with_its_worth() -> None:

@@ -9,7 +9,7 @@ from accelwatch.alerting.delivery.approval_requests import named
 from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.approval.links import LinkStatus
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
-from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.model import Approval, Clocks, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
 from fleet.incident_page.approval_hub import NOW, AskedHub
@@ -48,7 +48,9 @@ def test_a_sink_that_is_named_gets_a_link_that_is_good() -> None:
 def test_a_plan_that_changes_while_it_waits_is_the_same_question_sent_as_it_is_now() -> None:
     hub = AskedHub()
     asks = asking(hub).requests_for(hub.incident)
-    changed = msgspec.structs.replace(hub.remedy, asked="p2")
+    changed = msgspec.structs.replace(
+        hub.remedy, approval=msgspec.structs.replace(hub.remedy.approval, asked="p2")
+    )
     hub.runner.engine.state = RemedyState(remedies={"n12": changed})
     hub.plan("p2", "take n12 out of the pool; job 18 of bob runs there until it ends")
     assert named(asking(hub).requests_for(hub.incident)) == named(asks), "it rings no bell"
@@ -63,7 +65,9 @@ def test_a_plan_that_changes_while_it_waits_is_the_same_question_sent_as_it_is_n
         f"New: {sent.steps[0]}",
         "No more: take n12 out of the pool",
     )
-    again = msgspec.structs.replace(changed, since=NOW)
+    again = msgspec.structs.replace(
+        changed, clocks=msgspec.structs.replace(changed.clocks, since=NOW)
+    )
     hub.runner.engine.state = RemedyState(remedies={"n12": again})
     assert named(asking(hub).requests_for(hub.incident)) != named(asks)
 
@@ -95,7 +99,14 @@ def test_who_is_not_named_gets_none() -> None:
     assert asking(hub, url="").linked("oncall", "i3", asks)[0].link == ""
 
 
-@pytest.mark.parametrize("fields", [{"stage": Stage.SUSPECT}, {"since": NOW}, {"asked": ""}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stage": Stage.SUSPECT},
+        {"clocks": Clocks(since=NOW, begun=NOW - 61.0)},
+        {"approval": Approval()},
+    ],
+)
 def test_what_waits_no_more_as_it_was_asked_is_not_asked(fields: dict[str, Any]) -> None:
     hub = AskedHub()
     asks = asking(hub).requests_for(hub.incident)
@@ -134,7 +145,7 @@ def test_it_is_decided_when_something_is_begun_or_held_back() -> None:
     ("fields", "works"),
     [
         ({"stage": Stage.VERIFYING}, True),
-        ({"stage": Stage.VERIFYING, "manual": True}, False),
+        ({"stage": Stage.VERIFYING, "approval": Approval(manual=True)}, False),
         ({"stage": Stage.SERVICE}, False),
         ({"stage": Stage.VERIFYING, "incident": "i9"}, False),
     ],

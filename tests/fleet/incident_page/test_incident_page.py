@@ -14,7 +14,7 @@ from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.model import RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Approval, RemedyState, Stop
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.web.protection.roles import Role
 from fleet.incident_page.approval_hub import GUEST, NOW, AskedHub
@@ -343,7 +343,11 @@ def test_a_link_whose_plan_changed_says_what_is_new() -> None:
     hub.approvals.shown.store("p1", (stay, gone))
     hub.plan("p2", stay)
     hub.runner.engine.state = RemedyState(
-        remedies={"n12": msgspec.structs.replace(hub.remedy, asked="p2")}
+        remedies={
+            "n12": msgspec.structs.replace(
+                hub.remedy, approval=msgspec.structs.replace(hub.remedy.approval, asked="p2")
+            )
+        }
     )
     token = hub.link()
     form = {"form": _guest_form(hub, token)}
@@ -372,7 +376,9 @@ def test_a_plan_that_the_look_before_a_yes_finds_changed_is_not_approved() -> No
     engine, token = hub.runner.engine, hub.link()
 
     def changes() -> None:
-        changed = msgspec.structs.replace(hub.remedy, asked="p2")
+        changed = msgspec.structs.replace(
+            hub.remedy, approval=msgspec.structs.replace(hub.remedy.approval, asked="p2")
+        )
         engine.state = RemedyState(remedies={"n12": changed})
 
     engine.looking = changes
@@ -428,9 +434,15 @@ def test_a_link_that_cannot_be_written_down_does_nothing() -> None:
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"stage": Stage.SUSPECT, "expired": NOW}, "Not approved in time"),
-        ({"stage": Stage.QUARANTINED, "approved": "kim"}, "kim approved it. It is quarantined"),
-        ({"stage": Stage.QUARANTINED, "manual": True}, "A person has taken it out"),
+        ({"stage": Stage.SUSPECT, "approval": Approval(expired=NOW)}, "Not approved in time"),
+        (
+            {"stage": Stage.QUARANTINED, "approval": Approval(approved="kim")},
+            "kim approved it. It is quarantined",
+        ),
+        (
+            {"stage": Stage.QUARANTINED, "approval": Approval(manual=True)},
+            "A person has taken it out",
+        ),
         ({"stage": Stage.SUSPECT}, "Nothing waits for you. It is suspect"),
     ],
 )

@@ -13,13 +13,16 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.approval.links import Link, LinkStatus, Signer, fingerprint, status_of
 from accelwatch.fleet.approval.secret import FILE, signing_key
 from accelwatch.fleet.approval.used import KIND, UsedError, UsedLinks
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.model import Approval, Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 
 NOW = 1_795_000_000.0
 LINK = Link("oncall", "i3", "n12", "p1", NOW - 60.0, NOW + 60.0)
 WAITS = Remedy(
-    node="n12", stage=Stage.AWAITING_APPROVAL, since=NOW - 60.0, begun=NOW - 61.0, asked="p1"
+    node="n12",
+    stage=Stage.AWAITING_APPROVAL,
+    clocks=Clocks(since=NOW - 60.0, begun=NOW - 61.0),
+    approval=Approval(asked="p1"),
 )
 
 
@@ -53,12 +56,15 @@ def test_a_link_expires() -> None:
 
 
 def test_a_link_is_dead_once_the_plan_changed() -> None:
-    assert standing(remedy=changed(asked="p2")) is LinkStatus.CHANGED
+    assert standing(remedy=changed(approval=Approval(asked="p2"))) is LinkStatus.CHANGED
 
 
 def test_a_link_is_for_the_time_that_it_was_asked() -> None:
     """Denied, and asked again half an hour later, the same plan is another question."""
-    assert standing(remedy=changed(since=NOW - 5.0)) is LinkStatus.CHANGED
+    assert (
+        standing(remedy=changed(clocks=Clocks(since=NOW - 5.0, begun=NOW - 61.0)))
+        is LinkStatus.CHANGED
+    )
 
 
 @pytest.mark.parametrize("remedy", [None, changed(stage=Stage.SUSPECT)])

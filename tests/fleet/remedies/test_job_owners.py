@@ -8,7 +8,7 @@ from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.remediation.policy.guards.identity import Proof, ProofKind
 from accelwatch.remediation.policy.state.clocks import FRESH_S
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import Scheduler, World
 
@@ -41,7 +41,9 @@ def test_jobs_have_their_users_where_the_scheduler_says_them() -> None:
 def test_a_node_is_known_as_mapped_as_proven_and_as_its_remedy_has_it() -> None:
     assert list(scheduled(state(), "b", {}, NOW)) == ["17"]
     assert list(scheduled(state(), "a", {"a": "n1"}, NOW)) == ["17", "18"]
-    remedy = Remedy(node="c", target="n2", stage=Stage.QUARANTINED, since=NOW, begun=NOW)
+    remedy = Remedy(
+        node="c", target="n2", stage=Stage.QUARANTINED, clocks=Clocks(since=NOW, begun=NOW)
+    )
     one = msgspec.structs.replace(state(), remedies={"c": remedy})
     assert list(scheduled(one, "c", {}, NOW)) == ["17"]
 

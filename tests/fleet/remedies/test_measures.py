@@ -11,7 +11,13 @@ from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerSt
 from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import (
+    Clocks,
+    NodeQuarantine,
+    Remedy,
+    RemedyState,
+    Stop,
+)
 from accelwatch.remediation.policy.state.outcome import Outcome
 from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
@@ -24,7 +30,7 @@ NOW = 1_795_000_000.0
 
 
 def remedy(node: str, stage: Stage, since: float = NOW - 60.0) -> Remedy:
-    return Remedy(node=node, stage=stage, since=since, begun=since)
+    return Remedy(node=node, stage=stage, clocks=Clocks(since=since, begun=since))
 
 
 def measured(state: RemedyState) -> dict[Series, Number]:
@@ -50,7 +56,12 @@ def test_how_all_of_it_stands() -> None:
             "n2": remedy("n2", Stage.AWAITING_APPROVAL, NOW - 90.0),
             "n3": remedy("n3", Stage.AWAITING_APPROVAL, NOW - 30.0),
             "n4": remedy("n4", Stage.UNKNOWN, NOW - 5.0),
-            "n5": msgspec.structs.replace(remedy("n5", Stage.DRAINING), overdue="draining"),
+            "n5": msgspec.structs.replace(
+                remedy("n5", Stage.DRAINING),
+                clocks=msgspec.structs.replace(
+                    remedy("n5", Stage.DRAINING).clocks, overdue="draining"
+                ),
+            ),
         },
         stop=Stop(by="kim", at=NOW),
         breaker=BreakerState(standing=BreakerStatus.HALF_OPEN),
@@ -110,9 +121,17 @@ def test_the_steps_from_a_fault_to_a_node_that_works_again_are_timed() -> None:
     held = msgspec.structs.replace(
         out, stage=Stage.DRAINING, pursuing=move, hold=NodeQuarantine(node="n1", mark=mark)
     )
-    moved = msgspec.structs.replace(held, pursuing=None, moved=(move,))
-    verified = msgspec.structs.replace(moved, stage=Stage.VERIFYING, since=NOW + 20)
-    leaving = msgspec.structs.replace(verified, stage=Stage.RELEASING, since=NOW + 80)
+    moved = msgspec.structs.replace(
+        held, pursuing=None, jobs=msgspec.structs.replace(held.jobs, moved=(move,))
+    )
+    verified = msgspec.structs.replace(
+        moved, stage=Stage.VERIFYING, clocks=msgspec.structs.replace(moved.clocks, since=NOW + 20)
+    )
+    leaving = msgspec.structs.replace(
+        verified,
+        stage=Stage.RELEASING,
+        clocks=msgspec.structs.replace(verified.clocks, since=NOW + 80),
+    )
     before = RemedyState()
     for at, now_so in (
         (0, suspect),

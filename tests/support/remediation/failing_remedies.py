@@ -10,7 +10,7 @@ from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerSt
 from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
@@ -31,9 +31,9 @@ def sick_state(now: float) -> RemedyState:
             f"n{number}": Remedy(
                 node=f"n{number}",
                 stage=stage,
-                since=since,
-                begun=since,
-                overdue=stage.value if stage is Stage.DRAINING else "",
+                clocks=Clocks(
+                    since=since, begun=since, overdue=stage.value if stage is Stage.DRAINING else ""
+                ),
             )
             for number, stage in enumerate(_STAGES)
         },

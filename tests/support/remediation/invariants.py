@@ -164,20 +164,26 @@ class Watch:
         if state.stop is not None or silent:
             return
         for node, remedy in state.remedies.items():
-            at_work = remedy.stage in WAITS and not (remedy.manual or remedy.ticketed)
-            if not at_work or node in state.vetoes or remedy.relapses:
+            at_work = remedy.stage in WAITS and not (
+                remedy.approval.manual or remedy.repair.ticketed
+            )
+            if not at_work or node in state.vetoes or remedy.repair.relapses:
                 continue
             policy = remedy.policy
             passive_s = 1800.0 if policy is None else max(1800.0, 3 * policy.passive_s)
-            known = self.called.get(node, 0.0) >= remedy.since or bool(remedy.overdue)
-            text = f"{node} waits in {remedy.stage} since {now - remedy.since:.0f} s in silence"
-            need(known or now - remedy.since <= 7200.0 + passive_s, text)
+            known = self.called.get(node, 0.0) >= remedy.clocks.since or bool(remedy.clocks.overdue)
+            text = (
+                f"{node} waits in {remedy.stage} since {now - remedy.clocks.since:.0f} s in silence"
+            )
+            need(known or now - remedy.clocks.since <= 7200.0 + passive_s, text)
 
     def _shown(self, before: RemedyState, after: RemedyState) -> None:
         for node, remedy in after.remedies.items():
             known = before.remedies.get(node)
-            if remedy.asked and (known is None or known.asked != remedy.asked):
-                self.show(after, remedy, remedy.asked)
+            if remedy.approval.asked and (
+                known is None or known.approval.asked != remedy.approval.asked
+            ):
+                self.show(after, remedy, remedy.approval.asked)
 
     def show(self, state: RemedyState, remedy: Remedy, digest: str) -> None:
         """A person is shown a plan for a node."""
@@ -209,7 +215,7 @@ class Watch:
             remedy = after.remedies.get(node)
             stage = Stage.HEALTHY if remedy is None else remedy.stage
             held = remedy is not None and remedy.hold is not None
-            if not held and stage in (Stage.HEALTHY, Stage.PROBATION) and not was.forced:
+            if not held and stage in (Stage.HEALTHY, Stage.PROBATION) and not was.approval.forced:
                 self.released[node] = now
 
     def _begun(self, state: RemedyState, intent: Intent, now: float, outcome: Outcome) -> None:
@@ -233,7 +239,7 @@ class Watch:
             self._remedy(state, remedy, now)
         elif intent.kind is Kind.RELEASE:
             check_release(state, remedy, now)
-            lately = 0 if remedy.forced else self.relapses.get(remedy.node, 0)
+            lately = 0 if remedy.approval.forced else self.relapses.get(remedy.node, 0)
             need(lately < 3, "given back by itself after three relapses in a row")
         elif intent.kind is Kind.DRAW_SPARE:
             _free_spare(state, intent)
@@ -264,7 +270,7 @@ class Watch:
             _read_lately(state, remedy, intent, now)
             if kind is not Kind.QUARANTINE:
                 self._led(state, remedy)
-        if not remedy.manual:
+        if not remedy.approval.manual:
             height = NEEDS[kind].height
             need(Ceiling(heard.ceiling).height >= height, f"{kind} above the profile's ceiling")
             need(
@@ -295,7 +301,7 @@ class Watch:
 
     def _quarantine(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         self._budget(state, remedy, now)
-        if remedy.manual:
+        if remedy.approval.manual:
             return
         released = self.released.pop(remedy.node, None)
         if released is not None:
@@ -372,15 +378,18 @@ class Watch:
 
     def _remedy(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         need(remedy.hold is not None, "a remedy on a node that is not out")
-        need(not remedy.manual, "a remedy on a node that a person has in hand")
+        need(not remedy.approval.manual, "a remedy on a node that a person has in hand")
         seen = state.world.scheduler_nodes[remedy.target]
         need(not seen.jobs, "a remedy under a running job")
-        need(bool(_counting(state, remedy) or remedy.unfit), "a remedy of what has cleared")
+        need(bool(_counting(state, remedy) or remedy.repair.unfit), "a remedy of what has cleared")
         lead = _counting(state, remedy)
         boot = state.world.node_statuses[remedy.node].boot_id
         now_so = [one for one in lead if one.standing or one.boot_id in ("", boot)]
-        need(bool(now_so or remedy.unfit), "a remedy for what happened in another boot")
-        need(not lead or not all(one.blind for one in lead) or bool(remedy.unfit), "on Unknown")
+        need(bool(now_so or remedy.repair.unfit), "a remedy for what happened in another boot")
+        need(
+            not lead or not all(one.blind for one in lead) or bool(remedy.repair.unfit),
+            "on Unknown",
+        )
         rack = _groups(state, remedy.node)[-1]
         beside = [
             node
@@ -398,8 +407,8 @@ class Watch:
         policy = remedy.policy
         need(policy is not None and intent.job is not None, "a move of nothing")
         assert policy is not None
-        need(intent.job not in remedy.handled, "a job is moved twice")
-        need(not intent.revive or intent.job in remedy.lost, "nobody saw the job die")
+        need(intent.job not in remedy.jobs.handled, "a job is moved twice")
+        need(not intent.revive or intent.job in remedy.jobs.lost, "nobody saw the job die")
         self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = (
@@ -409,13 +418,13 @@ class Watch:
         heard_now = heard is not None and not heard.down and now - heard.time <= FRESH_S
         answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
-            need(remedy.fenced, "a second copy of a job beside one that may still run")
+            need(remedy.jobs.fenced, "a second copy of a job beside one that may still run")
 
     def _cancel(self, remedy: Remedy, intent: Intent, now: float) -> None:
         need(remedy.hold is not None, "a job is cancelled on a node that is not out")
         wanted = remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
-        need(wanted and not remedy.manual, "a job is cancelled that no rule wants to be")
-        need(intent.job is not None and intent.job not in remedy.handled, "cancelled twice")
+        need(wanted and not remedy.approval.manual, "a job is cancelled that no rule wants to be")
+        need(intent.job is not None and intent.job not in remedy.jobs.handled, "cancelled twice")
         self.cancels = [at for at in self.cancels if now - at < 3600]
         most = self.settings.budget.cancels_per_hour
         need(len(self.cancels) < most, "more jobs are cancelled than may be")
@@ -491,7 +500,7 @@ def need(holds: bool, text: str) -> None:
 def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
     """What rests on a device needs a reading that is not old, but for what a silence itself proves."""
     seen, heard = state.world.scheduler_nodes[intent.node], state.world.node_statuses[remedy.node]
-    if remedy.manual or remedy.unfit or remedy.fenced:
+    if remedy.approval.manual or remedy.repair.unfit or remedy.jobs.fenced:
         return
     # A job that was found dead since the last survey runs there no more, whatever that survey shows.
     if intent.kind is Kind.MOVE_JOB and (intent.revive or intent.job not in seen.jobs):
@@ -501,7 +510,7 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
         return
     if any(case.silence for case in remedy.cases):
         return
-    if remedy.mark_lost and remedy.approved and intent.kind is Kind.QUARANTINE:
+    if remedy.mark_lost and remedy.approval.approved and intent.kind is Kind.QUARANTINE:
         return
     need(not heard.late and now - heard.time <= FRESH_S, f"{intent.kind} on an old reading")
 
@@ -535,7 +544,7 @@ def _lost_marks(before: RemedyState, after: RemedyState, commanded: set[str]) ->
         known = before.remedies.get(node)
         if remedy.stage is not Stage.OVERRIDDEN or known is None or known.hold is None:
             continue
-        if known.forced or node in commanded or known.pursuing is not None:
+        if known.approval.forced or node in commanded or known.pursuing is not None:
             continue  # who wanted it back, or refused to go on, has said why
         seen = after.world.scheduler_nodes.get(known.target)
         action = after.world.shown_by.get(known.target, "")
@@ -553,7 +562,7 @@ def _lost_marks(before: RemedyState, after: RemedyState, commanded: set[str]) ->
 
 def _spares(state: RemedyState) -> None:
     """Who is reserved or in use stands in for one node, which knows him; nobody stands in for two."""
-    drawn = [one.spare for one in state.remedies.values() if one.spare]
+    drawn = [one.jobs.spare for one in state.remedies.values() if one.jobs.spare]
     need(len(drawn) == len(set(drawn)), f"{drawn}: a spare stands in for two nodes")
     busy = {
         name
@@ -618,7 +627,7 @@ def _keeps_out(state: RemedyState, remedy: Remedy | None) -> bool:
     """Whether a node is out, or something keeps work away from it."""
     if remedy is None:
         return False
-    return remedy.counts or remedy.manual or any(map(_bars, _counting(state, remedy)))
+    return remedy.counts or remedy.approval.manual or any(map(_bars, _counting(state, remedy)))
 
 
 def _bars(case: Case) -> bool:
@@ -639,19 +648,19 @@ def _stopped(state: RemedyState) -> None:
 
 def check_release(state: RemedyState, remedy: Remedy, now: float) -> None:
     """Raise BrokenError unless a node may be given back."""
-    if remedy.forced:
+    if remedy.approval.forced:
         return
-    need(not remedy.manual, "released, though a person took it out")
+    need(not remedy.approval.manual, "released, though a person took it out")
     # What a rule without an action finds is told to people and keeps no mended node out, unless it is
     # critical ("Only rules with an action act" in docs/remediation.md).
     need(not any(map(_bars, _counting(state, remedy))), "released while something is wrong")
-    good, known = state.world.good.get(remedy.node), remedy.verification
+    good, known = state.world.good.get(remedy.node), remedy.repair.verification
     heard = state.world.node_statuses.get(remedy.node)
     need(good is not None and now - good.until <= FRESH_S, "released without fresh data")
     need(heard is not None and heard.healthy is not False, "released while it is seen to be bad")
     assert good is not None
     need(known is None or known.generation == good.generation, "released as another machine")
-    if known is not None and not remedy.vouched and remedy.policy is not None:
+    if known is not None and not remedy.approval.vouched and remedy.policy is not None:
         lasted = good.until - max(good.since, known.since)
         need(lasted >= remedy.policy.passive_s, "released before its passive time was over")
         missing = set(remedy.policy.tests) - set(known.passed)

@@ -376,10 +376,12 @@ class History:
         remedy = self.state.remedies.get(node.name)
         if remedy is None:
             return
-        digest = remedy.asked or plan_of(StepContext(self.state, SETTINGS, self.now), remedy)
+        digest = remedy.approval.asked or plan_of(
+            StepContext(self.state, SETTINGS, self.now), remedy
+        )
         if self.rng.random() < 0.2:
             digest = "0123456789abcdef"
-        elif not remedy.asked:
+        elif not remedy.approval.asked:
             self.watch.show(self.state, remedy, digest)
         if digest:
             self.watch.approved.add(digest)

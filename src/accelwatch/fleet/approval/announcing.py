@@ -32,7 +32,7 @@ _LEAST_SAVED = 0.1
 
 def works(remedies: Iterable[Remedy]) -> bool:
     """Whether something is done about one of the nodes that comes to an end by itself."""
-    return any(remedy.stage in WORKING and not remedy.manual for remedy in remedies)
+    return any(remedy.stage in WORKING and not remedy.approval.manual for remedy in remedies)
 
 
 def is_decided(remedy: Remedy) -> bool:
@@ -50,7 +50,7 @@ def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:
     others = [denial for denial in denials if denial.why is not DenialKind.APPROVAL]
     if any(denial.why in _NOT_BY_ITSELF for denial in denials) or (denials and not others):
         return None  # where only a yes is missing, a person is asked, and that says it itself
-    waits = remedy.due if remedy.stage is Stage.UNREACHABLE else None
+    waits = remedy.clocks.due if remedy.stage is Stage.UNREACHABLE else None
     at = max((denial.until for denial in denials if denial.until is not None), default=waits)
     saved = 0.0 if plan.price is None else plan.price.saved
     return Planned(

@@ -57,13 +57,13 @@ class HubApprovalRequests:
         plan, approvals = runner.plan(remedy.node), self._approvals()
         steps = tuple(step.text for step in plan.steps)
         if approvals is not None:
-            approvals.shown.store(remedy.asked, steps)
+            approvals.shown.store(remedy.approval.asked, steps)
         return ApprovalRequest(
             node=remedy.node,
-            plan=remedy.asked,
+            plan=remedy.approval.asked,
             steps=steps,
-            at=remedy.since,
-            until=remedy.due,
+            at=remedy.clocks.since,
+            until=remedy.clocks.due,
             as_of=plan.as_of,
         )
 
@@ -123,7 +123,7 @@ class HubApprovalRequests:
         still = [
             remedy
             for request, remedy in pairs
-            if remedy and _waits(remedy) and remedy.since == request.at
+            if remedy and _waits(remedy) and remedy.clocks.since == request.at
         ]
         return tuple(
             msgspec.structs.replace(
@@ -147,9 +147,9 @@ class HubApprovalRequests:
             sink=sink,
             incident=incident,
             node=remedy.node,
-            plan=remedy.asked,
-            requested_at=remedy.since,
-            until=remedy.since + settings.expires_s,
+            plan=remedy.approval.asked,
+            requested_at=remedy.clocks.since,
+            until=remedy.clocks.since + settings.expires_s,
         )
         query = urlencode({PARAMETER: approvals.signer.link(link)})
         return f"{base.rstrip('/')}{PAGE}{quote(incident, safe='')}?{query}"
@@ -158,4 +158,4 @@ class HubApprovalRequests:
 def _waits(remedy: "Remedy") -> bool:
     from accelwatch.remediation.policy.state.stage import Stage
 
-    return remedy.stage is Stage.AWAITING_APPROVAL and bool(remedy.asked)
+    return remedy.stage is Stage.AWAITING_APPROVAL and bool(remedy.approval.asked)

@@ -110,6 +110,6 @@ def status_of(
     remedy = state.remedies.get(link.node)
     if remedy is None or remedy.stage is not Stage.AWAITING_APPROVAL:
         return LinkStatus.DECIDED
-    if remedy.asked != link.plan or remedy.since != link.requested_at:
+    if remedy.approval.asked != link.plan or remedy.clocks.since != link.requested_at:
         return LinkStatus.CHANGED
     return LinkStatus.GOOD

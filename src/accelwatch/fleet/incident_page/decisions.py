@@ -77,18 +77,18 @@ def _summary(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, 
     stage = remedy.stage.value.replace("_", " ")
     if remedy.stage is Stage.AWAITING_APPROVAL:
         until = ""
-        if remedy.due is not None:
-            clock = time_text(remedy.due).split(" ")[1]
-            until = f" until {clock} UTC ({lasting(remedy.due - now)} left)"
+        if remedy.clocks.due is not None:
+            clock = time_text(remedy.clocks.due).split(" ")[1]
+            until = f" until {clock} UTC ({lasting(remedy.clocks.due - now)} left)"
         return f"It waits for a yes{until}. Without one nothing is done."
     no = state.denied.get(remedy.node)
     if no is not None and no.bears(plan.rule, now):
         return f"{no.by} denied it; no new request until {time_text(no.until)}."
-    if remedy.approved:
-        status = f"{remedy.approved} approved it. It is {stage}"
-    elif remedy.manual:
+    if remedy.approval.approved:
+        status = f"{remedy.approval.approved} approved it. It is {stage}"
+    elif remedy.approval.manual:
         status = f"A person has taken it out, and only a person gives it back. It is {stage}"
-    elif remedy.expired is not None and remedy.stage is Stage.SUSPECT:
+    elif remedy.approval.expired is not None and remedy.stage is Stage.SUSPECT:
         status = "Not approved in time: it is only observed until new evidence arrives"
     else:
         status = f"Nothing waits for you. It is {stage}"

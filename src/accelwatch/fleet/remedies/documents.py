@@ -128,16 +128,16 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         node=remedy.node,
         target=remedy.target,
         stage=remedy.stage.value,
-        since=timestamp(remedy.since),
-        due=None if remedy.due is None else timestamp(remedy.due),
+        since=timestamp(remedy.clocks.since),
+        due=None if remedy.clocks.due is None else timestamp(remedy.clocks.due),
         incident=remedy.incident,
         incidents=tuple(case.incident for case in remedy.cases),
         rule="" if policy is None else policy.rule,
         confidence="" if policy is None else policy.confidence.value,
         act_on="" if policy is None else policy.act_on.value,
-        manual=remedy.manual,
-        approved_by=remedy.approved,
-        plan=remedy.asked,
+        manual=remedy.approval.manual,
+        approved_by=remedy.approval.approved,
+        plan=remedy.approval.asked,
         quarantine=None
         if quarantine is None
         else QuarantineDocument(
@@ -149,7 +149,7 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         doing=doing.get(remedy.target or remedy.node, ""),
         blocked_by="" if remedy.denial is None else remedy.denial.text,
         trouble=remedy.trouble,
-        spare=remedy.spare,
+        spare=remedy.jobs.spare,
     )
 
 
@@ -161,7 +161,7 @@ def remedies_page(
 ) -> RemediesPage:
     """All of them."""
     stop = state.stop
-    waiting = sorted(state.remedies.values(), key=lambda remedy: (remedy.since, remedy.node))
+    waiting = sorted(state.remedies.values(), key=lambda remedy: (remedy.clocks.since, remedy.node))
     return RemediesPage(
         acts=True,
         ceiling=settings.ceiling,

@@ -41,7 +41,7 @@ class StageTimes:
             if remedy is not None and _is_interruption(was, remedy):
                 self._interruptions += 1
             if was is not None and (remedy is None or remedy.stage is not was.stage):
-                stage, stayed = was.stage.value, max(now - was.since, 0.0)
+                stage, stayed = was.stage.value, max(now - was.clocks.since, 0.0)
                 self._left[stage] += 1
                 self._seconds[stage] = self._seconds.get(stage, 0.0) + stayed
 
@@ -84,7 +84,7 @@ def current_series(
     for stage in Stage:
         if stage is not Stage.HEALTHY:
             yield ("remedy_nodes", stage.value), stages[stage]
-    overdue = sum(1 for remedy in state.remedies.values() if remedy.overdue)
+    overdue = sum(1 for remedy in state.remedies.values() if remedy.clocks.overdue)
     yield ("remedy_overdue_nodes",), overdue
     yield ("remedy_stopped",), int(state.stop is not None)
     yield ("remedy_breaker_open",), int(state.breaker.standing is not BreakerStatus.CLOSED)
@@ -93,7 +93,7 @@ def current_series(
         ("remedy_oldest_approval_seconds", Stage.AWAITING_APPROVAL),
         ("remedy_oldest_unknown_seconds", Stage.UNKNOWN),
     ):
-        since = [remedy.since for remedy in state.remedies.values() if remedy.stage is stage]
+        since = [remedy.clocks.since for remedy in state.remedies.values() if remedy.stage is stage]
         if since:
             yield (name,), max(now - min(since), 0.0)
     spares = Counter(spare.standing for spare in state.spares.spares.values())

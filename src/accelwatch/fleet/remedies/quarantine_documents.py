@@ -96,7 +96,7 @@ def quarantine_page(state: RemedyState, now: float) -> QuarantinePage:
             incident=quarantine.mark.incident,
             level=quarantine.level.value,
             stage=remedy.stage.value,
-            manual=remedy.manual,
+            manual=remedy.approval.manual,
             reason=quarantine.reason,
             set_by=quarantine.set_by,
             set_at=timestamp_or_none(quarantine.set_at),

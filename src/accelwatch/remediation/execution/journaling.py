@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from accelwatch.alerting.incidents.journal.records import GONE, MOST_BODY, StateRecord
-from accelwatch.remediation.execution import operations
+from accelwatch.remediation.execution import flat_remedies, operations
 from accelwatch.remediation.policy.state import records
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.tables import replay
@@ -81,8 +81,12 @@ def restored(states: Iterable[StateRecord]) -> RemedyState:
     by_key = {(record.kind, record.key): record for record in states}
     state = RemedyState()
     for (kind, _), record in by_key.items():
-        if kind not in (operations.KIND, PIECE_KIND):
-            state = replay(state, _DECODER.decode(_joined_body(record, by_key)))
+        if kind in (operations.KIND, PIECE_KIND):
+            continue
+        body = _joined_body(record, by_key)
+        if kind == flat_remedies.KIND:
+            body = flat_remedies.nested(body)
+        state = replay(state, _DECODER.decode(body))
     return state
 
 

@@ -38,16 +38,16 @@ def reached(
         if remedy.pursued_kind is Kind.QUARANTINE and (
             was is None or was.pursuing != remedy.pursuing
         ):
-            yield Milestone.DECIDED, _since(remedy.begun, now)
-        for move in remedy.moved[0 if was is None else len(was.moved) :]:
+            yield Milestone.DECIDED, _since(remedy.clocks.begun, now)
+        for move in remedy.jobs.moved[0 if was is None else len(was.jobs.moved) :]:
             yield Milestone.RUNNING, _since(move.asked, now)
     if was is None:
         return
     if remedy is not None and (was.stage, remedy.stage) == (Stage.VERIFYING, Stage.RELEASING):
-        yield Milestone.VERIFIED, _since(was.since, now)
+        yield Milestone.VERIFIED, _since(was.clocks.since, now)
     is_released = remedy is None or remedy.hold is None
     if is_released and was.stage is Stage.RELEASING and was.hold is not None:
-        yield Milestone.RELEASED, _since(was.since, now)
+        yield Milestone.RELEASED, _since(was.clocks.since, now)
 
 
 class Answers:

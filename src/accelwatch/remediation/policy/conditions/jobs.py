@@ -72,7 +72,7 @@ def spare_for_move(at: Scene) -> bool:
     remedy, policy = at.remedy, at.remedy.policy
     if remedy.pursued_kind is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
         return False
-    return not (remedy.spare or remedy.cancelling) and may_request_spare(at.ctx, remedy)
+    return not (remedy.jobs.spare or remedy.cancelling) and may_request_spare(at.ctx, remedy)
 
 
 def move_next(at: Scene) -> bool:
@@ -91,7 +91,7 @@ def _leave_next(at: Scene) -> bool:
     if jobs.next_job(ctx, remedy) is None or jobs.next_signal(ctx, remedy) is not None:
         return False
     grace = 0.0 if remedy.policy is None else remedy.policy.grace_s
-    return remedy.signalled_at is None or ctx.now >= remedy.signalled_at + grace
+    return remedy.jobs.signalled_at is None or ctx.now >= remedy.jobs.signalled_at + grace
 
 
 def move_has_left(at: Scene) -> bool:

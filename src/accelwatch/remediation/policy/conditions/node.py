@@ -49,7 +49,7 @@ def heeded(at: Scene) -> bool:
 
 def is_suppressed(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether all that wants a node out is silenced, in maintenance, or denied by a person."""
-    if remedy.manual:
+    if remedy.approval.manual:
         return False
     cases = _weighing(ctx, remedy)
     no = ctx.state.denied.get(remedy.node)
@@ -86,22 +86,22 @@ def answering(at: Scene) -> bool:
 
 def by_person(at: Scene) -> bool:
     """A person took it out: only a person lets it go."""
-    return at.remedy.manual
+    return at.remedy.approval.manual
 
 
 def not_by_person(at: Scene) -> bool:
     """No person wants it out."""
-    return not at.remedy.manual
+    return not at.remedy.approval.manual
 
 
 def forced(at: Scene) -> bool:
     """A person wants it back whatever is seen."""
-    return bool(at.remedy.forced)
+    return bool(at.remedy.approval.forced)
 
 
 def not_forced(at: Scene) -> bool:
     """It has to be well before it goes back."""
-    return not at.remedy.forced
+    return not at.remedy.approval.forced
 
 
 def holding(at: Scene) -> bool:

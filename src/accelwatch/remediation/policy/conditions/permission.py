@@ -44,12 +44,12 @@ may_release = _may(Kind.RELEASE, "may_release")
 def askable(at: Scene) -> bool:
     """A person's yes is all that is missing, and nobody has let the same question pass."""
     ctx, remedy = at.ctx, at.remedy
-    if remedy.manual or first_denial(ctx, remedy, Kind.QUARANTINE) is None:
+    if remedy.approval.manual or first_denial(ctx, remedy, Kind.QUARANTINE) is None:
         return False
     case = leader(ctx, remedy)
     if case is None:
         return False
-    if remedy.expired is not None and case.evidence_at <= remedy.expired:
+    if remedy.approval.expired is not None and case.evidence_at <= remedy.approval.expired:
         return False
     return lacks_only_a_yes(ctx, remedy, case) and plan_of(ctx, remedy) != ""
 
@@ -66,7 +66,7 @@ def not_askable(at: Scene) -> bool:
 
 def plan_changed(at: Scene) -> bool:
     """Another plan would be carried out than the one that a person was asked about."""
-    return plan_of(at.ctx, at.remedy) not in ("", at.remedy.asked)
+    return plan_of(at.ctx, at.remedy) not in ("", at.remedy.approval.asked)
 
 
 def plan_is_this(at: Scene) -> bool:

@@ -29,19 +29,19 @@ def revoked(at: Scene) -> bool:
     # A release takes nothing from anybody: it goes on whoever has stopped everything.
     if kind is None or kind is Kind.RELEASE:
         return False
-    if kind is Kind.QUARANTINE and at.remedy.manual:
+    if kind is Kind.QUARANTINE and at.remedy.approval.manual:
         return at.ctx.state.stop is not None
     return withdrawn(at.ctx, at.remedy, kind) is not None
 
 
 def no_clock(at: Scene) -> bool:
     """No clock of its stage runs."""
-    return at.remedy.due is None
+    return at.remedy.clocks.due is None
 
 
 def clock_runs(at: Scene) -> bool:
     """A clock of its stage runs."""
-    return at.remedy.due is not None
+    return at.remedy.clocks.due is not None
 
 
 def judged_otherwise(at: Scene) -> bool:
@@ -51,12 +51,12 @@ def judged_otherwise(at: Scene) -> bool:
 
 def stays_out(at: Scene) -> bool:
     """It has relapsed so often that only a person gives it back."""
-    return at.remedy.relapses >= MOST and not at.remedy.manual
+    return at.remedy.repair.relapses >= MOST and not at.remedy.approval.manual
 
 
 def not_ticketed(at: Scene) -> bool:
     """Nobody was asked yet to repair it."""
-    return not at.remedy.ticketed
+    return not at.remedy.repair.ticketed
 
 
 def tries_left(at: Scene) -> bool:

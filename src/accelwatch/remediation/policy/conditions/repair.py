@@ -34,7 +34,7 @@ def next_is_power_cycle(at: Scene) -> bool:
 
 
 def _next_is(at: Scene, kind: Kind) -> bool:
-    if at.remedy.relapses >= MOST:
+    if at.remedy.repair.relapses >= MOST:
         return False  # nothing that we can do helps for long
     step = next_escalation_step(at.remedy)
     return needs_repair(at.ctx, at.remedy) and INTENTS.get(step) is kind

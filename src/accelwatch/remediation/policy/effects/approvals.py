@@ -32,7 +32,10 @@ def by_hand(at: Scene) -> Remedy:
     """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
     command = at.happening.command
     text = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
-    return replace(at.remedy, manual=True, wanted_out=text, vouched="", forced="")
+    return replace(
+        at.remedy,
+        approval=replace(at.remedy.approval, manual=True, wanted_out=text, vouched="", forced=""),
+    )
 
 
 def request_approval(at: Scene) -> Remedy:
@@ -45,7 +48,9 @@ def request_approval(at: Scene) -> Remedy:
     remedy = replace(remedy, policy=case.policy, incident=case.incident)
     steps = tuple(ApprovalStep(*step) for step in steps_of(ctx, remedy, case.policy))
     if at.remedy.stage is Stage.AWAITING_APPROVAL:
-        changes = "; ".join(changed(remedy.asked_steps, steps)) or "another rule, or another job"
+        changes = (
+            "; ".join(changed(remedy.approval.asked_steps, steps)) or "another rule, or another job"
+        )
         text = f"the plan for {remedy.node} is another one now ({changes}): plan {digest}"
         ctx.note(remedy, text, Loudness.LOG)
     else:
@@ -53,7 +58,12 @@ def request_approval(at: Scene) -> Remedy:
         loudness = Loudness.NOTIFY if remedy.mark_lost else Loudness.ALERT
         again = " again" if remedy.mark_lost else ""
         ctx.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
-    return replace(remedy, asked=digest, asked_steps=steps, asked_as_of=ctx.observed_at(remedy))
+    return replace(
+        remedy,
+        approval=replace(
+            remedy.approval, asked=digest, asked_steps=steps, asked_as_of=ctx.observed_at(remedy)
+        ),
+    )
 
 
 def changed(before: Iterable[ApprovalStep], after: Iterable[ApprovalStep]) -> list[str]:
@@ -67,7 +77,10 @@ def approve(at: Scene) -> Remedy:
     """A person said yes to this plan, and to no other."""
     by = actor_of(at.happening)
     at.ctx.note(at.remedy, f"{by} approved", Loudness.NOTIFY, by)
-    return replace(at.remedy, approved=by, approved_plan=plan_of(at.ctx, at.remedy))
+    return replace(
+        at.remedy,
+        approval=replace(at.remedy.approval, approved=by, approved_plan=plan_of(at.ctx, at.remedy)),
+    )
 
 
 def deny(at: Scene) -> Remedy:
@@ -88,7 +101,7 @@ def deny(at: Scene) -> Remedy:
         at.ctx.set_row(DENIED, node, no)
     text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY, by)
-    return replace(at.remedy, approved="", approved_plan="")
+    return replace(at.remedy, approval=replace(at.remedy.approval, approved="", approved_plan=""))
 
 
 def expire(at: Scene) -> Remedy:
@@ -98,35 +111,44 @@ def expire(at: Scene) -> Remedy:
     critical = case is not None and case.severity is Severity.CRITICAL
     loudness = Loudness.ALERT if critical else Loudness.NOTIFY
     at.ctx.note(at.remedy, "not approved in time; it is only observed", loudness)
-    return replace(at.remedy, expired=at.ctx.now if case is None else case.evidence_at, asked="")
+    return replace(
+        at.remedy,
+        approval=replace(
+            at.remedy.approval, expired=at.ctx.now if case is None else case.evidence_at, asked=""
+        ),
+    )
 
 
 def watch_blind(at: Scene) -> Remedy:
     """Nobody can tell what the node is like: wait a while before a person is told."""
-    return replace(at.remedy, due=at.ctx.now + BLIND_S)
+    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=at.ctx.now + BLIND_S))
 
 
 def stop_clock(at: Scene) -> Remedy:
     """It can be told again."""
-    return replace(at.remedy, due=None)
+    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=None))
 
 
 def notify_blind(at: Scene) -> Remedy:
     """A person has to look."""
     at.ctx.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
-    return replace(at.remedy, due=at.ctx.now + BLIND_AGAIN_S)
+    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=at.ctx.now + BLIND_AGAIN_S))
 
 
 def vouch(at: Scene) -> Remedy:
     """A person says that it is well."""
     by = actor_of(at.happening)
     left = tuple(case for case in at.remedy.cases if not case.orphaned)
-    return replace(at.remedy, vouched=by, manual=False, cases=left)
+    return replace(
+        at.remedy, approval=replace(at.remedy.approval, vouched=by, manual=False), cases=left
+    )
 
 
 def force(at: Scene) -> Remedy:
     """A person wants it back, whatever is seen."""
-    return replace(at.remedy, forced=actor_of(at.happening), manual=False)
+    return replace(
+        at.remedy, approval=replace(at.remedy.approval, forced=actor_of(at.happening), manual=False)
+    )
 
 
 def reset_failures(at: Scene) -> Remedy:

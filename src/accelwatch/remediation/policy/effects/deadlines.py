@@ -77,7 +77,7 @@ def stage_within_s(ctx: StepContext, remedy: Remedy) -> float | None:
             return clocks.QUARANTINE_S + clocks.OVERRUN_S
         case Stage.QUARANTINED:
             person_knows = (
-                remedy.manual or remedy.relapses >= MOST
+                remedy.approval.manual or remedy.repair.relapses >= MOST
             )  # a person knows that it stays out
             return None if person_knows else deadlines.drain_s
         case Stage.FENCING:
@@ -90,7 +90,9 @@ def stage_within_s(ctx: StepContext, remedy: Remedy) -> float | None:
             tests = 0 if remedy.policy is None else len(remedy.policy.tests)
             return passive_s(ctx, remedy) + (1 + tests) * deadlines.test_s
         case Stage.SERVICE:
-            return None if remedy.ticketed else deadlines.drain_s  # whoever has the ticket knows
+            return (
+                None if remedy.repair.ticketed else deadlines.drain_s
+            )  # whoever has the ticket knows
         case _:
             return None
 
@@ -100,8 +102,8 @@ def _is_kept_in(ctx: StepContext, remedy: Remedy) -> bool:
     denial = remedy.denial
     if denial is None or not denial.why.passes_by_itself or denial.why in _PERSONS:
         return False
-    watched = remedy.due is not None  # of what nobody can tell a person is notified besides
-    return not watched and (remedy.manual or wrong(ctx, remedy))
+    watched = remedy.clocks.due is not None  # of what nobody can tell a person is notified besides
+    return not watched and (remedy.approval.manual or wrong(ctx, remedy))
 
 
 _SEVERAL = frozenset({Stage.DRAINING, Stage.VERIFYING})
@@ -113,15 +115,15 @@ def overdue(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     if ctx.state.stop is not None or remedy.node in ctx.state.vetoes:
         return None
     late = _in_flight(ctx, remedy)
-    if late is None or (late.key != remedy.overdue and not _is_over(ctx, late)):
+    if late is None or (late.key != remedy.clocks.overdue and not _is_over(ctx, late)):
         # What is on its way has time left; the stage may have none.
         within_s = stage_within_s(ctx, remedy)
-        if within_s is None or remedy.overdue:
+        if within_s is None or remedy.clocks.overdue:
             return None
         key = remedy.stage.value if late is None else late.key
-        since = max(remedy.since, remedy.begun)
+        since = max(remedy.clocks.since, remedy.clocks.begun)
         late = Awaited(key, since, _within_s(ctx, remedy, within_s))
-    return late if late.key != remedy.overdue and _is_over(ctx, late) else None
+    return late if late.key != remedy.clocks.overdue and _is_over(ctx, late) else None
 
 
 def _in_flight(ctx: StepContext, remedy: Remedy) -> Awaited | None:
@@ -129,11 +131,11 @@ def _in_flight(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     within_s = None if intent is None else notified_after_s(remedy, intent.kind)
     if intent is None or within_s is None or remedy.stage not in _SEVERAL:
         return None
-    if intent.kind is Kind.MOVE_JOB and remedy.hanging:
+    if intent.kind is Kind.MOVE_JOB and remedy.jobs.hanging:
         return None  # a person was called for the node that it cannot leave
     what = intent.test or intent.spare if intent.job is None else str(intent.job)
     # Where the clock was set back, what was asked for is yet to come.
-    since = intent.asked if intent.asked <= ctx.now else remedy.since
+    since = intent.asked if intent.asked <= ctx.now else remedy.clocks.since
     return Awaited(f"{intent.kind} {what}", since, _within_s(ctx, remedy, within_s))
 
 
@@ -154,4 +156,6 @@ def notify_overdue(at: Scene) -> Remedy:
     if awaited is None:
         return at.remedy
     at.ctx.note(at.remedy, text_of(at.ctx, at.remedy, at.ctx.now - awaited.since), Loudness.ALERT)
-    return msgspec.structs.replace(at.remedy, overdue=awaited.key)
+    return msgspec.structs.replace(
+        at.remedy, clocks=msgspec.structs.replace(at.remedy.clocks, overdue=awaited.key)
+    )

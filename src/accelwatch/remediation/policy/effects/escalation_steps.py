@@ -17,9 +17,9 @@ replace = msgspec.structs.replace
 def escalate(at: Scene) -> Remedy:
     """This rung is not to be had on this node."""
     remedy = at.remedy
-    if remedy.policy is None or not remedy.attempts:
+    if remedy.policy is None or not remedy.repair.attempts:
         return remedy
-    name = remedy.attempts[-1].rung
+    name = remedy.repair.attempts[-1].rung
     return _left_out(at, _after(remedy, name), name, f"was refused: {_text(at)}")
 
 
@@ -32,24 +32,24 @@ def skip_step(at: Scene) -> Remedy:
 
 def fail_step(at: Scene) -> Remedy:
     """This rung was begun and has not come to what it should."""
-    if not at.remedy.attempts:
+    if not at.remedy.repair.attempts:
         return at.remedy
-    return _left_out(at, at.remedy, at.remedy.attempts[-1].rung, f"has failed: {_text(at)}")
+    return _left_out(at, at.remedy, at.remedy.repair.attempts[-1].rung, f"has failed: {_text(at)}")
 
 
 def _after(remedy: Remedy, name: str) -> Remedy:
     """The remedy behind a rung of its ladder."""
     steps = () if remedy.policy is None else remedy.policy.ladder
     for index, step in enumerate(steps):
-        if step.name == name and index >= remedy.rung:
-            return replace(remedy, rung=index + 1)
+        if step.name == name and index >= remedy.repair.rung:
+            return replace(remedy, repair=replace(remedy.repair, rung=index + 1))
     return remedy
 
 
 def _left_out(at: Scene, remedy: Remedy, name: str, what: str) -> Remedy:
     text = f"{name.replace('_', ' ')} of {remedy.node} {what}"
     at.ctx.note(remedy, text, Loudness.NOTIFY)
-    return replace(remedy, left_out=(*remedy.left_out, text))
+    return replace(remedy, repair=replace(remedy.repair, left_out=(*remedy.repair.left_out, text)))
 
 
 def _text(at: Scene) -> str:

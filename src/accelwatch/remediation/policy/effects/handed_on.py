@@ -57,8 +57,11 @@ def _without(remedy: Remedy, job: JobKey) -> Remedy:
         remedy,
         pursuing=None,
         cancelling=False,
-        handled=(*remedy.handled, job),
-        unfinished=tuple(move for move in remedy.unfinished if move.job != job),
+        jobs=replace(
+            remedy.jobs,
+            handled=(*remedy.jobs.handled, job),
+            unfinished=tuple(move for move in remedy.jobs.unfinished if move.job != job),
+        ),
     )
 
 

@@ -73,10 +73,10 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         job=job,
         bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),
         ran_on=_ran_on(ctx, remedy, job) if kind is Kind.MOVE_JOB and job is not None else (),
-        spare=remedy.spare if kind in _WITH_SPARE else "",
+        spare=remedy.jobs.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
-        revive=kind is Kind.MOVE_JOB and job in remedy.lost,
+        revive=kind is Kind.MOVE_JOB and job in remedy.jobs.lost,
         force_requeue=ctx.settings.resume.force_requeue,
         test=next_test(remedy) if kind is Kind.TEST else "",
         original=_before(remedy, kind, job),
@@ -113,8 +113,8 @@ def restoring(moved: Intent, now: float) -> Intent:
 
 def reason_of(remedy: Remedy, title: str) -> str:
     """For people who look at the node, in ASCII; the rule is told beside it."""
-    if remedy.manual and remedy.wanted_out:
-        summary = f"by {remedy.wanted_out}"
+    if remedy.approval.manual and remedy.approval.wanted_out:
+        summary = f"by {remedy.approval.wanted_out}"
     elif remedy.policy is None:
         summary = f"by hand {title}".strip()
     else:
@@ -129,7 +129,7 @@ def _before(remedy: Remedy, kind: Kind, job: JobKey | None) -> Mapping[str, str]
         return _as_we_left_it(remedy)
     if kind is not Kind.MOVE_JOB:
         return {}
-    return next((move.original for move in remedy.unfinished if move.job == job), {})
+    return next((move.original for move in remedy.jobs.unfinished if move.job == job), {})
 
 
 def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
@@ -137,8 +137,10 @@ def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
     quarantine = remedy.hold
     if quarantine is None:
         return {}
-    origin = {} if remedy.forced or not quarantine.set_by else {"set_by": quarantine.set_by}
-    if quarantine.set_at is not None and not remedy.forced:
+    origin = (
+        {} if remedy.approval.forced or not quarantine.set_by else {"set_by": quarantine.set_by}
+    )
+    if quarantine.set_at is not None and not remedy.approval.forced:
         origin["set_at"] = str(quarantine.set_at)
     return {**quarantine.original, **origin}
 
@@ -157,7 +159,7 @@ def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
     """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
     key = (job.cluster, job.id, job.part)
     nodes = {remedy.target or remedy.node}
-    nodes.update(node for move in remedy.unfinished if move.job == job for node in move.ran_on)
+    nodes.update(node for move in remedy.jobs.unfinished if move.job == job for node in move.ran_on)
     for node in ctx.world.scheduler_nodes.values():
         if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in node.jobs):
             nodes.add(node.name)
@@ -165,7 +167,12 @@ def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
         if (left.job.cluster, left.job.id, left.job.part) == key:
             nodes.update(left.nodes)
     for other in ctx.state.remedies.values():
-        recorded = (*other.stranded, *other.handled, *other.lost, *other.looked_for)
+        recorded = (
+            *other.jobs.stranded,
+            *other.jobs.handled,
+            *other.jobs.lost,
+            *other.jobs.looked_for,
+        )
         if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in recorded):
             nodes.add(other.target or other.node)
     return tuple(sorted(nodes))

@@ -42,7 +42,9 @@ def move_instead(at: Scene) -> Remedy:
     job = pursued.intent.job
     text = f"job {job} did not continue without {at.remedy.node} and is moved"
     at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
-    return replace(at.remedy, unswapped=(*at.remedy.unswapped, job))
+    return replace(
+        at.remedy, jobs=replace(at.remedy.jobs, unswapped=(*at.remedy.jobs.unswapped, job))
+    )
 
 
 def count_cancel(at: Scene) -> Remedy:
@@ -73,10 +75,12 @@ def drop_spare_draw(at: Scene) -> Remedy:
 def move_again(at: Scene) -> Remedy:
     """A move was cancelled: its job is moved when that may be, also one that has left the node."""
     job = None if at.happening.pursued is None else at.happening.pursued.intent.job
-    if job is None or job in (*at.remedy.handled, *at.remedy.lost):
+    if job is None or job in (*at.remedy.jobs.handled, *at.remedy.jobs.lost):
         return at.remedy
     revert_resume(at.ctx, job)
-    return replace(at.remedy, stranded=_with(at.remedy.stranded, job))
+    return replace(
+        at.remedy, jobs=replace(at.remedy.jobs, stranded=_with(at.remedy.jobs.stranded, job))
+    )
 
 
 def fenced(at: Scene) -> Remedy:
@@ -84,7 +88,9 @@ def fenced(at: Scene) -> Remedy:
     pursued, quarantine = at.happening.pursued, at.remedy.hold
     if pursued is not None and quarantine is not None:
         quarantine = replace(quarantine, original={**pursued.original, **quarantine.original})
-    return replace(at.remedy, fenced=True, fence_first=False, hold=quarantine)
+    return replace(
+        at.remedy, jobs=replace(at.remedy.jobs, fenced=True, fence_first=False), hold=quarantine
+    )
 
 
 def job_done(at: Scene) -> Remedy:
@@ -96,16 +102,27 @@ def job_done(at: Scene) -> Remedy:
         return at.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
-        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.ctx.now)
+        return replace(
+            at.remedy,
+            jobs=replace(
+                at.remedy.jobs, signalled=(*at.remedy.jobs.signalled, job), signalled_at=at.ctx.now
+            ),
+        )
     if pursued.intent.kind is Kind.FOLLOW_JOB:
-        return replace(at.remedy, looked_for=(*at.remedy.looked_for, job))
+        return replace(
+            at.remedy, jobs=replace(at.remedy.jobs, looked_for=(*at.remedy.jobs.looked_for, job))
+        )
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
         text = f"job {job} continues without {at.remedy.node} and holds it until the job ends"
         at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-        return replace(at.remedy, handled=(*at.remedy.handled, job))
+        return replace(
+            at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
+        )
     if pursued.intent.kind is Kind.CANCEL_JOB:
         at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.NOTIFY)
-        return replace(at.remedy, handled=(*at.remedy.handled, job))
+        return replace(
+            at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
+        )
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
     if at.happening.trigger is Trigger.ACHIEVED and pursued.moved_to:
@@ -114,7 +131,10 @@ def job_done(at: Scene) -> Remedy:
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
     follow(at.ctx, at.remedy.node, run)
     moved = replace(pursued.intent, original=dict(pursued.original))
-    return finished(replace(at.remedy, handled=(*at.remedy.handled, job)), moved)
+    return finished(
+        replace(at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))),
+        moved,
+    )
 
 
 def moved_back(at: Scene) -> Remedy:
@@ -136,16 +156,26 @@ def leave_job(at: Scene) -> Remedy:
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         text = f"job {job} got no checkpoint signal before it leaves: {pursued.text}"
         at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.ctx.now)
+        return replace(
+            at.remedy,
+            jobs=replace(
+                at.remedy.jobs, signalled=(*at.remedy.jobs.signalled, job), signalled_at=at.ctx.now
+            ),
+        )
     if _fence_first(at.remedy, pursued):
         revert_resume(at.ctx, job)
-        if not at.remedy.fence_first:
+        if not at.remedy.jobs.fence_first:
             text = f"job {job} waits for a fence: {pursued.text}"
             at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-        return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
+        return replace(
+            at.remedy,
+            jobs=replace(
+                at.remedy.jobs, fence_first=True, stranded=_with(at.remedy.jobs.stranded, job)
+            ),
+        )
     what = "is not begun again" if pursued.intent.revive else "stays until it ends"
     at.ctx.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
-    return replace(at.remedy, handled=(*at.remedy.handled, job))
+    return replace(at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job)))
 
 
 def _with(jobs: tuple[JobKey, ...], *more: JobKey) -> tuple[JobKey, ...]:
@@ -155,13 +185,15 @@ def _with(jobs: tuple[JobKey, ...], *more: JobKey) -> tuple[JobKey, ...]:
 def strand(at: Scene) -> Remedy:
     """A fence begins: the jobs on the node will be held, on no node, until each is moved."""
     jobs = jobs_of(at.ctx, at.remedy) or ()
-    return replace(at.remedy, stranded=_with(at.remedy.stranded, *jobs))
+    return replace(
+        at.remedy, jobs=replace(at.remedy.jobs, stranded=_with(at.remedy.jobs.stranded, *jobs))
+    )
 
 
 def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:
     """Whether a job could only not leave because its node does not answer, which a fence mends."""
     policy, observed = remedy.policy, pursued.observed
-    if policy is None or policy.fence is Fence.NONE or remedy.fenced:
+    if policy is None or policy.fence is Fence.NONE or remedy.jobs.fenced:
         return False
     node = None if observed is None else observed.node
     silent = node is not None and node.answering is False

@@ -28,7 +28,10 @@ def job_lost(at: Scene) -> Remedy:
     at.ctx.note(
         at.remedy, f"job {job} has died of {at.remedy.node}: {pursued.text}", Loudness.NOTIFY
     )
-    return replace(at.remedy, lost=(*at.remedy.lost, job), lost_at=at.ctx.now)
+    return replace(
+        at.remedy,
+        jobs=replace(at.remedy.jobs, lost=(*at.remedy.jobs.lost, job), lost_at=at.ctx.now),
+    )
 
 
 def leave_unknown_job(at: Scene) -> Remedy:
@@ -38,4 +41,7 @@ def leave_unknown_job(at: Scene) -> Remedy:
         return at.remedy
     text = f"how job {pursued.intent.job} has ended is not known: {pursued.text}"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    return replace(at.remedy, looked_for=(*at.remedy.looked_for, pursued.intent.job))
+    return replace(
+        at.remedy,
+        jobs=replace(at.remedy.jobs, looked_for=(*at.remedy.jobs.looked_for, pursued.intent.job)),
+    )

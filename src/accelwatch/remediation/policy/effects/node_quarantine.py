@@ -23,9 +23,11 @@ from accelwatch.remediation.policy.plan.stand_ins import return_spare
 from accelwatch.remediation.policy.plan.state_loss import controller_boot
 from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import (
+    Clocks,
     NodeQuarantine,
     Override,
     Remedy,
+    Repair,
 )
 from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
@@ -218,11 +220,11 @@ def _unhealthy_text(at: Scene) -> str:
     """For people: that a node which a person gave back is bad, and with what; empty when it is not."""
     remedy, node = at.remedy, at.remedy.node
     why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.ctx, remedy))
-    if remedy.unfit:
-        why[remedy.unfit] = None
-    if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.forced):
+    if remedy.repair.unfit:
+        why[remedy.repair.unfit] = None
+    if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.approval.forced):
         return ""
-    by = actor_of(at.happening) or remedy.forced or "a person"
+    by = actor_of(at.happening) or remedy.approval.forced or "a person"
     hours = at.ctx.settings.override_s / 3600
     return (
         f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
@@ -245,12 +247,9 @@ def reopen(at: Scene) -> Remedy:
         free,
         hold=None,
         mark_lost=True,
-        approved="",
-        approved_plan="",
-        asked="",
-        expired=None,
-        verification=None,
-        fenced=False,
+        approval=replace(free.approval, approved="", approved_plan="", asked="", expired=None),
+        repair=replace(free.repair, verification=None),
+        jobs=replace(free.jobs, fenced=False),
     )
 
 
@@ -263,7 +262,7 @@ def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | N
 def revert_late_quarantine(at: Scene) -> Remedy:
     """A mark of ours came late on a node that a person wants free."""
     at.ctx.note(at.remedy, "a late mark of ours is taken back", Loudness.NOTIFY)
-    return replace(at.remedy, forced="who undid it before")
+    return replace(at.remedy, approval=replace(at.remedy.approval, forced="who undid it before"))
 
 
 def confirm_release(at: Scene) -> Remedy:
@@ -273,7 +272,7 @@ def confirm_release(at: Scene) -> Remedy:
         why = observation.reason or "no reason is given"
         text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    if not (at.remedy.manual or at.remedy.forced):
+    if not (at.remedy.approval.manual or at.remedy.approval.forced):
         released(at.ctx, at.remedy.node)
     return replace(_with_chores(at.ctx, at.remedy), hold=None)
 
@@ -310,23 +309,19 @@ def restore_jobs(at: Scene) -> Remedy:
 
 
 def _with_jobs_put_back(ctx: StepContext, remedy: Remedy) -> Remedy:
-    for moved in (*remedy.moved, *remedy.unfinished, *_moves_of_held_jobs(ctx, remedy)):
+    for moved in (*remedy.jobs.moved, *remedy.jobs.unfinished, *_moves_of_held_jobs(ctx, remedy)):
         restore_job(ctx, moved)
-    return replace(remedy, moved=(), unfinished=(), stranded=())
+    return replace(remedy, jobs=replace(remedy.jobs, moved=(), unfinished=(), stranded=()))
 
 
 def _with_chores(ctx: StepContext, remedy: Remedy) -> Remedy:
     """What the moves of jobs have changed is put back as soon as it can be."""
     remedy = _with_jobs_put_back(ctx, remedy)
-    if remedy.spare:
+    if remedy.jobs.spare:
         intent = intent_of(ctx, remedy, Kind.RETURN_SPARE)
         remedy = return_spare(ctx, remedy, intent)
     return replace(
-        remedy,
-        lost=(),
-        lost_at=None,
-        spareless=False,
-        spare_asked=None,
+        remedy, jobs=replace(remedy.jobs, lost=(), lost_at=None, spareless=False, spare_asked=None)
     )
 
 
@@ -339,8 +334,8 @@ def restore_job(ctx: StepContext, move: Intent) -> None:
 
 def _moves_of_held_jobs(ctx: StepContext, remedy: Remedy) -> list[Intent]:
     """The moves that did not come about of jobs that may be held for them."""
-    handled = {*remedy.handled, *(move.job for move in remedy.unfinished)}
-    left = [job for job in remedy.stranded if job not in handled]
+    handled = {*remedy.jobs.handled, *(move.job for move in remedy.jobs.unfinished)}
+    left = [job for job in remedy.jobs.stranded if job not in handled]
     move = intent_of(ctx, remedy, Kind.MOVE_JOB) if left else None
     return [] if move is None else [replace(move, job=job) for job in left]
 
@@ -350,12 +345,11 @@ def _clean(remedy: Remedy) -> Remedy:
     return Remedy(
         node=remedy.node,
         stage=remedy.stage,
-        since=remedy.since,
-        begun=remedy.begun,
+        clocks=Clocks(since=remedy.clocks.since, begun=remedy.clocks.begun),
         target=remedy.target,
         cases=remedy.cases,
         incident=remedy.incident,
-        serials=remedy.serials,
+        repair=Repair(serials=remedy.repair.serials),
         pursuing=remedy.pursuing,
         cancelling=remedy.cancelling,
     )

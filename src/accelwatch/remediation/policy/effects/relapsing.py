@@ -59,7 +59,7 @@ def count_relapse(at: Scene) -> Remedy:
         soon = f"within {duration(within_s)} after it was given back"
         text = f"{node} has failed again {soon}{times}"
         at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    return replace(at.remedy, relapses=count)
+    return replace(at.remedy, repair=replace(at.remedy.repair, relapses=count))
 
 
 def notify_stays_out(at: Scene) -> Remedy:
@@ -67,17 +67,17 @@ def notify_stays_out(at: Scene) -> Remedy:
     node, within = at.remedy.node, duration(at.ctx.settings.relapse_s)
     text = (
         f"{node} stays out until a person says otherwise: it has failed again within {within} after "
-        f"it was given back, {at.remedy.relapses} times in a row. Repair it, then run: "
+        f"it was given back, {at.remedy.repair.relapses} times in a row. Repair it, then run: "
         f"accelwatch remedy recovered {node} --reason WHY"
     )
     at.ctx.note(at.remedy, text, Loudness.ALERT)
     # Where the rule does not want a ticket, this is all that is said.
     policy = at.remedy.policy
     requests_service = policy is not None and any(step.name == SERVICE for step in policy.ladder)
-    return replace(at.remedy, ticketed=not requests_service)
+    return replace(at.remedy, repair=replace(at.remedy.repair, ticketed=not requests_service))
 
 
 def reset_relapses(at: Scene) -> Remedy:
     """A person has looked at it, or other hardware is in it: relapses before that count no more."""
     forget_relapses(at.ctx, at.remedy.node)
-    return replace(at.remedy, relapses=0)
+    return replace(at.remedy, repair=replace(at.remedy.repair, relapses=0))

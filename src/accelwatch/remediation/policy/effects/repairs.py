@@ -39,7 +39,10 @@ def attempt(at: Scene) -> Remedy:
     scores = tidied(at.ctx.state.scores, at.ctx.now)
     at.ctx.set(SCORES, added(scores, scored(at.remedy), failing, at.ctx.now))
     new_attempt = Attempt(rung=step_name, at=at.ctx.now)
-    return replace(at.remedy, attempts=(*at.remedy.attempts, new_attempt))
+    return replace(
+        at.remedy,
+        repair=replace(at.remedy.repair, attempts=(*at.remedy.repair.attempts, new_attempt)),
+    )
 
 
 def _bounded(state: AttemptState) -> AttemptState:
@@ -94,29 +97,44 @@ def _text(at: Scene) -> str:
 
 def record_repair(at: Scene) -> Remedy:
     """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
-    return replace(at.remedy, unfit="", fenced=False)
+    return replace(
+        at.remedy,
+        repair=replace(at.remedy.repair, unfit=""),
+        jobs=replace(at.remedy.jobs, fenced=False),
+    )
 
 
 def start_verifying(at: Scene) -> Remedy:
     """From now on, and for this boot and hardware, the node has to show that it is well."""
     status = at.ctx.node_status(at.remedy.node)
     generation = "" if status is None else status.generation
-    return replace(at.remedy, verification=Verification(since=at.ctx.now, generation=generation))
+    return replace(
+        at.remedy,
+        repair=replace(
+            at.remedy.repair, verification=Verification(since=at.ctx.now, generation=generation)
+        ),
+    )
 
 
 def record_unhealthy(at: Scene) -> Remedy:
     """Some rule fires on it, though nothing that led here does."""
-    return replace(at.remedy, unfit="a rule fired on it while it was verified")
+    return replace(
+        at.remedy,
+        repair=replace(at.remedy.repair, unfit="a rule fired on it while it was verified"),
+    )
 
 
 def test_passed(at: Scene) -> Remedy:
     """An active test has passed."""
-    pursued, verification = at.happening.pursued, at.remedy.verification
+    pursued, verification = at.happening.pursued, at.remedy.repair.verification
     if pursued is None or verification is None:
         return at.remedy
     return replace(
         at.remedy,
-        verification=replace(verification, passed=(*verification.passed, pursued.intent.test)),
+        repair=replace(
+            at.remedy.repair,
+            verification=replace(verification, passed=(*verification.passed, pursued.intent.test)),
+        ),
     )
 
 
@@ -124,19 +142,19 @@ def unfit(at: Scene) -> Remedy:
     """An active test has failed, or could not be run: its reason stays to be seen."""
     pursued = at.happening.pursued
     if pursued is None:
-        return replace(at.remedy, unfit="a test")
+        return replace(at.remedy, repair=replace(at.remedy.repair, unfit="a test"))
     test, text = pursued.intent.test, pursued.text
     if pursued.refusal is RefusalKind.UNFIT:
         at.ctx.note(at.remedy, f"failed test {test}: {text}", Loudness.NOTIFY)
-        return replace(at.remedy, unfit=f"test {test}: {text}")
+        return replace(at.remedy, repair=replace(at.remedy.repair, unfit=f"test {test}: {text}"))
     unfit = f"test {test} could not be run: {text}"
     at.ctx.note(at.remedy, unfit, Loudness.NOTIFY)
-    return replace(at.remedy, unfit=unfit)
+    return replace(at.remedy, repair=replace(at.remedy.repair, unfit=unfit))
 
 
 def notify_verified(at: Scene) -> Remedy:
     """It has shown that it is well, and may be given back."""
-    node, vouched = at.remedy.node, at.remedy.vouched
+    node, vouched = at.remedy.node, at.remedy.approval.vouched
     if vouched:
         text = f"{node} is well, as {vouched} says, and is seen to be so now"
     else:
@@ -147,7 +165,7 @@ def notify_verified(at: Scene) -> Remedy:
 
 def count_release(at: Scene) -> Remedy:
     """One more node is given back, at the pace that is allowed."""
-    if not at.remedy.forced:
+    if not at.remedy.approval.forced:
         state, _ = attempts.release(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
         at.ctx.set(ATTEMPTS, state)
     return at.remedy
@@ -155,7 +173,7 @@ def count_release(at: Scene) -> Remedy:
 
 def ticketed(at: Scene) -> Remedy:
     """Somebody was asked to repair it."""
-    return replace(at.remedy, ticketed=True)
+    return replace(at.remedy, repair=replace(at.remedy.repair, ticketed=True))
 
 
 def ticket_failed(at: Scene) -> Remedy:
@@ -163,12 +181,16 @@ def ticket_failed(at: Scene) -> Remedy:
     why = f": {_text(at)}" if _text(at) else ""
     text = f"{at.remedy.node} needs a repair; the ticket was not taken{why}"
     at.ctx.note(at.remedy, text, Loudness.ALERT)
-    return replace(at.remedy, ticketed=True, pursuing=None, cancelling=False)
+    return replace(
+        at.remedy, repair=replace(at.remedy.repair, ticketed=True), pursuing=None, cancelling=False
+    )
 
 
 def fit(at: Scene) -> Remedy:
     """What was seen before of its tests counts no more."""
-    return replace(at.remedy, unfit="", ticketed=False, left_out=())
+    return replace(
+        at.remedy, repair=replace(at.remedy.repair, unfit="", ticketed=False, left_out=())
+    )
 
 
 def swap(at: Scene) -> Remedy:
@@ -180,4 +202,8 @@ def swap(at: Scene) -> Remedy:
     at.ctx.note(
         at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.NOTIFY
     )
-    return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=(), left_out=())
+    return replace(
+        at.remedy,
+        repair=replace(at.remedy.repair, serials=serials, rung=0, attempts=(), left_out=()),
+        cases=left,
+    )

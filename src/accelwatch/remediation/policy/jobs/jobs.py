@@ -31,12 +31,12 @@ def wrong(ctx: StepContext, remedy: Remedy) -> bool:
 
 def well(ctx: StepContext, remedy: Remedy) -> bool:
     """No rule and no person wants it out."""
-    return not (remedy.manual or remedy.unfit or wrong(ctx, remedy))
+    return not (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy))
 
 
 def needs_repair(ctx: StepContext, remedy: Remedy) -> bool:
     """Something is to be done about a node that is out: it is not, while a person has it in hand."""
-    return not remedy.manual and (bool(remedy.unfit) or wrong(ctx, remedy))
+    return not remedy.approval.manual and (bool(remedy.repair.unfit) or wrong(ctx, remedy))
 
 
 def silent(ctx: StepContext, remedy: Remedy) -> bool:
@@ -79,9 +79,14 @@ def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
     shown = jobs_of(ctx, remedy)
     if shown is None or not needs_repair(ctx, remedy):
         return ()
-    gone, since = ctx.departed_from(ctx.target(remedy)), remedy.begun - DEATH_SETTLES_S
+    gone, since = ctx.departed_from(ctx.target(remedy)), remedy.clocks.begun - DEATH_SETTLES_S
     here = {(job.cluster, job.id, job.part) for job in shown}
-    settled = {*remedy.handled, *remedy.stranded, *remedy.looked_for, *remedy.lost}
+    settled = {
+        *remedy.jobs.handled,
+        *remedy.jobs.stranded,
+        *remedy.jobs.looked_for,
+        *remedy.jobs.lost,
+    }
     jobs = (
         departure.job
         for departure in gone
@@ -92,9 +97,9 @@ def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
 
 def lost_jobs(ctx: StepContext, remedy: Remedy) -> list[JobKey]:
     """Jobs that have died on the node and are to be begun again; after a while people have them."""
-    if remedy.lost_at is None or ctx.now - remedy.lost_at > REVIVAL_S:
+    if remedy.jobs.lost_at is None or ctx.now - remedy.jobs.lost_at > REVIVAL_S:
         return []
-    return [job for job in remedy.lost if job not in remedy.handled]
+    return [job for job in remedy.jobs.lost if job not in remedy.jobs.handled]
 
 
 def jobs_waiting(ctx: StepContext, remedy: Remedy) -> bool:
@@ -106,7 +111,7 @@ def jobs_waiting(ctx: StepContext, remedy: Remedy) -> bool:
 
 def _stranded(remedy: Remedy) -> list[JobKey]:
     """Jobs that are held in the queue until their node is fenced, wherever they are."""
-    return [job for job in remedy.stranded if job not in remedy.handled]
+    return [job for job in remedy.jobs.stranded if job not in remedy.jobs.handled]
 
 
 def jobs_gone(ctx: StepContext, remedy: Remedy) -> bool:
@@ -119,7 +124,7 @@ def must_fence(ctx: StepContext, remedy: Remedy) -> bool:
     policy = remedy.policy
     if policy is None or not needs_fence(remedy):
         return False
-    if policy.job is not JobPolicy.REQUEUE and not remedy.unswapped:
+    if policy.job is not JobPolicy.REQUEUE and not remedy.jobs.unswapped:
         return False
     return _long_silent(ctx, remedy) and jobs_waiting(ctx, remedy)
 
@@ -127,9 +132,9 @@ def must_fence(ctx: StepContext, remedy: Remedy) -> bool:
 def needs_fence(remedy: Remedy) -> bool:
     """Whether its jobs may only leave it, while it does not answer, after it was fenced."""
     policy = remedy.policy
-    if policy is None or remedy.fenced:
+    if policy is None or remedy.jobs.fenced:
         return False
-    return policy.fence is Fence.REQUIRE or remedy.fence_first
+    return policy.fence is Fence.REQUIRE or remedy.jobs.fence_first
 
 
 def hung(ctx: StepContext, remedy: Remedy) -> bool:
@@ -141,7 +146,7 @@ def hung(ctx: StepContext, remedy: Remedy) -> bool:
     if observation is None or not needs_fence(remedy):
         return False
     return observation.answering is False or (
-        remedy.fence_first and not _is_fresh(ctx, remedy, observation)
+        remedy.jobs.fence_first and not _is_fresh(ctx, remedy, observation)
     )
 
 
@@ -164,9 +169,9 @@ def next_job(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     lost = lost_jobs(ctx, remedy)
     jobs = (*(jobs_of(ctx, remedy) or ()), *_stranded(remedy), *lost)
     if policy.job is JobPolicy.IN_JOB:
-        leaving = {*remedy.unswapped, *remedy.stranded, *lost}
+        leaving = {*remedy.jobs.unswapped, *remedy.jobs.stranded, *lost}
         jobs = tuple(job for job in jobs if job in leaving)
-    return next((job for job in jobs if job not in remedy.handled), None)
+    return next((job for job in jobs if job not in remedy.jobs.handled), None)
 
 
 def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
@@ -176,14 +181,14 @@ def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
         return None
     if not needs_repair(ctx, remedy):
         return None
-    done = {*remedy.handled, *remedy.unswapped}
+    done = {*remedy.jobs.handled, *remedy.jobs.unswapped}
     return next((job for job in jobs_of(ctx, remedy) or () if job not in done), None)
 
 
 def next_signal(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     """The job that is to be asked for a checkpoint before it leaves."""
     job = next_job(ctx, remedy)
-    if job is None or remedy.policy is None or not remedy.policy.signal or remedy.unswapped:
+    if job is None or remedy.policy is None or not remedy.policy.signal or remedy.jobs.unswapped:
         return None
-    done = job in remedy.signalled or job in remedy.lost
+    done = job in remedy.jobs.signalled or job in remedy.jobs.lost
     return None if done or silent(ctx, remedy) else job

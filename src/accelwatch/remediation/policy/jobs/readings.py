@@ -51,7 +51,7 @@ def is_current(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) 
 
 def _needs_none(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> bool:
     """Whether a person wants it, or something else than a reading speaks for it."""
-    if remedy.manual or remedy.unfit or remedy.fenced:
+    if remedy.approval.manual or remedy.repair.unfit or remedy.jobs.fenced:
         return True
     if silent(ctx, remedy) or (case is not None and case.silence):
         return True

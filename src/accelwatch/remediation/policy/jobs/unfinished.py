@@ -25,23 +25,32 @@ def changed_by(pursued: Pursued) -> Intent | None:
 def with_unfinished(remedy: Remedy, move: Intent) -> Remedy:
     """One move a job: what stood there before the first of them counts."""
     merged = with_earlier_changes(remedy, move)
-    return replace(remedy, unfinished=(*_of_others(remedy, move.job), merged))
+    return replace(
+        remedy, jobs=replace(remedy.jobs, unfinished=(*_of_others(remedy, move.job), merged))
+    )
 
 
 def finished(remedy: Remedy, move: Intent) -> Remedy:
     """The job runs elsewhere: what all its moves have changed is the last one's."""
     merged = with_earlier_changes(remedy, move)
     left = _of_others(remedy, move.job)
-    return replace(remedy, unfinished=left, moved=(*remedy.moved, merged))
+    return replace(
+        remedy, jobs=replace(remedy.jobs, unfinished=left, moved=(*remedy.jobs.moved, merged))
+    )
 
 
 def with_earlier_changes(remedy: Remedy, move: Intent) -> Intent:
     """A move with what earlier ones of its job have changed; the oldest word counts."""
     earlier = next(
-        (other_move.original for other_move in remedy.unfinished if other_move.job == move.job), {}
+        (
+            other_move.original
+            for other_move in remedy.jobs.unfinished
+            if other_move.job == move.job
+        ),
+        {},
     )
     return replace(move, original={**move.original, **earlier})
 
 
 def _of_others(remedy: Remedy, job: JobKey | None) -> tuple[Intent, ...]:
-    return tuple(other_move for other_move in remedy.unfinished if other_move.job != job)
+    return tuple(other_move for other_move in remedy.jobs.unfinished if other_move.job != job)

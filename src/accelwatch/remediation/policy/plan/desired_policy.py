@@ -43,7 +43,7 @@ def strictness(policy: Policy) -> tuple[bool, int, bool, bool]:
 def strictest(ctx: StepContext, remedy: Remedy) -> DesiredPolicy | None:
     """What counts now of all that is wanted of a node that is out; None if a person has it in hand."""
     first = remedy.first_policy or remedy.policy
-    if first is None or remedy.manual:
+    if first is None or remedy.approval.manual:
         return None
     best = DesiredPolicy(first)
     cases = leading(ctx, remedy)
@@ -84,7 +84,9 @@ def led_by(remedy: Remedy, desired: DesiredPolicy) -> Remedy:
         first_policy=(remedy.first_policy or before) if desired.incident else None,
         led_by=desired.incident,
         hold=quarantine,
-        rung=remedy.rung if policy.ladder == before.ladder else 0,
+        repair=replace(
+            remedy.repair, rung=remedy.repair.rung if policy.ladder == before.ladder else 0
+        ),
     )
 
 

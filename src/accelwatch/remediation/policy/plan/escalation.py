@@ -23,7 +23,7 @@ def next_escalation_step(remedy: Remedy) -> str:
     """The name of the next rung; `service` when all were tried; empty where the policy has none."""
     if remedy.policy is None:
         return ""
-    for step in remedy.policy.ladder[remedy.rung :]:
+    for step in remedy.policy.ladder[remedy.repair.rung :]:
         if step.name == SERVICE:
             return SERVICE
         if step.name in INTENTS and _tried(remedy, step.name) < step.most:
@@ -32,4 +32,4 @@ def next_escalation_step(remedy: Remedy) -> str:
 
 
 def _tried(remedy: Remedy, step_name: str) -> int:
-    return sum(attempt.rung == step_name for attempt in remedy.attempts)
+    return sum(attempt.rung == step_name for attempt in remedy.repair.attempts)

@@ -113,7 +113,7 @@ _PACE = frozenset(
 
 
 def _first(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
-    if kind is not Kind.QUARANTINE or remedy.manual:
+    if kind is not Kind.QUARANTINE or remedy.approval.manual:
         return _blocked(ctx, remedy, kind, None) or PERMIT
     case, denial = _nearest(ctx, remedy)
     if case is None:
@@ -143,11 +143,11 @@ def may_lead(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
 
 def is_approved(ctx: StepContext, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
-    if not remedy.approved:
+    if not remedy.approval.approved:
         return False
     if case is None:
         return True
-    return remedy.approved_plan == digest_of(ctx, remedy, case.policy, case.incident)
+    return remedy.approval.approved_plan == digest_of(ctx, remedy, case.policy, case.incident)
 
 
 def evaluate_guards(
@@ -169,7 +169,7 @@ def evaluate_guards(
     else:
         yield from _of_stage(ctx, remedy, kind)
     incident = case.incident if case is not None else remedy.incident
-    if kind in _NEW and not remedy.manual:
+    if kind in _NEW and not remedy.approval.manual:
         yield breaker.may_start(ctx.state.breaker, incident, ctx.settings.breaker)
     job = next_job(ctx, remedy) if kind is Kind.MOVE_JOB else None
     if job is not None:
@@ -227,14 +227,14 @@ def _of_stage(ctx: StepContext, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
     bearing = _bearing(ctx, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, kind)
     if case is None:
-        if kind is not Kind.TEST and not remedy.unfit:
+        if kind is not Kind.TEST and not remedy.repair.unfit:
             yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
         return
-    if case.blind and not remedy.unfit:
+    if case.blind and not remedy.repair.unfit:
         yield _denial(DenialKind.DATA, "there is no current data about the node")
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
-    if kind in REMEDIES and not remedy.unfit and not fresh(ctx, remedy.node, case):
+    if kind in REMEDIES and not remedy.repair.unfit and not fresh(ctx, remedy.node, case):
         yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
 
 
@@ -248,17 +248,19 @@ def remedy_case(ctx: StepContext, remedy: Remedy) -> Case | None:
 
 
 def _of_release(ctx: StepContext, remedy: Remedy) -> Iterator[Answer]:
-    if remedy.forced:
+    if remedy.approval.forced:
         return
-    if remedy.manual:
+    if remedy.approval.manual:
         yield _denial(DenialKind.VETOED, "a person took it out, and only a person lets it go")
-    if remedy.relapses >= MOST:
-        text = f"it has failed again {remedy.relapses} times in a row after it was given back"
+    if remedy.repair.relapses >= MOST:
+        text = (
+            f"it has failed again {remedy.repair.relapses} times in a row after it was given back"
+        )
         yield _denial(DenialKind.VETOED, f"{text}, and only a person lets it go")
     yield verify_health(ctx, remedy)
     yield data_guard.may_start(ctx.world.guard)
     veto = ctx.state.vetoes.get(remedy.node)
-    if veto is not None and not remedy.vouched:
+    if veto is not None and not remedy.approval.vouched:
         yield _denial(DenialKind.VETOED, f"{veto.by} put a hold on it")
     yield attempts.release(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
 
@@ -329,17 +331,17 @@ def _bearing(
     rule = "" if policy is None else policy.rule
     return Bearing(
         node=remedy.node,
-        mode=Mode.AUTO if remedy.manual else mode,
-        sure=sure or remedy.manual,
-        site=Ceiling.RESUME if remedy.manual else Ceiling(ctx.settings.ceiling),
-        profile=None if remedy.manual or status is None else Ceiling(status.ceiling),
+        mode=Mode.AUTO if remedy.approval.manual else mode,
+        sure=sure or remedy.approval.manual,
+        site=Ceiling.RESUME if remedy.approval.manual else Ceiling(ctx.settings.ceiling),
+        profile=None if remedy.approval.manual or status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
         canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
         if policy is not None
         else PERMIT,
         trusted=True if case is None else case.trusted,
         trust=Trust.AUTHENTICATED if policy is None else policy.trust,
-        silence="" if case is None or remedy.manual else case.muted,
+        silence="" if case is None or remedy.approval.manual else case.muted,
         vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
         denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
     )
@@ -349,7 +351,7 @@ def _labelled(ctx: StepContext, remedy: Remedy) -> str:
     """The label by which a node is left alone by rules; a person may still act on it."""
     status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
     labelled = status is not None and bool(label) and label in status.labels
-    return f"it has the label {label}" if labelled and not remedy.manual else ""
+    return f"it has the label {label}" if labelled and not remedy.approval.manual else ""
 
 
 def _denial(why: DenialKind, text: str) -> Denial:

@@ -90,7 +90,7 @@ def planned(
     ctx = StepContext(state, settings, now)
     remedy = ctx.remedy(node)
     case = leader(ctx, remedy)
-    if remedy.stage in _AFTER or remedy.manual:
+    if remedy.stage in _AFTER or remedy.approval.manual:
         policy, incident = remedy.policy, remedy.incident
     else:
         policy = None if case is None else case.policy
@@ -103,8 +103,11 @@ def planned(
     left = tuple(steps_of(ctx, led, policy))
     if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
         # Nobody can see now what is there: what was asked about still waits.
-        digest, left = remedy.asked, tuple((step.kind, step.text) for step in remedy.asked_steps)
-        as_of = remedy.asked_as_of if as_of is None else as_of
+        digest, left = (
+            remedy.approval.asked,
+            tuple((step.kind, step.text) for step in remedy.approval.asked_steps),
+        )
+        as_of = remedy.approval.asked_as_of if as_of is None else as_of
     steps = tuple(_step(ctx, led, kind, text, case) for kind, text in left)
     return Plan(
         node=node,
@@ -158,7 +161,7 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
 
 
 def _step(ctx: StepContext, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
-    of_case = case if kind is Kind.QUARANTINE and not remedy.manual else None
+    of_case = case if kind is Kind.QUARANTINE and not remedy.approval.manual else None
     blockers = denials(evaluate_guards(ctx, remedy, kind, of_case))
     return PlanStep(kind=kind, text=text, in_the_way=blockers)
 

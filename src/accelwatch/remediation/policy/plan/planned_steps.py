@@ -32,12 +32,12 @@ def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
         yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(ctx, remedy, policy)}"
     if remedy.stage not in _REPAIRED:
         yield from _of_jobs(ctx, remedy, policy)
-        for step in policy.ladder[remedy.rung :] if remedy.relapses < MOST else ():
+        for step in policy.ladder[remedy.repair.rung :] if remedy.repair.relapses < MOST else ():
             kind = INTENTS.get(step.name)
-            tried = sum(attempt.rung == step.name for attempt in remedy.attempts)
+            tried = sum(attempt.rung == step.name for attempt in remedy.repair.attempts)
             if kind is not None and tried < step.most and not impossible(ctx, kind):
                 yield kind, f"{step.name.replace('_', ' ')} {node}"
-    passed = () if remedy.verification is None else remedy.verification.passed
+    passed = () if remedy.repair.verification is None else remedy.repair.verification.passed
     for test in () if impossible(ctx, Kind.TEST) else policy.tests:
         if test not in passed:
             yield Kind.TEST, f"test {test} on {node}"
@@ -77,7 +77,7 @@ def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
     if not (jobs or left) or policy.when is When.AFTER_JOB:
         return
     if policy.job is JobPolicy.IN_JOB:
-        others = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
+        others = [job for job in jobs if job not in (*remedy.jobs.handled, *remedy.jobs.unswapped)]
         for job in others:
             named = with_owner(ctx, remedy, job)
             yield Kind.SWAP_IN_JOB, f"let job {named} continue without {remedy.node}"
@@ -87,7 +87,7 @@ def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
         return
     if silent(ctx, remedy) and needs_fence(remedy):
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
-    if policy.draw_spare and not remedy.spare:
+    if policy.draw_spare and not remedy.jobs.spare:
         yield Kind.DRAW_SPARE, _spare(ctx, remedy)
     yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
     for job in left:
@@ -102,9 +102,9 @@ def _leaving(
 ) -> Iterator[tuple[Kind, str]]:
     for job in jobs_of(ctx, remedy) or ():
         named = with_owner(ctx, remedy, job)
-        if policy.signal and job not in remedy.signalled:
+        if policy.signal and job not in remedy.jobs.signalled:
             yield Kind.SIGNAL_JOB, f"ask job {named} for a checkpoint ({policy.signal})"
-        if job not in remedy.handled:
+        if job not in remedy.jobs.handled:
             yield kind, text.format(named)
 
 
@@ -115,9 +115,9 @@ def _spare(ctx: StepContext, remedy: Remedy) -> str:
 
 def not_done(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
-    texts = [remedy.trouble, *remedy.left_out, remedy.unfit]
+    texts = [remedy.trouble, *remedy.repair.left_out, remedy.repair.unfit]
     if remedy.stage not in _REPAIRED:
-        for step in policy.ladder[remedy.rung :]:
+        for step in policy.ladder[remedy.repair.rung :]:
             kind = INTENTS.get(step.name)
             if kind is not None and (why := impossible(ctx, kind)):
                 texts.append(f"{step.name.replace('_', ' ')} is left out: {why}")

@@ -53,19 +53,25 @@ def evidence_at(ctx: StepContext, case: Case, existing: Case | None) -> float:
 
 def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
     """With no moment that is yet to come but that of its clock, which has as long to run as before."""
-    verification = remedy.verification
+    verification = remedy.repair.verification
     if verification is not None:
         verification = replace(verification, since=min(verification.since, now))
     return replace(
         remedy,
-        since=min(remedy.since, now),
-        begun=min(remedy.begun, now),
-        due=None if remedy.due is None else remedy.due - back_s,
-        expired=_past(remedy.expired, now),
-        signalled_at=_past(remedy.signalled_at, now),
-        lost_at=_past(remedy.lost_at, now),
+        clocks=replace(
+            remedy.clocks,
+            since=min(remedy.clocks.since, now),
+            begun=min(remedy.clocks.begun, now),
+            due=None if remedy.clocks.due is None else remedy.clocks.due - back_s,
+        ),
+        approval=replace(remedy.approval, expired=_past(remedy.approval.expired, now)),
+        jobs=replace(
+            remedy.jobs,
+            signalled_at=_past(remedy.jobs.signalled_at, now),
+            lost_at=_past(remedy.jobs.lost_at, now),
+        ),
         cases=tuple(replace(case, evidence_at=min(case.evidence_at, now)) for case in remedy.cases),
-        verification=verification,
+        repair=replace(remedy.repair, verification=verification),
     )
 
 

@@ -89,14 +89,14 @@ _ONLY_REPORTED = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
 
 def needs_spare(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
-    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare:
+    if remedy.policy is None or not remedy.policy.draw_spare or remedy.jobs.spare:
         return False
-    return not remedy.spareless or may_request_spare(ctx, remedy)
+    return not remedy.jobs.spareless or may_request_spare(ctx, remedy)
 
 
 def may_request_spare(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a spare can be drawn now, and none was tried in vain a moment ago."""
-    requested_at = remedy.spare_asked
+    requested_at = remedy.jobs.spare_asked
     if requested_at is not None and 0 <= ctx.now - requested_at < SPARE_AGAIN_S:
         return False
     return isinstance(drawn(ctx, remedy)[1], Drawn)
@@ -108,28 +108,28 @@ def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
     if isinstance(answer, Denial):
         return remedy
     ctx.set(SPARES, state)
-    return replace(remedy, spare=answer.name, spare_asked=ctx.now)
+    return replace(remedy, jobs=replace(remedy.jobs, spare=answer.name, spare_asked=ctx.now))
 
 
 def works(ctx: StepContext, remedy: Remedy, name: str) -> Remedy:
     """The spare that was reserved is in the pool now; a broken one is there as well."""
     if _is(ctx, name, SpareStatus.FAILED):
         ctx.set(SPARES, spares.drawn_late(ctx.state.spares, name))
-    if not _is(ctx, name, SpareStatus.RESERVED) or remedy.spare != name:
+    if not _is(ctx, name, SpareStatus.RESERVED) or remedy.jobs.spare != name:
         return remedy
     ctx.set(SPARES, spares.activated(ctx.state.spares, name))
-    if remedy.spareless:
+    if remedy.jobs.spareless:
         ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.NOTIFY)
-    return replace(remedy, spareless=False, spare_asked=None)
+    return replace(remedy, jobs=replace(remedy.jobs, spareless=False, spare_asked=None))
 
 
 def without(ctx: StepContext, remedy: Remedy, text: str) -> Remedy:
     """Nobody stands in for it: its jobs go on without, and a person is notified the first time."""
-    if not remedy.spareless:
+    if not remedy.jobs.spareless:
         again = "a spare is drawn as soon as there is one that fits"
         line = f"no spare stands in for {remedy.node}: {text}; {again}"
         ctx.note(remedy, line, Loudness.ALERT)
-    return replace(remedy, spare="", spareless=True)
+    return replace(remedy, jobs=replace(remedy.jobs, spare="", spareless=True))
 
 
 def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
@@ -139,27 +139,30 @@ def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
         if changed:
             ctx.set(SPARES, spares.drawn_late(ctx.state.spares, intent.spare))
         return remedy
-    if remedy.spare != intent.spare:
+    if remedy.jobs.spare != intent.spare:
         return remedy
-    if changed and _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.activated(ctx.state.spares, remedy.spare))
-        _recall_spare(ctx, remedy.spare, intent)
-    elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.spare))
+    if changed and _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
+        ctx.set(SPARES, spares.activated(ctx.state.spares, remedy.jobs.spare))
+        _recall_spare(ctx, remedy.jobs.spare, intent)
+    elif _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
+        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.jobs.spare))
     if pursued.result is PursuitResult.CANCELLED:
-        return replace(remedy, spare="", spare_asked=None)
+        return replace(remedy, jobs=replace(remedy.jobs, spare="", spare_asked=None))
     return without(ctx, remedy, pursued.text)
 
 
 def return_spare(ctx: StepContext, remedy: Remedy, intent: Intent) -> Remedy:
     """The node works again, or is no business of ours any more: its spare goes back."""
-    if is_dead(ctx, remedy.spare):
-        ctx.set(SPARES, spares.broken(ctx.state.spares, remedy.spare, fault_of(ctx, remedy.spare)))
-    elif _is(ctx, remedy.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.spare))
-    elif _is(ctx, remedy.spare, SpareStatus.IN_USE):
-        _recall_spare(ctx, remedy.spare, intent)
-    return replace(remedy, spare="")
+    if is_dead(ctx, remedy.jobs.spare):
+        ctx.set(
+            SPARES,
+            spares.broken(ctx.state.spares, remedy.jobs.spare, fault_of(ctx, remedy.jobs.spare)),
+        )
+    elif _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
+        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.jobs.spare))
+    elif _is(ctx, remedy.jobs.spare, SpareStatus.IN_USE):
+        _recall_spare(ctx, remedy.jobs.spare, intent)
+    return replace(remedy, jobs=replace(remedy.jobs, spare=""))
 
 
 def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
@@ -211,7 +214,7 @@ def holder_of(ctx: StepContext, move: Intent) -> Remedy | None:
 def spare_for(ctx: StepContext, move: Intent) -> str:
     """The spare that was drawn since a move began; empty where there is none."""
     remedy = holder_of(ctx, move)
-    return "" if remedy is None or remedy.spare == move.spare else remedy.spare
+    return "" if remedy is None or remedy.jobs.spare == move.spare else remedy.jobs.spare
 
 
 def is_back(ctx: StepContext, intent: Intent) -> None:

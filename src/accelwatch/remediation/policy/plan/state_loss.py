@@ -86,12 +86,12 @@ def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> No
 
 
 def _is_over(ctx: StepContext, remedy: Remedy) -> bool:
-    return not (remedy.manual or remedy.unfit or leading(ctx, remedy))
+    return not (remedy.approval.manual or remedy.repair.unfit or leading(ctx, remedy))
 
 
 def _needs_approval(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether no rule takes it out again by itself, on what is seen now."""
-    if remedy.manual or _is_over(ctx, remedy):
+    if remedy.approval.manual or _is_over(ctx, remedy):
         return False
     return not any(
         case.policy.reach >= Mode.AUTO.reach

@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.state.step_context import StepContext
 def scored(remedy: Remedy) -> tuple[str, ...]:
     """By what its failures are counted: the node, the boards that have failed, and their slots."""
     serials = dict.fromkeys(case.serial for case in remedy.cases if case.serial)
-    slots = {serial: slot for slot, serial in remedy.serials.items()}
+    slots = {serial: slot for slot, serial in remedy.repair.serials.items()}
     boards = (
         key
         for serial in serials
@@ -25,7 +25,7 @@ def scored(remedy: Remedy) -> tuple[str, ...]:
 
 def passive_s(ctx: StepContext, remedy: Remedy) -> float:
     """For how many seconds it has to look well: longer for what has failed often."""
-    if remedy.vouched:
+    if remedy.approval.vouched:
         return 0.0
     needed = 0.0 if remedy.policy is None else remedy.policy.passive_s
     if verdict(ctx.state.scores, scored(remedy), ctx.now) is Verdict.USUAL:
@@ -35,7 +35,7 @@ def passive_s(ctx: StepContext, remedy: Remedy) -> float:
 
 def verify_health(ctx: StepContext, remedy: Remedy) -> Answer:
     """Whether it has looked well for long enough, and does so now."""
-    good, verification = ctx.world.good.get(remedy.node), remedy.verification
+    good, verification = ctx.world.good.get(remedy.node), remedy.repair.verification
     if barring(ctx, remedy):
         return _denial("something is wrong with it still")
     if good is None or not -FRESH_S <= ctx.now - good.until <= FRESH_S:
@@ -59,7 +59,7 @@ def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
 
     Counted from look to look: a clock that was set makes no look, and so no time.
     """
-    good, verification = ctx.world.good.get(remedy.node), remedy.verification
+    good, verification = ctx.world.good.get(remedy.node), remedy.repair.verification
     if good is None or verification is None:
         return 0.0
     return max(good.until - max(good.since, verification.since), 0.0)
@@ -67,14 +67,14 @@ def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
 
 def next_test(remedy: Remedy) -> str:
     """The active test that is next; empty when all have passed."""
-    passed = () if remedy.verification is None else remedy.verification.passed
+    passed = () if remedy.repair.verification is None else remedy.repair.verification.passed
     tests = () if remedy.policy is None else remedy.policy.tests
     return next((test for test in tests if test not in passed), "")
 
 
 def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether it has begun anew, or has other hardware, since the verification began."""
-    status, verification = ctx.node_status(remedy.node), remedy.verification
+    status, verification = ctx.node_status(remedy.node), remedy.repair.verification
     return (
         status is not None
         and verification is not None
@@ -84,7 +84,7 @@ def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
 
 def wrong_again(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether a rule that wants it out has begun to fire since the verification began."""
-    since = None if remedy.verification is None else remedy.verification.since
+    since = None if remedy.repair.verification is None else remedy.repair.verification.since
     return any(since is None or case.evidence_at > since for case in leading(ctx, remedy))
 
 
@@ -102,7 +102,10 @@ def is_observed_bad(ctx: StepContext, remedy: Remedy) -> bool:
 
 
 def _settled(ctx: StepContext, remedy: Remedy) -> bool:
-    return remedy.verification is not None and ctx.now > remedy.verification.since + SETTLE_S
+    return (
+        remedy.repair.verification is not None
+        and ctx.now > remedy.repair.verification.since + SETTLE_S
+    )
 
 
 def _denial(text: str) -> Denial:

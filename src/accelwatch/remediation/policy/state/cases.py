@@ -44,7 +44,7 @@ def barring(ctx: StepContext, remedy: Remedy) -> list[Case]:
 
 def is_barred(ctx: StepContext, remedy: Remedy) -> bool:
     """Whether no job may start on a node: we hold it, a person wants it out, or a case bars it."""
-    return remedy.counts or remedy.manual or bool(barring(ctx, remedy))
+    return remedy.counts or remedy.approval.manual or bool(barring(ctx, remedy))
 
 
 def bad_nodes(ctx: StepContext) -> set[str]:

@@ -68,30 +68,44 @@ class ApprovalStep(msgspec.Struct, frozen=True):
     text: str
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True):
-    """The flow of one node, from the first suspicion until it works again."""
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the jobs of a node have got, and the spare and the fence that they need."""
 
-    node: str
-    stage: Stage
-    since: float
-    """Unix seconds at which it came to its stage."""
-    due: float | None = None
-    """Unix seconds at which the stage's clock runs out."""
-    begun: float
-    target: str = ""
-    """The scheduler's name of the machine, once it was proven to be the same."""
-    cases: tuple[Case, ...] = ()
-    """What is wrong with the node; a closed one is gone."""
-    overdue: str = ""
-    """Of what a person was notified that it still waits, in this stage."""
-    policy: Policy | None = None
-    """Of the case that leads; None when a person alone began it."""
-    first_policy: Policy | None = None
-    """By which the node was taken out; only while a stricter one counts instead."""
-    led_by: str = ""
-    """The incident of that stricter policy."""
-    incident: str = ""
-    """The incident that leads, by which our mark is known; also after it was closed."""
+    signalled: tuple[JobKey, ...] = ()
+    signalled_at: float | None = None
+    handled: tuple[JobKey, ...] = ()
+    """Jobs that were moved, or that cannot be."""
+    unswapped: tuple[JobKey, ...] = ()
+    """Jobs whose launcher did not go on without the node: they are moved instead."""
+    looked_for: tuple[JobKey, ...] = ()
+    """Jobs that had left the node before it was taken out, and of which is known how they ended."""
+    lost: tuple[JobKey, ...] = ()
+    """Jobs that have died there before they could be moved."""
+    lost_at: float | None = None
+    """Unix seconds at which that was seen of the latest."""
+    moved: tuple[Intent, ...] = ()
+    """By which jobs were moved, with what is to be put back."""
+    unfinished: tuple[Intent, ...] = ()
+    """Moves that have ended before their jobs ran elsewhere, with what is to be put back."""
+    spare: str = ""
+    """Who stands in for it, by the scheduler's name."""
+    spareless: bool = False
+    """Whether nobody could be drawn the last time: its jobs go on without until somebody can."""
+    spare_asked: float | None = None
+    """Unix seconds at which a spare was drawn last that does not work yet."""
+    fenced: bool = False
+    """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    stranded: tuple[JobKey, ...] = ()
+    """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
+    fence_first: bool = False
+    """Whether a job could not leave the node because that did not answer."""
+    hanging: tuple[str, ...] = ()
+    """Other nodes that a moved job could not leave, and of which people were told."""
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person was asked about a node and has answered, and what people want of it."""
+
     manual: bool = False
     """A person took the node out: only a person lets it go."""
     wanted_out: str = ""
@@ -112,6 +126,59 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Its steps; they are shown also while the scheduler does not answer."""
     asked_as_of: float | None = None
     """Unix seconds at which the scheduler showed the node and its jobs so."""
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried to mend a node, how that went, and how far it has shown that it is well."""
+
+    attempts: tuple[Attempt, ...] = ()
+    rung: int = 0
+    """Index in the policy's ladder."""
+    serials: Mapping[str, str] = {}
+    """Of the devices that belonged to the node when it was suspected first, by slot."""
+    left_out: tuple[str, ...] = ()
+    """Rungs that were refused, that have failed, or that cannot be done here, each with the reason."""
+    ticketed: bool = False
+    unfit: str = ""
+    """Which test it has failed; it is not well before something was done about it."""
+    verification: Verification | None = None
+    relapses: int = 0
+    """How often in a row it was taken out again soon after it was given back, this time included."""
+
+
+class Clocks(msgspec.Struct, frozen=True, kw_only=True):
+    """When a remedy began, since when it is in its stage, and what it waits for."""
+
+    since: float
+    """Unix seconds at which it came to its stage."""
+    due: float | None = None
+    """Unix seconds at which the stage's clock runs out."""
+    begun: float
+    overdue: str = ""
+    """Of what a person was notified that it still waits, in this stage."""
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """The flow of one node, from the first suspicion until it works again."""
+
+    node: str
+    stage: Stage
+    clocks: Clocks
+    approval: Approval = Approval()
+    jobs: JobProgress = JobProgress()
+    repair: Repair = Repair()
+    target: str = ""
+    """The scheduler's name of the machine, once it was proven to be the same."""
+    cases: tuple[Case, ...] = ()
+    """What is wrong with the node; a closed one is gone."""
+    policy: Policy | None = None
+    """Of the case that leads; None when a person alone began it."""
+    first_policy: Policy | None = None
+    """By which the node was taken out; only while a stricter one counts instead."""
+    led_by: str = ""
+    """The incident of that stricter policy."""
+    incident: str = ""
+    """The incident that leads, by which our mark is known; also after it was closed."""
     hold: NodeQuarantine | None = None
     mark_lost: bool = False
     """Whether the scheduler has lost its state, and our mark with it: the node takes work again though
@@ -124,51 +191,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     trouble: str = ""
     """What could not be done, or whose outcome is unknown; in stage `failed` or `unknown`."""
-    attempts: tuple[Attempt, ...] = ()
-    rung: int = 0
-    """Index in the policy's ladder."""
-    signalled: tuple[JobKey, ...] = ()
-    signalled_at: float | None = None
-    handled: tuple[JobKey, ...] = ()
-    """Jobs that were moved, or that cannot be."""
-    unswapped: tuple[JobKey, ...] = ()
-    """Jobs whose launcher did not go on without the node: they are moved instead."""
-    looked_for: tuple[JobKey, ...] = ()
-    """Jobs that had left the node before it was taken out, and of which is known how they ended."""
-    lost: tuple[JobKey, ...] = ()
-    """Jobs that have died there before they could be moved."""
-    lost_at: float | None = None
-    """Unix seconds at which that was seen of the latest."""
-    moved: tuple[Intent, ...] = ()
-    """By which jobs were moved, with what is to be put back."""
-    unfinished: tuple[Intent, ...] = ()
-    """Moves that have ended before their jobs ran elsewhere, with what is to be put back."""
-    serials: Mapping[str, str] = {}
-    """Of the devices that belonged to the node when it was suspected first, by slot."""
-    spare: str = ""
-    """Who stands in for it, by the scheduler's name."""
-    spareless: bool = False
-    """Whether nobody could be drawn the last time: its jobs go on without until somebody can."""
-    spare_asked: float | None = None
-    """Unix seconds at which a spare was drawn last that does not work yet."""
-    fenced: bool = False
-    """Whether it was proven that nothing runs on the node, since it stopped answering."""
-    stranded: tuple[JobKey, ...] = ()
-    """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
-    fence_first: bool = False
-    """Whether a job could not leave the node because that did not answer."""
-    hanging: tuple[str, ...] = ()
-    """Other nodes that a moved job could not leave, and of which people were told."""
-    left_out: tuple[str, ...] = ()
-    """Rungs that were refused, that have failed, or that cannot be done here, each with the reason."""
-    ticketed: bool = False
-    unfit: str = ""
-    """Which test it has failed; it is not well before something was done about it."""
-    verification: Verification | None = None
     denial: Denial | None = None
     """What stands in the way now."""
-    relapses: int = 0
-    """How often in a row it was taken out again soon after it was given back, this time included."""
 
     @property
     def pursued_kind(self) -> IntentKind | None:

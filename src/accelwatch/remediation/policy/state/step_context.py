@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.machine_index import MachineIndex
-from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState
+from accelwatch.remediation.policy.state.model import Clocks, Departed, Remedy, RemedyState
 from accelwatch.remediation.policy.state.node_locations import (
     counted,
     failure_domain_of,
@@ -160,7 +160,7 @@ class StepContext:
         existing = self.state.remedies.get(node)
         if existing is not None:
             return existing
-        return Remedy(node=node, stage=Stage.HEALTHY, since=self.now, begun=self.now)
+        return Remedy(node=node, stage=Stage.HEALTHY, clocks=Clocks(since=self.now, begun=self.now))
 
     def node_status(self, node: str) -> NodeStatus | None:
         """What the hub knows of a node."""

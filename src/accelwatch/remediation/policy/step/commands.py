@@ -89,7 +89,7 @@ def _bad(ctx: StepContext, remedy: Remedy, command: Command) -> str:
     node, hours = command.node, ctx.settings.override_s / 3600
     after = (
         "only a person gives it back"
-        if remedy.manual
+        if remedy.approval.manual
         else "it comes back by itself when that is over"
     )
     return (

@@ -40,11 +40,11 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
     fault = fault_of(ctx, name)
     ctx.set(SPARES, spares.broken(ctx.state.spares, name, fault))
     for remedy in list(ctx.state.remedies.values()):
-        if remedy.spare != name:
+        if remedy.jobs.spare != name:
             continue
         text = f"the spare {name}, which stands in for {remedy.node}, is bad itself: {fault}"
         ctx.note(remedy, f"{text}; it has a remedy of its own", Loudness.NOTIFY)
-        after = replace(remedy, spare="", spare_asked=None)
+        after = replace(remedy, jobs=replace(remedy.jobs, spare="", spare_asked=None))
         drawing = remedy.pursued_kind is Kind.DRAW_SPARE and not remedy.cancelling
         if drawing and remedy.pursuing is not None:
             ctx.cancel(remedy.pursuing)

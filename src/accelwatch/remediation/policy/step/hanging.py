@@ -40,7 +40,7 @@ def notify_hanging(ctx: StepContext) -> None:
         if node.answering is False and node.jobs and node.name not in ours
     ]
     for remedy, move in moving:
-        nodes = [name for name in _nodes_with_job(silent, move) if name not in remedy.hanging]
+        nodes = [name for name in _nodes_with_job(silent, move) if name not in remedy.jobs.hanging]
         if nodes:
             _notify(ctx, remedy, move, nodes)
 
@@ -62,4 +62,11 @@ def _notify(ctx: StepContext, remedy: Remedy, move: Intent, nodes: list[str]) ->
         "the scheduler then starts the job elsewhere, and the old copy must not keep running"
     )
     ctx.note(remedy, text, Loudness.ALERT)
-    store_remedy(ctx, remedy, msgspec.structs.replace(remedy, hanging=(*remedy.hanging, *nodes)))
+    store_remedy(
+        ctx,
+        remedy,
+        msgspec.structs.replace(
+            remedy,
+            jobs=msgspec.structs.replace(remedy.jobs, hanging=(*remedy.jobs.hanging, *nodes)),
+        ),
+    )

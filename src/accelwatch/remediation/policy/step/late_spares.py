@@ -36,7 +36,7 @@ def draw_late(ctx: StepContext) -> None:
     """Begin to draw a spare for each job that waits on without one, where that may be."""
     for key, move in list(_waiting(ctx)):
         remedy = holder_of(ctx, move)
-        if remedy is None or remedy.spare or LATE + key in ctx.state.chores:
+        if remedy is None or remedy.jobs.spare or LATE + key in ctx.state.chores:
             continue
         needs_draw = remedy.policy is not None and remedy.policy.draw_spare
         if (
@@ -70,7 +70,7 @@ def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
         return
     ctx.set_row(CHORES, key, None)
     done = pursued.result is PursuitResult.ACHIEVED
-    if remedy is None or remedy.spare != draw.spare:
+    if remedy is None or remedy.jobs.spare != draw.spare:
         if done or pursued.original:
             adrift(ctx, draw)
     elif not done:

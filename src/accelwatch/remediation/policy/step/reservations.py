@@ -99,8 +99,8 @@ def _is_next(ctx: StepContext, remedy: Remedy, job: JobKey) -> bool:
     if remedy.stage is not Stage.DRAINING:
         return False
     shown = ctx.scheduler_node(remedy)
-    jobs = (*(() if shown is None else shown.jobs), *remedy.stranded, *lost_jobs(ctx, remedy))
-    return any(same_job(other, job) for other in jobs if other not in remedy.handled)
+    jobs = (*(() if shown is None else shown.jobs), *remedy.jobs.stranded, *lost_jobs(ctx, remedy))
+    return any(same_job(other, job) for other in jobs if other not in remedy.jobs.handled)
 
 
 def is_being_moved(state: RemedyState, job: JobKey) -> bool:

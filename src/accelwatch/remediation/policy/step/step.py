@@ -118,7 +118,11 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
         if not started and wrong(ctx, after) and not wrong(ctx, before):
             # What was only told until now begins here: jobs that had left long before it and the
             # breaker's count of what it has seen since are no business of this one.
-            after = msgspec.structs.replace(after, begun=ctx.now, incident=case.incident)
+            after = msgspec.structs.replace(
+                after,
+                clocks=msgspec.structs.replace(after.clocks, begun=ctx.now),
+                incident=case.incident,
+            )
         store_remedy(ctx, before, after)
         return
     if not case.open:
@@ -127,6 +131,8 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
     after = msgspec.structs.replace(
         after,
         incident=case.incident,
-        serials={} if status is None else dict(status.serials),
+        repair=msgspec.structs.replace(
+            after.repair, serials={} if status is None else dict(status.serials)
+        ),
     )
     happen(ctx, change.node, Happening(Trigger.FIRED), after)

@@ -122,7 +122,7 @@ def _is_due(ctx: StepContext, remedy: Remedy, touched: Touched, shown: set[str])
         or remedy.node in touched.nodes
         or remedy.node in ctx.touched.nodes
         or remedy.node in shown
-        or (remedy.due is not None and ctx.now >= remedy.due)
+        or (remedy.clocks.due is not None and ctx.now >= remedy.clocks.due)
         # It depends on other nodes: who could stand in for it, where its job may not go.
         or (remedy.stage is Stage.DRAINING and remedy.pursuing is None)
     )
@@ -136,7 +136,7 @@ def _in_order(ctx: StepContext, remedies: list[Remedy]) -> list[Remedy]:
         Waiting(
             incident=remedy.node,
             rank=max((case.severity.weight for case in remedy.cases), default=0),
-            since=remedy.begun,
+            since=remedy.clocks.begun,
             attempts=remedy.failures,
         )
         for remedy in remedies
@@ -148,7 +148,7 @@ def _settle(ctx: StepContext, node: str) -> None:
     remedy = ctx.state.remedies.get(node)
     if remedy is None:
         return
-    if remedy.due is not None and ctx.now >= remedy.due:
+    if remedy.clocks.due is not None and ctx.now >= remedy.clocks.due:
         _due(ctx, remedy)
     for _ in range(MOST_AT_ONCE):
         before = ctx.state.remedies.get(node)
@@ -166,8 +166,12 @@ def _due(ctx: StepContext, remedy: Remedy) -> None:
     """A clock has run out; it does so once."""
     happen(ctx, remedy.node, _DUE)
     after = ctx.state.remedies.get(remedy.node)
-    if after is not None and after.stage is remedy.stage and after.due == remedy.due:
-        store_remedy(ctx, after, msgspec.structs.replace(after, due=None))
+    if after is not None and after.stage is remedy.stage and after.clocks.due == remedy.clocks.due:
+        store_remedy(
+            ctx,
+            after,
+            msgspec.structs.replace(after, clocks=msgspec.structs.replace(after.clocks, due=None)),
+        )
 
 
 def _groups(ctx: StepContext) -> None:
@@ -188,7 +192,7 @@ def _report_denial(ctx: StepContext, node: str) -> None:
     denial = None if kind is None else first_denial(ctx, remedy, kind)
     if denial is not None and denial.why in _SPENT and remedy.incident:
         changed = breaker.breached(
-            ctx.state.breaker, remedy.incident, remedy.begun, ctx.now, ctx.settings.breaker
+            ctx.state.breaker, remedy.incident, remedy.clocks.begun, ctx.now, ctx.settings.breaker
         )
         ctx.set(BREAKER, changed)
     denial = None if kind is None else reported_denial(ctx, remedy, kind)
@@ -196,7 +200,7 @@ def _report_denial(ctx: StepContext, node: str) -> None:
         return
     store_remedy(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
     # Of what is only told nothing is wanted that could be held back.
-    if denial is not None and (remedy.manual or remedy.unfit or wrong(ctx, remedy)):
+    if denial is not None and (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy)):
         ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))
 
 
@@ -224,6 +228,6 @@ def _desired_kind(ctx: StepContext, remedy: Remedy) -> Kind | None:
         return Kind.CANCEL_JOB if cancels(remedy) else Kind.MOVE_JOB
     if remedy.stage is Stage.QUARANTINED and must_fence(ctx, remedy):
         return Kind.FENCE
-    if remedy.stage is Stage.QUARANTINED and not remedy.manual:
+    if remedy.stage is Stage.QUARANTINED and not remedy.approval.manual:
         return INTENTS.get(next_escalation_step(remedy))
     return None

@@ -81,9 +81,9 @@ def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
     remedy = ctx.state.remedies.get(status.node)
     if remedy is None:
         return
-    if remedy.fenced and status.healthy is not None and remedy.stage is not Stage.FENCING:
+    if remedy.jobs.fenced and status.healthy is not None and remedy.stage is not Stage.FENCING:
         # It answers again: what was proven of it holds no more.
-        store_remedy(ctx, remedy, replace(remedy, fenced=False))
+        store_remedy(ctx, remedy, replace(remedy, jobs=replace(remedy.jobs, fenced=False)))
     if _swapped(remedy, status):
         happen(ctx, status.node, Happening(Trigger.SWAPPED))
 
@@ -104,9 +104,9 @@ def _good(ctx: StepContext, status: NodeStatus) -> Good | None:
 
 def _swapped(remedy: Remedy, status: NodeStatus) -> bool:
     """Whether a device is there that was never seen in the node before."""
-    if not remedy.serials:
+    if not remedy.repair.serials:
         return False
-    existing = {*remedy.serials.values(), *(case.serial for case in remedy.cases)}
+    existing = {*remedy.repair.serials.values(), *(case.serial for case in remedy.cases)}
     return any(serial and serial not in existing for serial in status.serials.values())
 
 

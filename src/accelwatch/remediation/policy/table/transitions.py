@@ -109,8 +109,10 @@ def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
         remedy = _reserved(ctx, remedy)
     intent = intent_of(ctx, remedy, kind)
     if kind is Kind.QUARANTINE:
-        text = f"{remedy.node} is to be taken out, {ctx.now - remedy.begun:.1f} s after it was suspected"
-        ctx.note(remedy, text)
+        after_s = ctx.now - remedy.clocks.begun
+        ctx.note(
+            remedy, f"{remedy.node} is to be taken out, {after_s:.1f} s after it was suspected"
+        )
     ctx.pursue(intent)
     return replace(remedy, pursuing=intent, cancelling=False, denial=None)
 
@@ -118,7 +120,7 @@ def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
 def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
     observation = ctx.scheduler_node(remedy)
     target = remedy.node if observation is None else observation.name
-    case = None if remedy.manual else leader(ctx, remedy)
+    case = None if remedy.approval.manual else leader(ctx, remedy)
     if case is not None:
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
     remedy = replace(remedy, target=target, first_policy=None, led_by="")
@@ -144,7 +146,11 @@ def _entered(ctx: StepContext, remedy: Remedy, stage: Stage) -> Remedy:
     due = _due(ctx, remedy, stage)
     lost = remedy.mark_lost and stage in WAITS_FOR_ANNOTATION
     entered = replace(
-        remedy, stage=stage, since=ctx.now, due=due, overdue="", denial=None, trouble=trouble
+        remedy,
+        stage=stage,
+        clocks=replace(remedy.clocks, since=ctx.now, due=due, overdue=""),
+        denial=None,
+        trouble=trouble,
     )
     return replace(entered, mark_lost=lost) if lost is not remedy.mark_lost else entered
 
