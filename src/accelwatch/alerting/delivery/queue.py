@@ -8,13 +8,12 @@ hold it back (group, wait, mute, remind); what became of it goes to retry, or is
 from collections.abc import Mapping, Set
 
 from accelwatch.alerting.delivery.messages.cadence import Plan
-from accelwatch.alerting.delivery.messages.composer import Composer, Describe, Notification
+from accelwatch.alerting.delivery.messages.composer import Composer, Describe
 from accelwatch.alerting.delivery.messages.message import Message, Traits
 from accelwatch.alerting.delivery.messages.message_store import MessageStore
 from accelwatch.alerting.delivery.messages.outlook import Outlook
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.delivery.stages.mute import is_muted
-from accelwatch.alerting.delivery.stages.open import is_called_late
 from accelwatch.alerting.delivery.stages.pipeline import build_pipeline
 from accelwatch.alerting.delivery.stages.retry import Lost
 from accelwatch.alerting.incidents.model.incident import Incident
@@ -44,57 +43,8 @@ class Queue:
         plans = {} if is_muted(incident, silenced) else self._routes.plans(incident, now)
         sinks = plans.keys() | self.messages.sinks_of(incident.id)
         for sink in sinks:
-            self._update(sink, incident, plans.get(sink), now)
+            self._stages.update(sink, incident, plans.get(sink), now)
         return sinks
-
-    def _update(self, sink: str, incident: Incident, plan: Plan | None, now: float) -> None:
-        """The same for one sink; without a plan it is not notified of anything now."""
-        message = self.messages.get(incident.id, sink)
-        is_unheard = message is None or message.is_unheard
-        if plan is not None and is_unheard and is_called_late(incident):
-            self._stages.open.open_late(sink, incident, plan, now)
-        elif message is None:
-            if plan is not None and incident.is_open:
-                self._stages.open.open(sink, incident, plan, now)
-        elif is_unheard and not self.messages.in_flight(message):
-            self._update_unheard(message, incident, plan, now)
-        else:
-            self._update_heard(message, incident, plan, now)
-
-    def _update_unheard(
-        self, message: Message, incident: Incident, plan: Plan | None, now: float
-    ) -> None:
-        if plan is None or not incident.is_open:
-            # Nobody is notified of what was over, or muted, before anybody had heard of it.
-            self._stages.group.release(message)
-            self.messages.remove(message)
-            return
-        self._notify(
-            message, incident, self._stages.dedup.unheard(message, incident, plan, now), now
-        )
-
-    def _update_heard(
-        self, message: Message, incident: Incident, plan: Plan | None, now: float
-    ) -> None:
-        stages = self._stages
-        if not incident.is_open:
-            self._notify(
-                message, incident, stages.resolve.closed(message, incident, plan, now), now
-            )
-            return
-        if stages.resolve.is_back(message, incident):
-            stages.resolve.cancel(message, incident, now)
-        stages.remind.set_cadences(message, plan, now)
-        stages.mute.hold_back(message, plan, now)
-        if plan is not None:
-            self._notify(message, incident, stages.dedup.heard(message, incident, plan, now), now)
-
-    def _notify(
-        self, message: Message, incident: Incident, notification: Notification | None, now: float
-    ) -> None:
-        if notification is not None:
-            self._composer.replace(message, incident, notification.kind, now)
-            self.messages.schedule(message, notification.due, now)
 
     def call(self, incident: Incident, now: float) -> Set[str]:
         """Call a person for what no incident that is kept is about; the sinks that have to do it.

@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from accelwatch.alerting.delivery.messages.composer import Composer
+from accelwatch.alerting.delivery.messages.cadence import Plan
+from accelwatch.alerting.delivery.messages.composer import Composer, Notification
 from accelwatch.alerting.delivery.messages.message import Message, Traits
 from accelwatch.alerting.delivery.messages.message_store import MessageStore
 from accelwatch.alerting.delivery.messages.outlook import Outlook
 from accelwatch.alerting.delivery.stages.dedup import DedupStage
 from accelwatch.alerting.delivery.stages.group import GroupStage
 from accelwatch.alerting.delivery.stages.mute import MuteStage
-from accelwatch.alerting.delivery.stages.open import OpenStage
+from accelwatch.alerting.delivery.stages.open import OpenStage, is_called_late
 from accelwatch.alerting.delivery.stages.remind import RemindStage
 from accelwatch.alerting.delivery.stages.resolve import ResolveStage
 from accelwatch.alerting.delivery.stages.retry import RetryStage
 from accelwatch.alerting.delivery.stages.set_notifies import SetNotifiesStage
 from accelwatch.alerting.delivery.stages.wait import WaitStage
+from accelwatch.alerting.incidents.model.incident import Incident
 
 
 class HoldingStage(Protocol):
@@ -29,6 +31,8 @@ class HoldingStage(Protocol):
 class Pipeline(NamedTuple):
     """One of each stage."""
 
+    messages: MessageStore
+    composer: Composer
     open: OpenStage
     dedup: DedupStage
     resolve: ResolveStage
@@ -38,6 +42,50 @@ class Pipeline(NamedTuple):
     remind: RemindStage
     retry: RetryStage
     set_notifies: SetNotifiesStage
+
+    def update(self, sink: str, incident: Incident, plan: Plan | None, now: float) -> None:
+        """Adopt how an incident stands for a sink; without a plan it is not notified of anything now."""
+        message = self.messages.get(incident.id, sink)
+        is_unheard = message is None or message.is_unheard
+        if plan is not None and is_unheard and is_called_late(incident):
+            self.open.open_late(sink, incident, plan, now)
+        elif message is None:
+            if plan is not None and incident.is_open:
+                self.open.open(sink, incident, plan, now)
+        elif is_unheard and not self.messages.in_flight(message):
+            self._update_unheard(message, incident, plan, now)
+        else:
+            self._update_heard(message, incident, plan, now)
+
+    def _update_unheard(
+        self, message: Message, incident: Incident, plan: Plan | None, now: float
+    ) -> None:
+        if plan is None or not incident.is_open:
+            # Nobody is notified of what was over, or muted, before anybody had heard of it.
+            self.group.release(message)
+            self.messages.remove(message)
+        else:
+            self._notify(message, incident, self.dedup.unheard(message, incident, plan, now), now)
+
+    def _update_heard(
+        self, message: Message, incident: Incident, plan: Plan | None, now: float
+    ) -> None:
+        if not incident.is_open:
+            self._notify(message, incident, self.resolve.closed(message, incident, plan, now), now)
+            return
+        if self.resolve.is_back(message, incident):
+            self.resolve.cancel(message, incident, now)
+        self.remind.set_cadences(message, plan, now)
+        self.mute.hold_back(message, plan, now)
+        if plan is not None:
+            self._notify(message, incident, self.dedup.heard(message, incident, plan, now), now)
+
+    def _notify(
+        self, message: Message, incident: Incident, notification: Notification | None, now: float
+    ) -> None:
+        if notification is not None:
+            self.composer.replace(message, incident, notification.kind, now)
+            self.messages.schedule(message, notification.due, now)
 
     def held_until(self, message: Message, now: float) -> float | None:
         """Until when the first stage that holds a message back does; None where all let it pass."""
@@ -57,6 +105,8 @@ def build_pipeline(
     group, wait = GroupStage(group_wait_s), WaitStage(traits, outlook)
     remind = RemindStage(messages, traits)
     return Pipeline(
+        messages=messages,
+        composer=composer,
         open=OpenStage(messages, composer, group, wait),
         dedup=DedupStage(messages, composer, group, traits, outlook),
         resolve=ResolveStage(messages, composer, wait, remind, traits),
