@@ -66,12 +66,20 @@ def test_processes_are_none_of_this_machine_and_their_arguments_are_asked_for(
     assert process(argv=True).argv == ("a", "b")
 
 
-def test_what_cannot_be_read_is_passed_over_and_noted(tmp_path: Path) -> None:
+def test_damage_behind_it_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    path.write_bytes(b'{"schema": 7}\n' + encode(shot(4)) + b"\n")
+    path.write_bytes(encode(shot(4)) + b'\n{"schema": 7}\n' + encode(shot(5)) + b"\n")
     found = first_recorded(path, argv=False)
     assert found.time == machines.NOW + 4
-    assert any("recording:" in note for note in found.devices[0].reading.notes)
+    assert any("accelwatch record --repair" in note for note in found.devices[0].reading.notes)
+
+
+def test_damage_before_it_is_a_failure_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    path.write_bytes(b'{"schema": 7}\n' + encode(shot(4)) + b"\n")
+    run = accelwatch("--replay", str(path))
+    assert run.returncode == 1
+    assert f"accelwatch record --repair {path}" in run.stderr
 
 
 def test_a_file_without_a_document_is_a_failure_with_its_name(tmp_path: Path) -> None:

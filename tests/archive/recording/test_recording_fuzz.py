@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.archive.recording import Recording
+from accelwatch.archive.recording.repair import repair
 from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import encode
@@ -115,14 +116,43 @@ def test_any_bytes(tmp_path: Path, whole: Path, content: bytes, head: int) -> No
     readable(path)
 
 
+@PATIENT
+@given(edits=EDITS)
+def test_what_is_repaired_is_as_it_was_written_and_never_less_than_is_read(
+    tmp_path: Path, whole: Path, edits: list[Edit]
+) -> None:
+    path, copy = tmp_path / "r.zst", tmp_path / "copy.zst"
+    path.write_bytes(damage(whole.read_bytes(), edits))
+    copy.unlink(missing_ok=True)
+    before = readable(path)
+    try:
+        done = repair(path, copy)
+    except WireError:
+        assert before == []
+        return
+    with Recording.open(copy) as recording:
+        assert recording.notes == ()
+        saved = [recording.line(index) for index in range(len(recording))]
+    assert len(saved) == done.documents >= len(before)
+    if not WRITTEN.issuperset(saved) or len(saved) < COUNT:
+        assert (
+            done.lost
+            or done.lines
+            or done.positions
+            or path.stat().st_size < len(whole.read_bytes())
+        )
+
+
 def test_each_single_bit_of_a_block_index_and_its_surroundings(tmp_path: Path, whole: Path) -> None:
-    path = tmp_path / "r.zst"
+    path, copy = tmp_path / "r.zst", tmp_path / "copy.zst"
     packed = whole.read_bytes()
     begin = packed.index(b"accelwix") - 20
     for place in range(begin, begin + 80, 3):
         broken = bytearray(packed)
         broken[place] ^= 1 << place % 8
         path.write_bytes(broken)
-        found = [encode(one) for one in readable(path)]
-        assert WRITTEN.issuperset(found)
-        assert len(found) >= COUNT - 64
+        assert WRITTEN.issuperset(encode(one) for one in readable(path))
+        copy.unlink(missing_ok=True)
+        done = repair(path, copy)
+        assert WRITTEN.issuperset(encode(one) for one in readable(copy))
+        assert done.documents >= COUNT - 64

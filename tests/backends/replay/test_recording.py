@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.archive.recording import Recorder
+from accelwatch.archive.recording.repair import repair
 from accelwatch.backend import Backend, Context, EventSource, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
@@ -220,15 +221,29 @@ def test_a_cut_off_tail_costs_only_the_last_document(tmp_path: Path, packed: boo
     assert "recording: the end is missing" in first(backend).notes
 
 
-def test_damaged_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
+def test_what_is_before_a_damaged_line_is_played_and_the_mend_noted(tmp_path: Path) -> None:
+    lines = [encode(shot) for shot in documents()]
+    lines.insert(2, b"\xff\xfe garbage")
+    lines.insert(1, b"")
+    path = tmp_path / "r"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    clock = ManualClock()
+    backend = replay(path, clock, loop=False)
+    (note,) = [note for note in first(backend).notes if note.startswith("recording:")]
+    assert "only the 2 documents before it are read" in note
+    assert note.endswith(f"accelwatch record --repair {path}")
+    clock.advance(6)
+    assert ratio(backend) == 0.1
+
+
+def test_a_repaired_copy_is_played_to_its_end(tmp_path: Path) -> None:
     lines = [encode(shot) for shot in documents()]
     lines.insert(1, b"\xff\xfe garbage")
-    lines.insert(3, b'{"schema": "accelwatch/1"}')
-    lines.insert(4, b"")
     (tmp_path / "r").write_bytes(b"\n".join(lines) + b"\n")
+    repair(tmp_path / "r", tmp_path / "copy")
     clock = ManualClock()
-    backend = replay(tmp_path / "r", clock)
-    assert "recording: 2 damaged lines skipped" in first(backend).notes
+    backend = replay(tmp_path / "copy", clock)
+    assert not any(note.startswith("recording:") for note in first(backend).notes)
     clock.advance(6)
     assert ratio(backend) == 0.3
 
@@ -246,13 +261,13 @@ def test_a_document_that_is_json_but_no_snapshot_is_passed_over(tmp_path: Path) 
     assert "recording: 1 documents unreadable" in first(backend).notes
 
 
-def test_an_overlong_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_line_ends_the_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelwatch.archive.recording.lines.MAX_LINE", 100_000)
     path = tmp_path / "r"
-    path.write_bytes(b"{" + b"x" * 350_000 + b"\n" + encode(documents()[2]) + b"\n")
+    path.write_bytes(encode(documents()[2]) + b"\n{" + b"x" * 350_000 + b"\n")
     backend = replay(path)
     assert ratio(backend) == 0.2
-    assert "recording: 1 damaged lines skipped" in first(backend).notes
+    assert any("only the 1 documents before it" in note for note in first(backend).notes)
 
 
 def test_gzip_and_a_pretty_single_document_are_read(tmp_path: Path) -> None:

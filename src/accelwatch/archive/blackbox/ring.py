@@ -10,7 +10,7 @@ from pathlib import Path
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Segment, segment_path, segments
 from accelwatch.archive.recording import Recorder
-from accelwatch.base.errors import AccelwatchError, WireError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.schema.snapshot import Snapshot
 
 _SCANS = 10
@@ -41,21 +41,15 @@ class Ring:
         return last
 
     def _repair_segment(self, segment: Segment) -> float | None:
-        from accelwatch.archive.recording import Recording  # after a crash only
+        from accelwatch.archive.recording.repair import repair  # after a crash only
 
         fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
+        aside = segment.path.with_name("mending.ndjson.zst")
+        aside.unlink(missing_ok=True)
         last = None
         with contextlib.suppress(AccelwatchError):
-            with Recording.open(segment.path) as left:
-                aside = segment.path.with_name("mending.ndjson.zst")
-                with Recorder(aside, max_bytes=1 << 40, keep=1) as recorder:
-                    for index in range(len(left)):
-                        with contextlib.suppress(WireError):
-                            snapshot = left.at(index)
-                            recorder.write(snapshot)
-                            last = snapshot.time
-            if last is not None:
-                aside.replace(fresh)
+            last = repair(segment.path, aside).last
+            aside.replace(fresh)
         segment.path.unlink(missing_ok=True)
         return last
 

@@ -1,8 +1,8 @@
 """Cuts unpacked bytes into lines of bounded length, and tells documents from damage."""
 
 import re
-import zlib
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import msgspec
 
@@ -74,27 +74,19 @@ def timestamp_of(line: bytes) -> float | None:
         return None
 
 
-def checked_timestamp(line: bytes, only: frozenset[int] | None) -> float | None:
-    """As `moment`; where `only` is given, None also for a line whose CRC-32 is not in it."""
-    if only is not None and zlib.crc32(line) not in only:
-        return None
-    return timestamp_of(line)
-
-
-def documents(chunks: Iterator[bytes], only: frozenset[int] | None = None) -> Iterator[bytes]:
-    """The lines that are documents; damaged ones are passed over, the last needs no line break."""
+def documents(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines that are documents; others are passed over, the last needs no line break."""
     cutter = LineCutter()
     for chunk in chunks:
-        for line in cutter.feed(chunk):
-            if line is not None and _readable(line, only):
-                yield line
+        yield from filter(is_document, cutter.feed(chunk))
     last = cutter.rest()
-    if last is not None and _readable(last, only):
+    if is_document(last):
         yield last
 
 
-def _readable(line: bytes, only: frozenset[int] | None) -> bool:
+def is_document(line: bytes | None) -> TypeGuard[bytes]:
+    """Whether a line is a document that this version reads."""
     try:
-        return checked_timestamp(line, only) is not None
+        return line is not None and timestamp_of(line) is not None
     except NewerSchemaError:
         return False

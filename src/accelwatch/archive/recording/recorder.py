@@ -62,7 +62,7 @@ class Recorder:
             raise UsageError(f"a file of a recording holds at least {MIN_FILE >> 10} KiB")
         if keep < 1:
             raise UsageError("at least one file of a recording must be kept")
-        self._path = path
+        self.path = path
         self._compression = compression or compression_by_name(path.name)
         self._max_bytes = max_bytes
         self._descriptor = -1
@@ -102,15 +102,19 @@ class Recorder:
 
     def write(self, snapshot: Snapshot) -> None:
         """Append a snapshot. Raises AccelwatchError when it cannot be; the recording is then closed."""
+        self.write_line(encode(snapshot), unix_seconds(timestamp(snapshot.time)))
+
+    def write_line(self, document: bytes, time: float) -> None:
+        """Append a document as it is, of that time, Unix seconds. Raises AccelwatchError as `write`."""
         if self._done:
-            raise AccelwatchError(f"the recording {self._path} is closed")
-        line = encode(snapshot) + b"\n"
+            raise AccelwatchError(f"the recording {self.path} is closed")
+        line = document + b"\n"
         if len(line) > MAX_LINE:
             raise AccelwatchError(f"a document of {len(line)} bytes is too long for a recording")
         try:
             if self._descriptor < 0:
                 self._open()
-            self._add(line, unix_seconds(timestamp(snapshot.time)))
+            self._add(line, time)
             if self._written.end >= self._max_bytes:
                 self._finish()
         except OSError as error:
@@ -190,12 +194,12 @@ class Recorder:
     def _stopped(self, error: OSError) -> AccelwatchError:
         with contextlib.suppress(AccelwatchError):
             self.close()
-        where = f" in {self._path}{PARTIAL_SUFFIX}" if self._unnamed else ""
+        where = f" in {self.path}{PARTIAL_SUFFIX}" if self._unnamed else ""
         kept = f"the {self.documents} documents before are kept{where}"
         if not self.documents:
             kept = "there is no document before"
         why = error.strerror or str(error)
-        return AccelwatchError(f"{self._path}: {why}; the recording has ended, {kept}")
+        return AccelwatchError(f"{self.path}: {why}; the recording has ended, {kept}")
 
     def close(self) -> None:
         """End the file and rename it in. Raises AccelwatchError when that fails."""
@@ -205,7 +209,7 @@ class Recorder:
         try:
             self._finish()
         except OSError as error:
-            partial = f"{self._path}{PARTIAL_SUFFIX}"
+            partial = f"{self.path}{PARTIAL_SUFFIX}"
             raise AccelwatchError(f"cannot finish {partial}: {error.strerror}") from error
         finally:
             self._family.close()

@@ -24,7 +24,7 @@ _CACHED = 4
 class Recording:
     """Documents of one recording in the order of time, over all its files. Not for several threads.
 
-    Damage costs documents, never the recording; `notes` tell of it.
+    Of a damaged file those before the damage are read; `notes` say where it is and how to save others.
     """
 
     def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
@@ -58,8 +58,12 @@ class Recording:
                     f"{path}: no document was found within {within_s:g} s; allow more by --timeout"
                 )
             if not with_documents:
+                damage = "".join(
+                    f"; it is {text}" for survey in surveys if (text := survey.damage())
+                )
                 raise WireError(
                     f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"
+                    + damage
                 )
         except BaseException:
             _close(opened)
@@ -143,7 +147,7 @@ class Recording:
 def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
     if survey.is_single_document:
         return iter((b"".join(content(survey, block)),))
-    return documents(_limited(content(survey, block), block.limit), block.only)
+    return documents(_limited(content(survey, block), block.limit))
 
 
 def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
@@ -182,7 +186,9 @@ def _notes(
     notes: list[str] = []
     for survey in surveys:
         name = f"{survey.window.path.name}: " if len(surveys) > 1 else ""
-        texts = survey.notes() if survey.times else ("recording: holds no document",)
+        texts = survey.notes()
+        if not survey.times:
+            texts = (f"recording: {survey.damage() or 'holds no document'}",)
         notes += [f"recording: {name}{text.removeprefix('recording: ')}" for text in texts]
     if any(after.times[0] < before.times[-1] for before, after in pairwise(with_documents)):
         notes.append("recording: the files overlap in time; they are read one after another")

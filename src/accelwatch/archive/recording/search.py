@@ -73,19 +73,21 @@ def _plain_content(window: Window, block: Block) -> Iterator[bytes]:
 def _search_plain(survey: Survey, window: Window) -> None:
     survey.start_block(0)
     offset = start = 0
-    while offset < window.size and not survey.cut:
+    while offset < window.size and not survey.ended:
         chunk = window.read(offset, _CHUNK)
         if not chunk:
             break
         cut = chunk.rfind(b"\n") + 1
         if cut and _enough(survey, offset + cut - start):
-            survey.feed(chunk[:cut])
-            offset = start = offset + cut
-            survey.close_block(offset)
+            offset += cut
+            survey.feed(chunk[:cut], offset)
+            if survey.damaged_at is None:
+                start = offset
+                survey.close_block(offset)
         else:
-            survey.feed(chunk)
             offset += len(chunk)
-    survey.finish(offset)
+            survey.feed(chunk, offset)
+    survey.finish(offset if survey.damaged_at is None else survey.damaged_at)
 
 
 def _enough(survey: Survey, size: int) -> bool:
@@ -105,13 +107,12 @@ def _gzip_content(window: Window, block: Block) -> Iterator[bytes]:
 
 def _search_gzip(survey: Survey, window: Window) -> None:
     offset = 0
-    while offset < window.size and not survey.cut:
-        if not gzip_members.starts_at(window, offset):
-            survey.damage(offset)
-            offset = gzip_members.next_member(window, offset + 1)
-            continue
-        survey.start_block(offset)
-        offset = _search_member(survey, window, offset)
+    while offset < window.size and not survey.ended:
+        if gzip_members.starts_at(window, offset):
+            survey.start_block(offset)
+            offset = _search_member(survey, window, offset)
+        else:
+            survey.reject_block(offset)
     survey.finish(min(offset, window.size))
 
 
@@ -120,16 +121,16 @@ def _search_member(survey: Survey, window: Window, offset: int) -> int:
     start = offset
     try:
         for chunk, read in gzip_members.unpacked(window, offset):
-            survey.feed(chunk)
             offset = read
-            if survey.cut:
+            survey.feed(chunk, offset)
+            if survey.ended:
                 return offset
-    except EOFError:
+    except EOFError:  # each document was flushed: what is there is whole
         survey.unfinished = True
         return window.size
     except DamageError:
-        survey.damage(offset)
-        return gzip_members.next_member(window, max(offset, start + 1))
+        survey.reject_block(start)
+        return offset
     if not survey.pending:
         survey.close_block(offset)
     return offset

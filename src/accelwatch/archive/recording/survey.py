@@ -1,5 +1,10 @@
-"""What is in one file: the blocks, the times of their documents, and what is damaged."""
+"""What is in one file: the blocks, the times of their documents, and up to where it is good.
 
+The search is strict: it ends at the first damage, and what was read before is as it was written. A file
+that just ends, as that of a recorder that was killed, is not damaged.
+"""
+
+import shlex
 from array import array
 from time import monotonic
 
@@ -7,14 +12,14 @@ import msgspec
 
 from accelwatch.archive.recording.block_index import BlockIndex
 from accelwatch.archive.recording.layout import Compression
-from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, checked_timestamp
+from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, timestamp_of
 from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import SCHEMA
+from accelwatch.schema.timestamps import timestamp
 
 MAX_DOCUMENTS = 10_000_000
 """Documents that a file is searched for; four months of one a second."""
-_MAX_DAMAGE = 100_000
 _FREE_BYTES = 1 << 30
 _MAX_RATIO = 1000
 """Unpacked bytes that are searched, for each packed byte; blocks with an index are not searched."""
@@ -26,8 +31,6 @@ class Block(msgspec.Struct, frozen=True):
     offset: int
     end: int
     count: int
-    only: frozenset[int] | None = None
-    """CRC-32 of the documents as they were written, of a block that is not so any more."""
     limit: int | None = None
     """Bytes to which it unpacks, as its index says; None for a block that was searched."""
 
@@ -44,10 +47,8 @@ class Survey:
         self.compression = compression
         self.blocks: list[Block] = []
         self.times = array("d")
-        self.damaged_lines = 0
-        self.lost = 0
-        """Documents that a damaged block is known to have had."""
-        self.damaged_positions = 0
+        self.damaged_at: int | None = None
+        """Byte from which on nothing is read; None for a file without damage."""
         self.unfinished = False
         """The last block has no end: still being written, or cut off between two documents."""
         self.truncated = False
@@ -57,19 +58,20 @@ class Survey:
         self._lines = LineCutter()
         self._block_start = 0
         self._before = 0
-        self._accounted = 0
-        self._only: frozenset[int] | None = None
+        self._good_bytes = 0
+        """Unpacked bytes of all lines that were read."""
+        self._newer = ""
         self._budget = _FREE_BYTES + _MAX_RATIO * window.size
 
     @property
-    def cut(self) -> bool:
+    def ended(self) -> bool:
         """Whether the search must end before the file does."""
-        return (
-            self._budget < 0
-            or len(self.times) >= MAX_DOCUMENTS
-            or self.damaged_positions >= _MAX_DAMAGE
-            or self.late
-        )
+        return self.damaged_at is not None or self.cut
+
+    @property
+    def cut(self) -> bool:
+        """Whether the search is too large or too long to go on."""
+        return self._budget < 0 or len(self.times) >= MAX_DOCUMENTS or self.late
 
     @property
     def late(self) -> bool:
@@ -86,53 +88,50 @@ class Survey:
         """Documents of the block that is open."""
         return len(self.times) - self._before
 
-    def start_block(self, offset: int, only: frozenset[int] | None = None) -> None:
+    def start_block(self, offset: int) -> None:
         """A block begins there, unless a line reaches into it from the one before."""
         if not self.pending:
             self._block_start = offset
             self._before = len(self.times)
-            self._only = only
 
-    def feed(self, chunk: bytes) -> None:
-        """Take unpacked bytes."""
+    def feed(self, chunk: bytes, offset: int) -> None:
+        """Take unpacked bytes, which were read up to `offset` of the file."""
         self._budget -= len(chunk)
         for line in self._lines.feed(chunk):
-            self._read_line(line)
+            # What is behind damage is taken from the cutter and not looked at.
+            if self.damaged_at is None:
+                self._read_line(line, offset)
 
     def close_block(self, offset: int) -> None:
         """The open block ends there."""
         if self.documents:
-            self.blocks.append(Block(self._block_start, offset, self.documents, self._only))
+            self.blocks.append(Block(self._block_start, offset, self.documents))
         self._block_start = offset
         self._before = len(self.times)
-        self._only = None
 
-    def drop_line(self) -> None:
-        """The line that has begun will not be ended."""
-        self._lines.drop()
+    def reject_block(self, offset: int) -> None:
+        """The block that is there is not what was written: nobody knows which of its documents are.
 
-    def damage(self, offset: int) -> None:
-        """The open block is damaged there."""
-        self.damaged_positions += 1
+        A line that reaches into it from the one before goes with its block.
+        """
+        if not self.documents:
+            self.start_block(offset)
+        del self.times[self._before :]
         self._lines.drop()
-        self.close_block(offset)
+        self.damaged_at = self._block_start
 
     def believe(self, offset: int, end: int, index: BlockIndex) -> None:
         """A block that its index describes."""
         if self.pending:
-            self.damage(offset)
+            self.reject_block(offset)
+            return
         self.blocks.append(Block(offset, end, len(index.times), limit=index.unpacked))
         self.times.extend(index.times)
         self._before = len(self.times)
 
-    def account(self, count: int) -> None:
-        """An index tells how many documents the block before it had."""
-        self.lost += max(count - (len(self.times) - self._accounted), 0)
-        self._accounted = len(self.times)
-
     def finish(self, offset: int) -> None:
         """The file ends there; its last line may lack its break."""
-        if self.cut:
+        if self.ended:
             self._lines.drop()
         if self.pending:
             line = self._lines.rest()
@@ -147,39 +146,58 @@ class Survey:
         """Take a file without documents as one that is written over several lines, if it is."""
         time = self._timestamp(content)
         if time is not None:
-            self.damaged_lines, self.truncated, self.is_single_document = 0, False, True
+            self.damaged_at, self.truncated, self.is_single_document = None, False, True
             self.times.append(time)
             self.blocks.append(Block(0, self.window.size, 1))
 
-    def _read_line(self, line: bytes | None) -> None:
-        if line is not None and not line.strip():
-            return
-        time = None if line is None else self._timestamp(line)
-        if time is None:
-            self.damaged_lines += 1
+    def _read_line(self, line: bytes | None, offset: int) -> None:
+        if line is not None and line.strip():
+            time = self._timestamp(line)
+            if time is None:
+                line = None
+            else:
+                self.times.append(time)
+        if line is None:
+            plain = self.compression is Compression.NONE
+            self.damaged_at = self._good_bytes if plain else offset
         else:
-            self.times.append(time)
+            self._good_bytes += len(line) + 1
 
     def _timestamp(self, line: bytes) -> float | None:
         try:
-            return checked_timestamp(line, self._only)
+            return timestamp_of(line)
         except NewerSchemaError as error:
-            if self.times:
-                return None
-            raise refuse_newer(self.window, str(error)) from error
+            if not self.times:
+                raise refuse_newer(self.window, str(error)) from error
+            self._newer = str(error)
+            return None
 
     def notes(self) -> tuple[str, ...]:
         """What there is to say of damage, in words."""
         remarks = {
-            f"{self.damaged_lines} damaged lines skipped": self.damaged_lines,
-            f"{self.lost} documents lost to damage": self.lost,
-            f"damaged in {self.damaged_positions} places": self.damaged_positions,
+            self.damage(): self.damaged_at is not None,
             "the end is missing": self.truncated,
             "it was not finished: still being written, or cut off": self.unfinished
             and not self.truncated,
             f"only the first {len(self.times)} documents are read": self.cut,
         }
         return tuple(f"recording: {text}" for text, true in remarks.items() if true)
+
+    def damage(self) -> str:
+        """Where the file is damaged, and the mend; empty for one that is not."""
+        if self.damaged_at is None:
+            return ""
+        read = "no document before it can be read"
+        if self.times:
+            last = timestamp(self.times[-1])
+            read = f"only the {len(self.times)} documents before it are read, up to {last}"
+        if self._newer:
+            return f"at byte {self.damaged_at} it is {self._newer}: {read}; upgrade accelwatch"
+        path = shlex.quote(str(self.window.path))
+        return (
+            f"damaged at byte {self.damaged_at}: {read}; "
+            f"save what else can be read with: accelwatch record --repair {path}"
+        )
 
 
 def refuse_newer(window: Window, schema: str) -> WireError:

@@ -31,11 +31,18 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is recorded, for how long, and where to."""
 
     output: Annotated[
-        Path,
+        Path | None,
         option(
             "--output", "-o", metavar="FILE", help="Recording; FILE.1 ... are the ones before it."
         ),
-    ]
+    ] = None
+    repair: Annotated[
+        Path | None,
+        option(
+            metavar="FILE",
+            help="Record nothing; write what can be read of a damaged FILE to a new one beside it.",
+        ),
+    ] = None
     interval: Annotated[
         str, option(metavar="DURATION", help="Time between two documents; at least 250ms.")
     ] = "1s"
@@ -78,7 +85,28 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def record_command(options: RecordOptions) -> None:
     """Record this machine to a file, to be played with --replay FILE."""
-    raise click.exceptions.Exit(run(options))
+    raise click.exceptions.Exit(
+        run(options) if options.repair is None else repair_file(options.repair, options)
+    )
+
+
+def repair_file(damaged: Path, options: RecordOptions) -> int:
+    """Write a repaired copy and say on stderr what was saved and lost. Raises AccelwatchError."""
+    from accelwatch.archive.recording.repair import repair, repaired_path
+    from accelwatch.schema.timestamps import timestamp
+
+    done = repair(damaged, options.output or repaired_path(damaged))
+    lost = {
+        f"{done.lost} documents are lost": done.lost,
+        f"{done.lines} lines are no documents": done.lines,
+        f"bytes are damaged in {done.positions} places": done.positions,
+    }
+    faults = [text for text, count in lost.items() if count]
+    complain(
+        f"{done.path}: {done.documents} documents up to {timestamp(done.last)}; "
+        + (", ".join(faults) or "nothing is damaged")
+    )
+    return OK
 
 
 def collect_settings(options: RecordOptions) -> CollectSettings:
@@ -97,6 +125,8 @@ def open_recorder(options: RecordOptions) -> "Recorder":
     """The recorder that is asked for. Raises UsageError and AccelwatchError."""
     from accelwatch.archive.recording import Compression, Recorder
 
+    if options.output is None:
+        raise UsageError("name a file to record to: accelwatch record -o FILE")
     if str(options.output) == "-":
         raise UsageError(
             "--output is a file, not stdout, as a recording is rotated and indexed; for documents on "
@@ -146,7 +176,7 @@ def record(
                 break
         recorder.close()
     elapsed = 0.0 if started is None else clock.monotonic() - started
-    complain(summary(recorder, options.output, elapsed))
+    complain(summary(recorder, recorder.path, elapsed))
     if last is None:
         return INTERRUPTED
     return OK if read else _unread(last)

@@ -1,0 +1,207 @@
+"""Writes anew what a damaged recording still holds: the documents that are as they were written.
+
+Where the index of a damaged block can be read, its checksums say which documents those are. Elsewhere
+each line that is a complete document counts as one.
+"""
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.archive.recording import block_index, gzip_members, zstd_frames
+from accelwatch.archive.recording.files import windows
+from accelwatch.archive.recording.layout import (
+    PARTIAL_SUFFIX,
+    Compression,
+    DamageError,
+    compression_by_name,
+    compression_of,
+)
+from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, timestamp_of
+from accelwatch.archive.recording.recorder import Recorder
+from accelwatch.archive.recording.window import Window
+from accelwatch.archive.recording.zstd_search import Walk, index_at
+from accelwatch.base.errors import UsageError, WireError
+from accelwatch.schema.snapshot import SCHEMA
+
+_CHUNK = 64 << 10
+
+
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a recording."""
+
+    path: Path
+    """The repaired copy."""
+    documents: int
+    last: float
+    """The time of the last one, Unix seconds."""
+    lost: int
+    """Documents that indexes tell of and that are not in the copy."""
+    lines: int
+    """Lines that were no document, with the last where it was cut off."""
+    positions: int
+    """Stretches of damaged bytes."""
+
+
+def repaired_path(path: Path) -> Path:
+    """Where the copy of a recording goes: `night.repaired.ndjson.zst` beside `night.ndjson.zst`."""
+    stem, dot, suffixes = path.name.removesuffix(PARTIAL_SUFFIX).partition(".")
+    return path.with_name(f"{stem}.repaired{dot}{suffixes}")
+
+
+def repair(source: Path, target: Path) -> Repaired:
+    """Write what can be read of one file into a new one; the damaged one stays as it is.
+
+    Raises UsageError where there is a target or no source, WireError where nothing can be read,
+    AccelwatchError for what cannot be read or written.
+    """
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} is there already; choose another name with -o FILE")
+    opened = windows(source)
+    try:
+        if len(opened) != 1:
+            raise UsageError(f"{source} names {len(opened)} recordings; repair one at a time")
+        return _rewrite(_Salvage(opened[0]), target)
+    finally:
+        for window in opened:
+            window.close()
+
+
+def _rewrite(salvage: "_Salvage", target: Path) -> Repaired:
+    last = None
+    with Recorder(
+        target, compression=compression_by_name(target.name), max_bytes=1 << 62, keep=1
+    ) as recorder:
+        for document, time in salvage.documents():
+            recorder.write_line(document, time)
+            last = time
+    if last is None:
+        raise WireError(f"{salvage.window.path} holds no {SCHEMA} document that can be read")
+    return Repaired(
+        path=target,
+        documents=recorder.documents,
+        last=last,
+        lost=salvage.lost,
+        lines=salvage.damaged_lines,
+        positions=salvage.positions,
+    )
+
+
+class _Salvage:
+    """Goes through a file once, in bounded memory, and on behind any damage."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.lost = self.damaged_lines = self.positions = 0
+        self._lines = LineCutter()
+        self._found = 0
+        """Documents since the last index: those of the block that the next one describes."""
+
+    def documents(self) -> Iterator[tuple[bytes, float]]:
+        """Documents with their times, Unix seconds, in the order of the file."""
+        head = self.window.read(0, 4096)
+        match compression_of(head) or compression_by_name(self.window.path.name):
+            case Compression.ZSTD:
+                yield from self._zstd()
+            case Compression.GZIP:
+                yield from self._gzip()
+            case Compression.NONE:
+                for offset in range(0, self.window.size, _CHUNK):
+                    yield from self._fed(self.window.read(offset, _CHUNK))
+        yield from self._checked(self._lines.rest() if self._lines.pending else b"")
+
+    def _zstd(self) -> Iterator[tuple[bytes, float]]:
+        window, offset = self.window, 0
+        while offset < window.size:
+            size = zstd_frames.skippable(window, offset)
+            if zstd_frames.starts_at(window, offset):
+                position = _end_of_frame(window, offset)
+                yield from self._frame(offset, position)
+                offset = position
+            elif size is not None and offset + 8 + size <= window.size:
+                self._count_lost(offset)
+                offset += 8 + size
+            else:
+                self._break()
+                offset = zstd_frames.next_frame(window, offset + 1)
+
+    def _frame(self, offset: int, position: int) -> Iterator[tuple[bytes, float]]:
+        """Documents of the frame from `offset`; what follows begins at `position`."""
+        index = index_at(self.window, position)
+        only = None if index is None else frozenset(index.checksums)
+        walk = Walk(self.window, offset)
+        broken = False
+        try:
+            for chunk in zstd_frames.unpacked(walk):
+                yield from self._fed(chunk, only)
+        except EOFError:  # at the end of the file a frame may just not be finished
+            broken = position < self.window.size
+        except DamageError:
+            broken = True
+        if broken or (index is not None and not walk.is_described(index)):
+            self._break()
+
+    def _count_lost(self, offset: int) -> None:
+        """An index tells how many documents the block before it had."""
+        index = index_at(self.window, offset)
+        if index is not None:
+            self.lost += max(len(index.times) - self._found, 0)
+            self._found = 0
+        elif self.window.read(offset, 4) == block_index.FRAME_MAGIC:
+            self.positions += 1
+
+    def _gzip(self) -> Iterator[tuple[bytes, float]]:
+        window, offset = self.window, 0
+        while offset < window.size:
+            start = offset
+            try:
+                if not gzip_members.starts_at(window, offset):
+                    raise DamageError("no gzip member")
+                for chunk, read in gzip_members.unpacked(window, offset):
+                    offset = read
+                    yield from self._fed(chunk)
+            except EOFError:
+                return
+            except DamageError:
+                self._break()
+                offset = gzip_members.next_member(window, max(offset, start + 1))
+
+    def _break(self) -> None:
+        """Bytes are damaged: the line that has begun will not be ended."""
+        self.positions += 1
+        self._lines.drop()
+
+    def _fed(
+        self, chunk: bytes, only: frozenset[int] | None = None
+    ) -> Iterator[tuple[bytes, float]]:
+        for line in self._lines.feed(chunk):
+            yield from self._checked(line, only)
+
+    def _checked(
+        self, line: bytes | None, only: frozenset[int] | None = None
+    ) -> Iterator[tuple[bytes, float]]:
+        if line is not None and not line.strip():
+            return
+        time = None
+        if line is not None and (only is None or zlib.crc32(line) in only):
+            try:
+                time = timestamp_of(line)
+            except NewerSchemaError:
+                time = None
+        if line is None or time is None:
+            self.damaged_lines += only is None
+        else:
+            self._found += 1
+            yield line, time
+
+
+def _end_of_frame(window: Window, offset: int) -> int:
+    """Where the next frame may begin: behind a whole one, else where one is found."""
+    walk = Walk(window, offset)
+    try:
+        walk.to_end()
+    except (EOFError, DamageError):
+        return zstd_frames.next_frame(window, offset + 4)
+    return walk.end
