@@ -4,13 +4,18 @@ from collections import Counter
 
 import pytest
 
+from accelwatch.tui.app import Dashboard
+from accelwatch.tui.commands.dispatch import Commands
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
+from accelwatch.tui.opening import OPENINGS
+from accelwatch.tui.state.action import SCREEN, Action
 from accelwatch.tui.state.actions import ACTIONS, by_id, meant, usable
 from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.views import help_lines
 from accelwatch.tui.widgets.footer import footer_line
-from support.dashboards.local import texts
+from support.dashboards.fleets import FedFleet, fleet_view
+from support.dashboards.local import Stage, board_of, on, texts
 from support.machines.samples import FIXTURES
 
 DOCS = FIXTURES.parent / "docs" / "dashboard.md"
@@ -48,6 +53,37 @@ PROMISED = {
 
 def test_every_action_has_an_id_of_its_own() -> None:
     assert len(by_id()) == len(ACTIONS)
+
+
+MOVES = {"up", "down", "left", "right", "page_up", "page_down", "first", "last"}
+"""What a screen itself does, with its own lists."""
+
+
+@pytest.fixture(scope="module")
+def commands() -> Commands:
+    """All there are: of a machine, of a fleet and of its remedies."""
+    return Dashboard(board_of(), None, fleet=FedFleet(fleet_view(2))).commands
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_every_action_has_a_handler(action: Action, commands: Commands) -> None:
+    opens = action.id.startswith(SCREEN) and action.id.removeprefix(SCREEN) in OPENINGS
+    assert opens or action.id in commands.registry or action.id in MOVES
+
+
+def test_every_handler_is_of_an_action(commands: Commands) -> None:
+    assert set(commands.registry) <= {action.id for action in ACTIONS} - MOVES
+
+
+@pytest.mark.parametrize("key", ["1", "4"])
+def test_a_screen_moves_its_own_lists(key: str) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press(key)
+        view = stage.app.view
+        assert view is not None
+        assert {action for action in MOVES if view.perform(action)} == MOVES
+
+    on(check)
 
 
 def test_no_key_has_two_meanings_on_a_screen() -> None:

@@ -9,7 +9,8 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accelwatch.tui.app import Dashboard, View
+from accelwatch.tui.app import Dashboard
+from accelwatch.tui.context import DashboardContext, View
 from accelwatch.tui.opening import OPENINGS, Opening
 from accelwatch.tui.screens.process import process_screen
 from accelwatch.tui.state.actions import ACTIONS
@@ -17,7 +18,7 @@ from support.dashboards.fleets import FAULTS, FedFleet, fleet_view, following
 from support.dashboards.local import FedSource, board_of, node
 
 
-def _process(app: Dashboard) -> Screen[None]:
+def _process(app: DashboardContext) -> Screen[None]:
     processes = app.board.devices[0].reading.processes or ()
     return process_screen(app.board, processes[0], app.clock.wall, local=False)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import RenderableType
 from textual import events, on
@@ -18,6 +18,7 @@ from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
 from accelwatch.tui.commands.bindings import ON_SCREENS, bindings
 from accelwatch.tui.commands.dispatch import Commands
+from accelwatch.tui.context import View
 from accelwatch.tui.history_feed import Noting
 from accelwatch.tui.local.devices.rows import sort_at
 from accelwatch.tui.local.own_usage import OwnUsage
@@ -54,25 +55,6 @@ _GAP_S = 0.4
 """Between two paintings of data, once the first seconds are over."""
 
 
-@runtime_checkable
-class View(Protocol):
-    """A screen of the dashboard."""
-
-    view_name: str
-
-    def show(self) -> None:
-        """The board has changed."""
-        ...
-
-    def show_age(self) -> None:
-        """A second has passed."""
-        ...
-
-    def perform(self, action: str) -> bool:
-        """Do what a key asks; false when it is nothing of this screen."""
-        ...
-
-
 class Dashboard(HookedApp, inherit_bindings=False):
     """Owns the board and the task of the source; with a fleet, begins on its screen."""
 
@@ -105,14 +87,12 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
         self.cells = TerminalCells()
-        self.fleet_controller = None
-        self.incident_controller = None
+        self.fleet_controller: FleetController | None = None
+        self.incident_controller: FleetController | None = None
         """Whoever tells of incidents: the fleet's, or this machine's agent once it is asked."""
         self._incidents = incidents
         if fleet is not None:
-            from accelwatch.tui.fleet_controller import FleetController
-
-            self.incident_controller = self.fleet_controller = FleetController(self, fleet)
+            self.incident_controller = self.fleet_controller = self._controller_of(fleet)
             board.fleet = self.fleet_controller.board
         board.has_incidents = fleet is None and incidents is not None
         self.commands = Commands(self)
@@ -159,20 +139,24 @@ class Dashboard(HookedApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """Begin to collect, and to tell ages."""
         self._started_at = self.clock.monotonic()
-        self.app_resume_signal.subscribe(self, lambda _: self.commands.do_redraw())
+        self.app_resume_signal.subscribe(self, lambda _: self.repaint())
         self._collect()
         self.schedule_pull()  # of a source that knows something already
         if self.incident_controller is not None:
             self.incident_controller.start()
         self._ages = self.set_interval(1.0, self.second)
 
+    def _controller_of(self, source: "FleetSource") -> "FleetController":
+        """Loaded where there is a fleet, or an agent is asked: one machine does without."""
+        from accelwatch.tui.fleet_controller import FleetController
+
+        return FleetController(self, source)
+
     def follow_incidents(self) -> "FleetController":
         """Ask this machine's agent for its incidents from now on."""
         if self.incident_controller is None:
             assert self._incidents is not None
-            from accelwatch.tui.fleet_controller import FleetController
-
-            self.incident_controller = FleetController(self, self._incidents())
+            self.incident_controller = self._controller_of(self._incidents())
             self.incident_controller.board.alone = True
             self.board.agent_board = self.incident_controller.board
             self.incident_controller.start()
@@ -197,6 +181,14 @@ class Dashboard(HookedApp, inherit_bindings=False):
         for widget in self.screen.query(Painted):
             widget.refresh()
         return result
+
+    def repaint(self) -> None:
+        """Everything anew, whatever the terminal shows by now."""
+        self.cells.forget()
+        self.refresh(layout=True)
+        for screen in self.screen_stack:
+            for widget in screen.query("*"):
+                widget.refresh()
 
     def on_resize(self, _: events.Resize) -> None:
         """A terminal of another size has moved its lines about."""
@@ -326,6 +318,11 @@ class Dashboard(HookedApp, inherit_bindings=False):
             if screen is not None and screen.is_mounted and isinstance(screen, View)
             else None
         )
+
+    @property
+    def view_name(self) -> str:
+        """Name of the present screen, before it is on the terminal too; empty under a dialog."""
+        return getattr(self.screen, "view_name", "")
 
     @property
     def process_list(self) -> RowList | None:

@@ -2,22 +2,23 @@
 
 import asyncio
 import gc
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Protocol
 
+from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
-from accelwatch.fleet.picture.source import NoSource
+from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import NodeStatus, aged
 from accelwatch.tui.fleet.query_cache import QueryCache
+from accelwatch.tui.state.board import Board
 
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.plan.plan import Plan
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.screens.incident import IncidentView
 from collections.abc import Iterator
 
@@ -46,10 +47,52 @@ def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[floa
             yield timestamp, Reading(device_id="", values=values)
 
 
+class FleetHost(Protocol):
+    """What shows a fleet: the dashboard, as far as its source's controller needs it."""
+
+    @property
+    def board(self) -> Board:
+        """What is known and set."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Wall clock and monotonic time."""
+        ...
+
+    def show(self) -> None:
+        """Paint the present screen."""
+        ...
+
+    def show_message(self, text: str) -> None:
+        """Show a text in the place of the keys, for a few seconds."""
+        ...
+
+    def keys_changed(self) -> None:
+        """Paint the footers: other keys do something now."""
+        ...
+
+    def call_after_refresh(self, callback: Callable[[], None]) -> bool:
+        """Call once what is due is painted."""
+        ...
+
+    def schedule_fleet_pull(self) -> None:
+        """The fleet has changed: pull it soon."""
+        ...
+
+    def follow(self, source: SnapshotSource) -> None:
+        """Show another source of snapshots from now on."""
+        ...
+
+    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
+        """End with the error of a task that nobody waits for."""
+        ...
+
+
 class FleetController:
     """Owns the board of the fleet and the tasks around it."""
 
-    def __init__(self, app: "Dashboard", source: FleetSource) -> None:
+    def __init__(self, app: FleetHost, source: FleetSource) -> None:
         self._app = app
         self.source = source
         self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)

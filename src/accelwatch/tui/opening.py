@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from accelwatch.tui.context import DashboardContext
+
 if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.events.changes import Change
 
-Opening = Callable[["Dashboard"], Screen[None]]
+Opening = Callable[[DashboardContext], Screen[None]]
 
 
-def _local(app: "Dashboard") -> Screen[None]:
+def _local(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.local import LocalScreen
 
     return LocalScreen(app.board, app.processes, app.clock.wall)
 
 
-def _fleet(app: "Dashboard") -> Screen[None]:
+def _fleet(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.fleet import FleetScreen
 
     controller = app.fleet_controller
@@ -35,31 +36,31 @@ def _fleet(app: "Dashboard") -> Screen[None]:
     )
 
 
-def _device(app: "Dashboard") -> Screen[None]:
+def _device(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.pages import device_screen
 
     return device_screen(app.board, app.clock.wall)
 
 
-def _processes(app: "Dashboard") -> Screen[None]:
+def _processes(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.processes import ProcessesScreen
 
     return ProcessesScreen(app.board, app.processes, app.clock.wall)
 
 
-def _doctor(app: "Dashboard") -> Screen[None]:
+def _doctor(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.pages import doctor_screen
 
     return doctor_screen(app.board, app.clock.wall)
 
 
-def _topology(app: "Dashboard") -> Screen[None]:
+def _topology(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.pages import topology_screen
 
     return topology_screen(app.board, app.clock.wall)
 
 
-def _usage(app: "Dashboard") -> Screen[None]:
+def _usage(app: DashboardContext) -> Screen[None]:
     from accelwatch.node.usage.ledger import By
     from accelwatch.node.usage.queries import window_of
     from accelwatch.node.usage.report import UsageReport
@@ -78,20 +79,20 @@ def _usage(app: "Dashboard") -> Screen[None]:
     return usage_screen(app.board, app.clock.wall, read_usage)
 
 
-def _help(app: "Dashboard") -> Screen[None]:
+def _help(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.pages import help_screen
 
-    return help_screen(app.board, app.clock.wall, getattr(app.screen, "view_name", ""))
+    return help_screen(app.board, app.clock.wall, app.view_name)
 
 
-def _problems(app: "Dashboard") -> Screen[None]:
+def _problems(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.pages import problems_screen
 
     assert app.fleet_controller is not None
     return problems_screen(app.board, app.fleet_controller.board, app.clock.wall)
 
 
-def _incidents(app: "Dashboard") -> Screen[None]:
+def _incidents(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
     controller = app.incident_controller
@@ -99,7 +100,7 @@ def _incidents(app: "Dashboard") -> Screen[None]:
     return IncidentsScreen(app.board, controller.board, controller.now)
 
 
-def _events(app: "Dashboard") -> Screen[None]:
+def _events(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.events import EventsScreen
 
     if app.fleet_controller is None:
@@ -114,7 +115,7 @@ def _events(app: "Dashboard") -> Screen[None]:
     return EventsScreen(app.board, changes, controller.now)
 
 
-def _settings(app: "Dashboard") -> Screen[None]:
+def _settings(app: DashboardContext) -> Screen[None]:
     from accelwatch.tui.screens.settings import SettingsScreen
 
     return SettingsScreen(

@@ -8,13 +8,15 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.tui.commands.event_commands import EventCommands
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.events.changes import Change
+from accelwatch.tui.state import local_actions
 from accelwatch.tui.state.action import BLACK_BOX
 
 if TYPE_CHECKING:
     from accelwatch.archive.blackbox.excerpt import Excerpt
     from accelwatch.archive.blackbox.files import Frozen
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.views.blackbox.excerpt_page import ExcerptPage
 
 _SPANS = ((120.0, 60.0), (900.0, 240.0))
@@ -24,17 +26,25 @@ _RECORDED = "this is a recording; of a file: accelwatch blackbox show FILE"
 
 
 class BlackBoxCommands:
-    """One method an action; False where it is nothing of the black box."""
+    """One handler per action; False where it is nothing of the black box."""
 
-    def __init__(self, app: "Dashboard", events: EventCommands) -> None:
+    def __init__(self, app: DashboardContext, events: EventCommands) -> None:
         self._app = app
         self._events = events
         self._tasks: set[asyncio.Task[None]] = set()
         self._page: ExcerptPage | None = None
 
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.BLACKBOX: self.do_blackbox,
+            local_actions.ENTER: self.do_enter,
+            local_actions.SPAN: self.do_span,
+        }
+
     @property
     def _page_shown(self) -> "ExcerptPage | None":
-        shown = getattr(self._app.screen, "view_name", "") == BLACK_BOX
+        shown = self._app.view_name == BLACK_BOX
         return self._page if shown else None
 
     def do_blackbox(self) -> bool:

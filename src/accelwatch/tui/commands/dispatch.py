@@ -7,9 +7,12 @@ from accelwatch.tui.commands.event_commands import EventCommands
 from accelwatch.tui.commands.palette_commands import PaletteCommands
 from accelwatch.tui.commands.problem_commands import ProblemCommands
 from accelwatch.tui.commands.process_commands import ProcessCommands
+from accelwatch.tui.commands.registry import Handlers, Registry
 from accelwatch.tui.commands.replay_commands import ReplayCommands
 from accelwatch.tui.commands.why_commands import WhyCommands
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.opening import OPENINGS
+from accelwatch.tui.state import local_actions, time_actions
 from accelwatch.tui.state.action import EVENTS, SCREEN
 from accelwatch.tui.state.actions import by_id, meant, numbered_screens
 from accelwatch.tui.theme.palettes import next_palette
@@ -19,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accelwatch.fleet.wire import IncidentNow
-    from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.commands.filtering import Filtering
     from accelwatch.tui.commands.fleet_commands import FleetCommands
     from accelwatch.tui.commands.incidents.incident_commands import IncidentCommands
+    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.state.filtering import Filtering
 
 _WITHOUT_FLEET = {
     "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
@@ -34,32 +37,71 @@ _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
 
 
 class Commands:
-    """One method an action, found by its id."""
+    """The handlers of the whole program, and the registry of all."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+        self.registry = Registry()
+        self.registry.add(self.handlers())
         self._processes = ProcessCommands(app)
-        self._more: tuple[object, ...] = (
+        for commands in (
             self._processes,
             ReplayCommands(app),
             WhyCommands(app),
             ProblemCommands(app),
             PaletteCommands(app),
-        )
+        ):
+            self.registry.add(commands.handlers())
         self._fleet: FleetCommands | None = None
         self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:
-            from accelwatch.tui.commands import fleet_commands as commands
-            from accelwatch.tui.commands.incidents import incident_commands, remedy_commands
-
-            controller = app.fleet_controller
-            self._fleet = commands.FleetCommands(app, controller)
-            self._incidents = incidents = incident_commands.IncidentCommands(app, controller)
-            remedies = remedy_commands.RemedyCommands(app, controller, lambda: incidents.current)
-            self._more = (*self._more, self._fleet, incidents, remedies)
+            self._add_fleet(app.fleet_controller)
+        # Asked first: an event that froze the black box opens it, any other leads to its device.
         events = EventCommands(app)
-        self._more = (*self._more, events, BlackBoxCommands(app, events))
+        self.registry.add(events.handlers())
+        self.registry.add(BlackBoxCommands(app, events).handlers())
         self.sort_by = self._processes.sort_by
+
+    def _add_fleet(self, controller: "FleetController") -> None:
+        from accelwatch.tui.commands.fleet_commands import FleetCommands
+        from accelwatch.tui.commands.incidents.remedy_commands import RemedyCommands
+
+        self._fleet = FleetCommands(self._app, controller)
+        self.registry.add(self._fleet.handlers())
+        incidents = self._add_incidents(controller)
+        remedies = RemedyCommands(self._app, controller, lambda: incidents.current)
+        self.registry.add(remedies.handlers())
+
+    def _add_incidents(self, controller: "FleetController") -> "IncidentCommands":
+        from accelwatch.tui.commands.incidents.incident_commands import IncidentCommands
+
+        self._incidents = IncidentCommands(self._app, controller)
+        self.registry.add(self._incidents.handlers())
+        return self._incidents
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.QUIT: self.do_quit,
+            local_actions.SUSPEND: self.do_suspend,
+            local_actions.BACK: self.do_back,
+            local_actions.HELP: self.do_help,
+            local_actions.TOPOLOGY: self.do_topology,
+            local_actions.USAGE_PAGE: self.do_usage,
+            local_actions.SETTINGS: self.do_settings,
+            local_actions.NEXT_SCREEN: self.do_next_screen,
+            local_actions.PREVIOUS_SCREEN: self.do_previous_screen,
+            local_actions.ENTER: self.do_enter,
+            local_actions.THEME: self.do_theme,
+            local_actions.DENSITY: self.do_density,
+            time_actions.PAUSE: self.do_pause,
+            time_actions.FASTER: self.do_faster,
+            time_actions.SLOWER: self.do_slower,
+            local_actions.SPAN: self.do_span,
+            local_actions.COPY: self.do_copy,
+            local_actions.COPY_ROW: self.do_copy_row,
+            local_actions.REDRAW: self.do_redraw,
+        }
 
     @property
     def current_incident(self) -> "IncidentNow | None":
@@ -68,18 +110,14 @@ class Commands:
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""
-        action = meant(action, getattr(self._app.screen, "view_name", ""))
+        action = meant(action, self._app.view_name)
         entry = by_id().get(action)
         if entry is not None and entry.leaves and not self._app.board.terminal:
             return False
         if action.startswith(SCREEN):
             self.open(action.removeprefix(SCREEN))
             return True
-        for holder in (*reversed(self._more), self):
-            method = getattr(holder, f"do_{action}", None)
-            if method is not None and method() is not False:
-                return True
-        return False
+        return self.registry.perform(action)
 
     def sorts(self) -> "Sequence[tuple[str, Callable[[], None]]]":
         """What the tables on the screen can be sorted by: its words, and what does it."""
@@ -108,7 +146,7 @@ class Commands:
     def do_back(self) -> None:
         """Leave a screen, else clear the filter; never the program."""
         app = self._app
-        name = getattr(app.screen, "view_name", "")
+        name = app.view_name
         if name in ("local", "processes") and app.processes.clear():
             app.show()
         elif len(app.screen_stack) > 1:
@@ -164,10 +202,7 @@ class Commands:
     def _ensure_incidents(self) -> bool:
         """Begin to ask this machine's agent, the first time that its incidents are looked at."""
         if self._incidents is None:
-            from accelwatch.tui.commands.incidents.incident_commands import IncidentCommands
-
-            self._incidents = IncidentCommands(self._app, self._app.follow_incidents())
-            self._more = (*self._more, self._incidents)
+            self._add_incidents(self._app.follow_incidents())
         return True
 
     def sort_fleet_at(self, width: int, x: int) -> None:
@@ -215,14 +250,14 @@ class Commands:
         self._switch_screen(-1)
 
     def _switch_screen(self, step: int) -> None:
-        name = getattr(self._app.screen, "view_name", self._app.base)
+        name = self._app.view_name or self._app.base
         order = [screen for _, screen in self.numbered]
         index = order.index(name) if name in order else 0
         self.open(order[(index + step) % len(order)])
 
     def do_enter(self) -> None:
         """Details of the selected device."""
-        if getattr(self._app.screen, "view_name", "") == "local":
+        if self._app.view_name == "local":
             self.open("device")
 
     def do_theme(self) -> None:
@@ -291,8 +326,4 @@ class Commands:
 
     def do_redraw(self) -> None:
         """Everything anew, whatever the terminal shows by now."""
-        self._app.cells.forget()
-        self._app.refresh(layout=True)
-        for screen in self._app.screen_stack:
-            for widget in screen.query("*"):
-                widget.refresh()
+        self._app.repaint()

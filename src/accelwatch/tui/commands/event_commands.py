@@ -1,19 +1,23 @@
 """What Enter does on the Events screen: the device at that moment."""
 
-from typing import TYPE_CHECKING
-
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.events.changes import Change
 from accelwatch.tui.local.sources.replay import ReplaySource
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
+from accelwatch.tui.state import local_actions
 
 
 class EventCommands:
-    """One method an action; False means that the Events screen is not there."""
+    """One handler per action; False means that the Events screen is not there."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.ENTER: self.do_enter,
+        }
 
     @property
     def selected(self) -> Change | None:

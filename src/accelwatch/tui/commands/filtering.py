@@ -1,38 +1,10 @@
-"""A filter of the present screen: how it is set, checked and counted; and its line."""
+"""The line in which a filter of the present screen is typed."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-import msgspec
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
+from accelwatch.tui.context import DialogContext
+from accelwatch.tui.state.filtering import Filtering
 
 
-class Filtering(msgspec.Struct, frozen=True, kw_only=True):
-    """What is filtered, and how."""
-
-    what: str
-    """In one word, as people say it."""
-    table: str
-    """Name under which typed filters are remembered."""
-    present: str
-    """The filter that is set."""
-    example: str
-    """A condition."""
-    wrong: Callable[[str], str]
-    """What is wrong with a text; empty when nothing is."""
-    names: Sequence[str]
-    """What is completed."""
-    set: Callable[[str], None]
-    """Filter by a text that is well."""
-    count: Callable[[], str]
-    """What is left of how much, now."""
-    pause_s: float = 0.0
-    """So long nothing may be typed before the filter is set: somebody else is asked."""
-
-
-def prompt_filter(app: "Dashboard", filtering: Filtering) -> None:
+def prompt_filter(app: DialogContext, filtering: Filtering) -> None:
     """Have a filter typed; it takes effect meanwhile, and Esc takes it back."""
     from accelwatch.tui.screens.dialogs.filter_line import FilterScreen
 

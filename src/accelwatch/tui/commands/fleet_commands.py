@@ -11,14 +11,17 @@ from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES
 from accelwatch.fleet.wire import DeviceSlot
-from accelwatch.tui.commands.filtering import Filtering, prompt_filter
+from accelwatch.tui.commands.filtering import prompt_filter
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
+from accelwatch.tui.state import fleet_actions, local_actions, time_actions
 from accelwatch.tui.state.action import FLEET, INCIDENTS
+from accelwatch.tui.state.filtering import Filtering
 from accelwatch.tui.theme.preferences import FORMS, SHADES, slower
 
 if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
@@ -27,11 +30,35 @@ _TYPING_S = 0.3
 
 
 class FleetCommands:
-    """One method an action; False means that the Fleet screen is not the present one."""
+    """One handler per action; False means that the Fleet screen is not the present one."""
 
-    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
+    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app
         self._controller = controller
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.ENTER: self.do_enter,
+            local_actions.TAG: self.do_tag,
+            local_actions.BACK: self.do_back,
+            local_actions.FILTER: self.do_filter,
+            local_actions.SORT: self.do_sort,
+            local_actions.SORT_LEFT: self.do_sort_left,
+            local_actions.SORT_RIGHT: self.do_sort_right,
+            local_actions.REVERSE: self.do_reverse,
+            local_actions.TREE: self.do_tree,
+            fleet_actions.GROUP_BY: self.do_group_by,
+            fleet_actions.GRID: self.do_grid,
+            fleet_actions.SHADE: self.do_shade,
+            fleet_actions.EVENTS: self.do_events,
+            fleet_actions.PROBLEMS: self.do_problems,
+            fleet_actions.ACKNOWLEDGE: self.do_acknowledge,
+            local_actions.COPY: self.do_copy,
+            local_actions.COPY_ROW: self.do_copy_row,
+            time_actions.FASTER: self.do_faster,
+            time_actions.SLOWER: self.do_slower,
+        }
 
     @property
     def _screen(self) -> "FleetScreen | None":
@@ -244,7 +271,7 @@ class FleetCommands:
 
     def do_problems(self) -> bool:
         """What the hub cannot do, in full."""
-        if getattr(self._app.screen, "view_name", "") not in (FLEET, INCIDENTS):
+        if self._app.view_name not in (FLEET, INCIDENTS):
             return False
         if self._controller.board.troubles:
             self._app.commands.open("problems")

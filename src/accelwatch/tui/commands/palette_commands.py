@@ -1,16 +1,15 @@
 """What `:` does: every command of the present screen, its columns, filters, and what is on it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from accelwatch.tui.commands.filtering import Filtering
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
+from accelwatch.tui.state import local_actions
 from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL, PROCESSES, SCREEN
 from accelwatch.tui.state.actions import usable
+from accelwatch.tui.state.filtering import Filtering
 from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.state.palette import Entry
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
 
 _WITH_DEVICES = frozenset({LOCAL, DEVICE, PROCESSES})
 """Screens of one machine on which a device is gone to by its name."""
@@ -20,8 +19,14 @@ _FILTER = "filter "
 class PaletteCommands:
     """Asks which command is meant, and does it."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.PALETTE: self.do_palette,
+        }
 
     def do_palette(self) -> bool:
         """Ask for a command by its name."""
@@ -44,7 +49,7 @@ class PaletteCommands:
 
     def _entries(self, filtering: Filtering | None) -> Iterator[Entry]:
         app = self._app
-        screen = getattr(app.screen, "view_name", "")
+        screen = app.view_name
         yield from self._actions(screen)
         for title, run in app.commands.sorts():
             yield Entry(name=f"sort by {title}", more="Once more: the other way round.", run=run)
@@ -111,5 +116,5 @@ class PaletteCommands:
         return run
 
 
-def _doing(app: "Dashboard", action_id: str) -> Callable[[], None]:
+def _doing(app: DashboardContext, action_id: str) -> Callable[[], None]:
     return lambda: app.action_do(action_id)

@@ -5,17 +5,25 @@ from typing import TYPE_CHECKING
 
 from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
+from accelwatch.tui.state import local_actions
 
 if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.screens.fleet import FleetScreen
 
 
 class ProblemCommands:
-    """One method an action; False where neither devices nor nodes are on the screen."""
+    """One handler per action; False where neither devices nor nodes are on the screen."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.NEXT_PROBLEM: self.do_next_problem,
+        }
 
     def do_next_problem(self) -> bool:
         """Select the next device, or node of a fleet, that is not as it should be."""

@@ -3,22 +3,22 @@
 import signal
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accelwatch.base.errors import ExpressionError
 from accelwatch.exposition.display import printable
 from accelwatch.expr import device_names
 from accelwatch.query.lookup import process_names
 from accelwatch.schema.reading import Process
-from accelwatch.tui.commands.filtering import Filtering, prompt_filter
+from accelwatch.tui.commands.filtering import prompt_filter
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.local.devices.sorting import SORTS
 from accelwatch.tui.local.processes import signals
 from accelwatch.tui.local.processes.rows import BY_ID, COLUMNS, command
+from accelwatch.tui.state import local_actions
 from accelwatch.tui.state.action import LOCAL
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
+from accelwatch.tui.state.filtering import Filtering
 
 _MEANINGS = {
     signal.SIGTERM: "ask it to end",
@@ -33,10 +33,25 @@ _NO_PROCESS = "there is no process"
 
 
 class ProcessCommands:
-    """One method an action; False means that the action is not about a process now."""
+    """One handler per action; False means that the action is not about a process now."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.ENTER: self.do_enter,
+            local_actions.ENVIRONMENT: self.do_environment,
+            local_actions.FILTER: self.do_filter,
+            local_actions.SORT: self.do_sort,
+            local_actions.SORT_LEFT: self.do_sort_left,
+            local_actions.SORT_RIGHT: self.do_sort_right,
+            local_actions.REVERSE: self.do_reverse,
+            local_actions.TREE: self.do_tree,
+            local_actions.TAG: self.do_tag,
+            local_actions.SIGNAL: self.do_signal,
+        }
 
     @property
     def _here(self) -> bool:
@@ -61,7 +76,7 @@ class ProcessCommands:
 
     def _show_none_selected(self) -> None:
         """On the Local screen the keys may be on the devices; elsewhere there is nothing to select."""
-        on_local = getattr(self._app.screen, "view_name", "") == LOCAL
+        on_local = self._app.view_name == LOCAL
         self._app.show_message(_NONE_SELECTED if on_local else _NO_PROCESS)
 
     def _open_process(self, process: Process, *, environment: bool) -> None:
@@ -91,7 +106,7 @@ class ProcessCommands:
         app = self._app
         if not self._here:
             return None
-        of_processes = getattr(app.screen, "view_name", "") != LOCAL
+        of_processes = app.view_name != LOCAL
         host = app.board.snapshot.host
         make = filters.process_filter if of_processes else filters.device_filter
 
@@ -135,7 +150,7 @@ class ProcessCommands:
             (f"{column.title.lower()} of processes", partial(self.sort_by, column.id))
             for column in COLUMNS
         ]
-        if getattr(app.screen, "view_name", "") == LOCAL:
+        if app.view_name == LOCAL:
             options = [(name, partial(self._sort_devices, name)) for name in SORTS] + options
         return list(options)
 

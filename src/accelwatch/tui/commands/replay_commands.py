@@ -4,21 +4,43 @@ from typing import TYPE_CHECKING
 
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.time_parsing import HINT, parse_time
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.local.sources.replay import ReplaySource
+from accelwatch.tui.state import time_actions
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.timeline import Player
-    from accelwatch.tui.app import Dashboard
 
 _MINUTE_S = 60.0
 _HOUR_S = 3600.0
 
 
 class ReplayCommands:
-    """One method an action; False where no recording is played."""
+    """One handler per action; False where no recording is played."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            time_actions.PAUSE: self.do_pause,
+            time_actions.FASTER: self.do_faster,
+            time_actions.SLOWER: self.do_slower,
+            time_actions.STEP: self.do_step,
+            time_actions.STEP_BACK: self.do_step_back,
+            time_actions.SEEK: self.do_seek,
+            time_actions.SEEK_BACK: self.do_seek_back,
+            time_actions.HOUR: self.do_hour,
+            time_actions.HOUR_BACK: self.do_hour_back,
+            time_actions.INCIDENT: self.do_incident,
+            time_actions.INCIDENT_BACK: self.do_incident_back,
+            time_actions.EVENT: self.do_event,
+            time_actions.EVENT_BACK: self.do_event_back,
+            time_actions.LOOP: self.do_loop,
+            time_actions.SEEK_TO: self.do_seek_to,
+        }
 
     @property
     def _player(self) -> "Player | None":

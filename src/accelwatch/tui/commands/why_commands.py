@@ -15,13 +15,15 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.schema.device_status import severity
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.device_signs import device_class
+from accelwatch.tui.state import local_actions
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.model import FleetView
     from accelwatch.schema.reading import Process
-    from accelwatch.tui.app import Dashboard
 
 _WIDEST = 96
 _BESIDE = 14
@@ -31,10 +33,16 @@ _MORE = "incident {}, which 5 lists and Enter opens"
 
 
 class WhyCommands:
-    """One method an action; False where nothing is selected that could be asked about."""
+    """One handler per action; False where nothing is selected that could be asked about."""
 
-    def __init__(self, app: "Dashboard") -> None:
+    def __init__(self, app: DashboardContext) -> None:
         self._app = app
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.WHY: self.do_why,
+        }
 
     def do_why(self) -> bool:
         """Tell why what is selected is as it is."""
@@ -85,7 +93,7 @@ class WhyCommands:
 
     def _what(self) -> str:
         """What is selected, as `subject_of` reads it; empty for all there is."""
-        name = getattr(self._app.screen, "view_name", "")
+        name = self._app.view_name
         if name == FLEET:
             return self._of_fleet()
         if name in (INCIDENTS, INCIDENT):

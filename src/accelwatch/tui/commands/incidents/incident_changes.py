@@ -9,10 +9,10 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.tui.commands.incidents.reason_prompt import prompt_for_reason
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
 if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 
 _SPANS = {"2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
@@ -23,7 +23,7 @@ _MOST_OF_REASON = 40
 class IncidentChanging:
     """Dialogs about one incident; what came of it is said."""
 
-    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
+    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app
         self._controller = controller
 

@@ -9,29 +9,50 @@ import msgspec
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
-from accelwatch.tui.commands.filtering import Filtering, prompt_filter
+from accelwatch.tui.commands.filtering import prompt_filter
 from accelwatch.tui.commands.incidents.incident_changes import IncidentChanging
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.incidents.columns import sort_at
 from accelwatch.tui.incidents.filters import NAMES, incident_filter
+from accelwatch.tui.state import fleet_actions, local_actions
 from accelwatch.tui.state.action import INCIDENT, INCIDENTS
+from accelwatch.tui.state.filtering import Filtering
 
 if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.screens.incident import IncidentView
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
 
 class IncidentCommands:
-    """One method an action; False means that no incident is on the screen."""
+    """One handler per action; False means that no incident is on the screen."""
 
-    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
+    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app
         self._controller = controller
         self._board = controller.board.incidents
         self._changing = IncidentChanging(app, controller)
         self._incident_view: IncidentView | None = None
         """What the page that was opened last shows."""
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            local_actions.ENTER: self.do_enter,
+            local_actions.BACK: self.do_back,
+            local_actions.FILTER: self.do_filter,
+            local_actions.SORT: self.do_sort,
+            local_actions.SORT_LEFT: self.do_sort_left,
+            local_actions.SORT_RIGHT: self.do_sort_right,
+            local_actions.REVERSE: self.do_reverse,
+            local_actions.TAG: self.do_tag,
+            fleet_actions.OVER: self.do_over,
+            fleet_actions.SILENCE: self.do_silence,
+            fleet_actions.CLOSE_INCIDENT: self.do_close_incident,
+            local_actions.COPY: self.do_copy,
+            local_actions.COPY_ROW: self.do_copy_row,
+        }
 
     @property
     def _screen(self) -> "IncidentsScreen | None":
@@ -42,7 +63,7 @@ class IncidentCommands:
 
     @property
     def _on_page(self) -> bool:
-        return getattr(self._app.screen, "view_name", "") == INCIDENT
+        return self._app.view_name == INCIDENT
 
     @property
     def current(self) -> IncidentNow | None:

@@ -1,19 +1,16 @@
 """Why a person does something: asked before anything about an incident or a node is changed."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from accelwatch.alerting.evaluation.silencing import reason_of
 from accelwatch.base.errors import AccelwatchError
+from accelwatch.tui.context import DialogContext
 from accelwatch.tui.screens.dialogs.prompt import PromptScreen
-
-if TYPE_CHECKING:
-    from accelwatch.tui.app import Dashboard
 
 _HINT = "kept in the audit log; Enter confirms, Esc cancels"
 
 
-def prompt_for_reason(app: "Dashboard", title: str, act: Callable[[str], None]) -> None:
+def prompt_for_reason(app: DialogContext, title: str, act: Callable[[str], None]) -> None:
     """Ask under a title, and hand the reason to `act`; nothing is done where the line is left."""
 
     def wrong(text: str) -> str:

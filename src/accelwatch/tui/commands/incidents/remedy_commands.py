@@ -7,13 +7,15 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.commands.incidents.remedy_requests import RemedyRequests
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.incidents.remedy_facts import price_of
+from accelwatch.tui.state import fleet_actions
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.remedies import RemedySource
     from accelwatch.remediation.policy.plan.plan import Plan
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 
 _DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})
@@ -35,11 +37,11 @@ _BACK = {
 
 
 class RemedyCommands:
-    """One method an action; False means that it is nothing for the present screen."""
+    """One handler per action; False means that it is nothing for the present screen."""
 
     def __init__(
         self,
-        app: "Dashboard",
+        app: DashboardContext,
         controller: "FleetController",
         current: Callable[[], IncidentNow | None],
     ) -> None:
@@ -50,8 +52,20 @@ class RemedyCommands:
         self._current = current
         self._requests = RemedyRequests(app, controller)
 
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            fleet_actions.APPROVE: self.do_approve,
+            fleet_actions.DENY: self.do_deny,
+            fleet_actions.HOLD: self.do_hold,
+            fleet_actions.RELEASE: self.do_release,
+            fleet_actions.QUARANTINE: self.do_quarantine,
+            fleet_actions.BREAKER: self.do_breaker,
+            fleet_actions.STOP: self.do_stop,
+        }
+
     def _on(self, *screens: str) -> bool:
-        return getattr(self._app.screen, "view_name", "") in screens
+        return self._app.view_name in screens
 
     def _node(self) -> str:
         """The node that is meant; where there is none, that is said."""

@@ -9,13 +9,13 @@ from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.remedies import Came, Command, RemedySource, next_step, outcome_of
 from accelwatch.tui.commands.incidents.reason_prompt import prompt_for_reason
+from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded
-    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 
 _MOST_WIDE = 90
@@ -29,7 +29,7 @@ _TITLES = {
 class RemedyRequests:
     """Dialogs around one word; nothing waits on the event loop."""
 
-    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
+    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app
         self._controller = controller
 

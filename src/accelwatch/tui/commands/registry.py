@@ -1,0 +1,32 @@
+"""Which handlers an action has: the rows that each class of commands gives, and who is asked first."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from accelwatch.tui.state.action import Action
+
+Handler = Callable[[], bool | None]
+"""Does what a key asks; False where that is nothing for the present screen."""
+Handlers = Mapping[Action, Handler]
+"""A row an action: its id, keys and texts, and what does it."""
+
+
+class Registry:
+    """The handlers of all commands; of one action, those that were added last are asked first."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, list[Handler]] = {}
+
+    def add(self, handlers: Handlers) -> None:
+        """Ask these before all that are there."""
+        for action, handler in handlers.items():
+            self._handlers.setdefault(action.id, []).insert(0, handler)
+
+    def perform(self, action_id: str) -> bool:
+        """Have the first do it that can; False when there is no such command now."""
+        return any(handler() is not False for handler in self._handlers.get(action_id, ()))
+
+    def __contains__(self, action_id: str) -> bool:
+        return action_id in self._handlers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handlers)
