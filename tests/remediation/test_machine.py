@@ -29,7 +29,7 @@ from accelwatch.remediation.policy.conditions.permission import (
     may_test,
 )
 from accelwatch.remediation.policy.conditions.progress import idle
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.scene import Scene, Situation
 from accelwatch.remediation.policy.plan.escalation import INTENTS, SERVICE
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
@@ -97,7 +97,9 @@ def test_only_people_ends_and_looks_leave_what_is_unknown() -> None:
     assert not leaving & {Trigger.TICK, Trigger.DUE, Trigger.FIRED, Trigger.UNCERTAIN}
 
 
-def functions_of_a_scene(package: ModuleType) -> set[Callable[[Scene], object]]:
+def functions_of(
+    package: ModuleType, of_what: type[Scene | Situation]
+) -> set[Callable[[Scene], object]]:
     """Every public function of a package's modules that a row of the table could name."""
     modules = [
         importlib.import_module(f"{package.__name__}.{found.name}")
@@ -110,15 +112,15 @@ def functions_of_a_scene(package: ModuleType) -> set[Callable[[Scene], object]]:
         if inspect.isfunction(function)
         and function.__module__ == module.__name__
         and not name.startswith("_")
-        and [p.annotation for p in inspect.signature(function).parameters.values()] == [Scene]
+        and [p.annotation for p in inspect.signature(function).parameters.values()] == [of_what]
     }
 
 
 def test_every_condition_and_effect_is_used_by_a_row() -> None:
     asked = {condition for row in TABLE for condition in row.conditions}
     done = {effect for row in TABLE for effect in row.does}
-    assert functions_of_a_scene(conditions) == asked
-    assert functions_of_a_scene(effects) == done
+    assert functions_of(conditions, Situation) == asked
+    assert functions_of(effects, Scene) == done
 
 
 def test_a_condition_is_shown_by_the_name_that_the_code_has() -> None:

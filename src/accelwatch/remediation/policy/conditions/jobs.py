@@ -3,7 +3,7 @@
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.scene import Situation
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs import jobs
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
@@ -12,62 +12,62 @@ from accelwatch.remediation.policy.plan.stand_ins import drawn, may_request_spar
 from accelwatch.remediation.policy.state.pursued import Pursued
 
 
-def must_fence(at: Scene) -> bool:
+def must_fence(at: Situation) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
     return jobs.must_fence(at.ctx, at.remedy)
 
 
-def jobs_wait(at: Scene) -> bool:
+def jobs_wait(at: Situation) -> bool:
     """Jobs are there about which something is to be done or waited for, without a fence."""
     waiting = jobs.jobs_waiting(at.ctx, at.remedy) and not must_fence(at)
     return waiting or look_next(at)
 
 
-def jobs_gone(at: Scene) -> bool:
+def jobs_gone(at: Situation) -> bool:
     """It is known that no job of the node is to be looked after any more."""
     return jobs.jobs_gone(at.ctx, at.remedy) and not look_next(at)
 
 
-def empty(at: Scene) -> bool:
+def empty(at: Situation) -> bool:
     """No job is on the node, as was seen just now."""
     return jobs.jobs_of(at.ctx, at.remedy) == ()
 
 
-def look_next(at: Scene) -> bool:
+def look_next(at: Situation) -> bool:
     """A job is to be looked for that may have died of the node, and could be begun again."""
     if not jobs.gone_jobs(at.ctx, at.remedy):
         return False
     return first_denial(at.ctx, at.remedy, Kind.MOVE_JOB) is None
 
 
-def swap_next(at: Scene) -> bool:
+def swap_next(at: Situation) -> bool:
     """A job's own launcher is to go on without the node."""
     return jobs.next_swap(at.ctx, at.remedy) is not None
 
 
-def signal_next(at: Scene) -> bool:
+def signal_next(at: Situation) -> bool:
     """A job is to be asked for a checkpoint before it leaves."""
     return jobs.next_signal(at.ctx, at.remedy) is not None
 
 
-def spare_next(at: Scene) -> bool:
+def spare_next(at: Situation) -> bool:
     """A job is to be moved, and a spare is to stand in for the node first."""
     if jobs.cancels(at.remedy) or jobs.next_job(at.ctx, at.remedy) is None:
         return False
     return needs_spare(at.ctx, at.remedy)
 
 
-def spare_found(at: Scene) -> bool:
+def spare_found(at: Situation) -> bool:
     """A spare can stand in for the node."""
     return not no_spare(at)
 
 
-def no_spare(at: Scene) -> bool:
+def no_spare(at: Situation) -> bool:
     """No spare can stand in for the node."""
     return isinstance(drawn(at.ctx, at.remedy)[1], Denial)
 
 
-def spare_for_move(at: Scene) -> bool:
+def spare_for_move(at: Situation) -> bool:
     """A spare can be drawn by now for a job whose move was begun without one."""
     remedy, policy = at.remedy, at.remedy.policy
     if remedy.pursued_kind is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
@@ -75,17 +75,17 @@ def spare_for_move(at: Scene) -> bool:
     return not (remedy.jobs.spare or remedy.cancelling) and may_request_spare(at.ctx, remedy)
 
 
-def move_next(at: Scene) -> bool:
+def move_next(at: Situation) -> bool:
     """A job has to be moved now."""
     return not jobs.cancels(at.remedy) and _leave_next(at)
 
 
-def cancel_next(at: Scene) -> bool:
+def cancel_next(at: Situation) -> bool:
     """A job has to be cancelled now."""
     return jobs.cancels(at.remedy) and _leave_next(at)
 
 
-def _leave_next(at: Scene) -> bool:
+def _leave_next(at: Situation) -> bool:
     """Whether a job has to leave now: it was asked for a checkpoint, and had the time for it."""
     ctx, remedy = at.ctx, at.remedy
     if jobs.next_job(ctx, remedy) is None or jobs.next_signal(ctx, remedy) is not None:
@@ -94,13 +94,13 @@ def _leave_next(at: Scene) -> bool:
     return remedy.jobs.signalled_at is None or ctx.now >= remedy.jobs.signalled_at + grace
 
 
-def move_has_left(at: Scene) -> bool:
+def move_has_left(at: Situation) -> bool:
     """Nothing is on the node any more, and only a job that waits elsewhere is in flight."""
     moving = at.remedy.pursued_kind is Kind.MOVE_JOB and not at.remedy.cancelling
     return moving and empty(at)
 
 
-def job_waits(at: Scene) -> bool:
+def job_waits(at: Situation) -> bool:
     """A move ends with its job in the queue: nothing has failed, it waits for nodes."""
     pursued = at.happening.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB or pursued.observed is None:
@@ -109,7 +109,7 @@ def job_waits(at: Scene) -> bool:
     return job is not None and job.state in (JobState.WAITING, JobState.HELD)
 
 
-def moved_back(at: Scene) -> bool:
+def moved_back(at: Situation) -> bool:
     """A job was moved, and runs on a bad node all the same, or nobody knows where."""
     pursued = at.happening.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
@@ -120,7 +120,7 @@ def moved_back(at: Scene) -> bool:
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
 
 
-def died(at: Scene) -> bool:
+def died(at: Situation) -> bool:
     """The job of a look or move has died by itself before anything was done to it."""
     return died_before(at.happening.pursued)
 
@@ -135,21 +135,21 @@ def died_before(pursued: Pursued | None) -> bool:
     return dead and pursued.intent.kind is Kind.MOVE_JOB and not pursued.intent.revive
 
 
-def of_look(at: Scene) -> bool:
+def of_look(at: Situation) -> bool:
     """What has ended is a look at how a job has ended."""
     return at.happening.pursued_kind is Kind.FOLLOW_JOB
 
 
-def of_swap(at: Scene) -> bool:
+def of_swap(at: Situation) -> bool:
     """What has ended is a swap inside a job."""
     return at.happening.pursued_kind is Kind.SWAP_IN_JOB
 
 
-def of_spare(at: Scene) -> bool:
+def of_spare(at: Situation) -> bool:
     """What has ended is the draw of a spare."""
     return at.happening.pursued_kind is Kind.DRAW_SPARE
 
 
-def of_move(at: Scene) -> bool:
+def of_move(at: Situation) -> bool:
     """What has ended is the move of a job."""
     return at.happening.pursued_kind is Kind.MOVE_JOB

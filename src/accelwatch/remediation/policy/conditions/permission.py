@@ -1,7 +1,7 @@
 """Conditions: whether an intent may be begun now, or only a person's approval is missing."""
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Condition, Scene
+from accelwatch.remediation.policy.conditions.scene import Condition, Situation
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.gates import (
     first_denial,
@@ -11,13 +11,13 @@ from accelwatch.remediation.policy.plan.gates import (
 )
 from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 
 def _may(kind: Kind, name: str) -> Condition:
     """Whether no guard denies an intent; `name` is what the page of the table shows."""
 
-    def may(at: Scene) -> bool:
+    def may(at: Situation) -> bool:
         return first_denial(at.ctx, at.remedy, kind) is None
 
     may.__name__ = name
@@ -41,7 +41,7 @@ may_service = _may(Kind.SERVICE, "may_service")
 may_release = _may(Kind.RELEASE, "may_release")
 
 
-def askable(at: Scene) -> bool:
+def askable(at: Situation) -> bool:
     """A person's yes is all that is missing, and nobody has let the same question pass."""
     ctx, remedy = at.ctx, at.remedy
     if remedy.approval.manual or first_denial(ctx, remedy, Kind.QUARANTINE) is None:
@@ -54,7 +54,7 @@ def askable(at: Scene) -> bool:
     return lacks_only_a_yes(ctx, remedy, case) and plan_of(ctx, remedy) != ""
 
 
-def not_askable(at: Scene) -> bool:
+def not_askable(at: Situation) -> bool:
     """The question does not stand any more; it does while nobody can look, or the budget is spent."""
     if askable(at):
         return False
@@ -64,18 +64,18 @@ def not_askable(at: Scene) -> bool:
     return True
 
 
-def plan_changed(at: Scene) -> bool:
+def plan_changed(at: Situation) -> bool:
     """Another plan would be carried out than the one that a person was asked about."""
     return plan_of(at.ctx, at.remedy) not in ("", at.remedy.approval.asked)
 
 
-def plan_is_this(at: Scene) -> bool:
+def plan_is_this(at: Situation) -> bool:
     """The plan that a person has approved is the one that would be carried out."""
     command = at.happening.command
     return command is not None and command.digest == plan_of(at.ctx, at.remedy) != ""
 
 
-def plan_of(ctx: StepContext, remedy: Remedy) -> str:
+def plan_of(ctx: StepView, remedy: Remedy) -> str:
     """Digest of what would be done now; empty when nothing would, or nobody can see what."""
     case = leader(ctx, remedy)
     return "" if case is None else digest_of(ctx, remedy, case.policy, case.incident)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.scene import Situation
 from accelwatch.remediation.policy.plan.desired_policy import is_otherwise
 from accelwatch.remediation.policy.plan.gates import withdrawn
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
@@ -13,17 +13,17 @@ from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
 
 
-def idle(at: Scene) -> bool:
+def idle(at: Situation) -> bool:
     """Nothing that we want of the node is on its way."""
     return at.ctx.idle(at.remedy)
 
 
-def busy(at: Scene) -> bool:
+def busy(at: Situation) -> bool:
     """An intent is on its way."""
     return not at.ctx.idle(at.remedy)
 
 
-def revoked(at: Scene) -> bool:
+def revoked(at: Situation) -> bool:
     """What was begun may not be done any more, because a person or a ceiling says so."""
     kind = at.remedy.pursued_kind
     # A release takes nothing from anybody: it goes on whoever has stopped everything.
@@ -34,32 +34,32 @@ def revoked(at: Scene) -> bool:
     return withdrawn(at.ctx, at.remedy, kind) is not None
 
 
-def no_clock(at: Scene) -> bool:
+def no_clock(at: Situation) -> bool:
     """No clock of its stage runs."""
     return at.remedy.clocks.due is None
 
 
-def clock_runs(at: Scene) -> bool:
+def clock_runs(at: Situation) -> bool:
     """A clock of its stage runs."""
     return at.remedy.clocks.due is not None
 
 
-def judged_otherwise(at: Scene) -> bool:
+def judged_otherwise(at: Situation) -> bool:
     """Another rule's policy counts by now than the one by which it was taken out."""
     return is_otherwise(at.ctx, at.remedy)
 
 
-def stays_out(at: Scene) -> bool:
+def stays_out(at: Situation) -> bool:
     """It has relapsed so often that only a person gives it back."""
     return at.remedy.repair.relapses >= MOST and not at.remedy.approval.manual
 
 
-def not_ticketed(at: Scene) -> bool:
+def not_ticketed(at: Situation) -> bool:
     """Nobody was asked yet to repair it."""
     return not at.remedy.repair.ticketed
 
 
-def tries_left(at: Scene) -> bool:
+def tries_left(at: Situation) -> bool:
     """What has failed is tried again by itself."""
     return at.remedy.failures <= MOST_FAILURES
 
@@ -74,16 +74,16 @@ def _resumes_at(remedy: Remedy) -> Stage:
     return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
 
 
-def goes_on_suspect(at: Scene) -> bool:
+def goes_on_suspect(at: Situation) -> bool:
     """What has failed was to take it out."""
     return _resumes_at(at.remedy) is Stage.SUSPECT
 
 
-def goes_on_quarantined(at: Scene) -> bool:
+def goes_on_quarantined(at: Situation) -> bool:
     """What has failed was done to a node that is out."""
     return _resumes_at(at.remedy) is Stage.QUARANTINED
 
 
-def goes_on_releasing(at: Scene) -> bool:
+def goes_on_releasing(at: Situation) -> bool:
     """What has failed was to give it back."""
     return _resumes_at(at.remedy) is Stage.RELEASING

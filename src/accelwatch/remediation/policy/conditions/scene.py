@@ -1,7 +1,7 @@
-"""A remedy in the context of its step, when something happens to it: what conditions and effects get."""
+"""A remedy in the context of its step, when something happens to it: what rows of the table get."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
@@ -10,6 +10,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 
 class Happening(NamedTuple):
@@ -42,7 +43,23 @@ class Scene(NamedTuple):
     happening: Happening
 
 
-Condition = Callable[[Scene], bool]
+class Situation(Protocol):
+    """A scene as conditions get it: nothing can be changed by it."""
+
+    @property
+    def ctx(self) -> StepView:
+        """What is known in this step."""
+
+    @property
+    def remedy(self) -> Remedy:
+        """As it is before the row."""
+
+    @property
+    def happening(self) -> Happening:
+        """What has happened to it."""
+
+
+Condition = Callable[[Situation], bool]
 """Whether a row of the table counts; pure."""
 Effect = Callable[[Scene], Remedy]
 """The remedy after what a row does; all else that it changes goes through the context."""

@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.guards.retry import Blame, Death, JobHistory,
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.cases import bad_nodes, counting, leading
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 replace = msgspec.structs.replace
 
@@ -31,7 +31,7 @@ class Another(NamedTuple):
     """What spoke against its nodes, and does so no more."""
 
 
-def another(ctx: StepContext, history: JobHistory, run: Run) -> Another:
+def another(ctx: StepView, history: JobHistory, run: Run) -> Another:
     """With what a job would be begun again now; `history` has its death."""
     bad, last = bad_now(ctx, run.seen.nodes), history.deaths[-1]
     passed: tuple[Blame, ...] = ()
@@ -50,19 +50,19 @@ def another(ctx: StepContext, history: JobHistory, run: Run) -> Another:
     return Another(tried, frozenset(bad), earlier, passed)
 
 
-def bad_now(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
+def bad_now(ctx: StepView, nodes: tuple[str, ...]) -> set[str]:
     """Where the job may not start: what is bad anywhere, and those of its nodes that are suspects."""
     suspects = {target for target, _, cases in _suspects(ctx, nodes) if cases}
     return bad_nodes(ctx) | silent_of(ctx, nodes) | suspects
 
 
-def silent_of(ctx: StepContext, nodes: tuple[str, ...]) -> set[str]:
+def silent_of(ctx: StepView, nodes: tuple[str, ...]) -> set[str]:
     """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
     by_name = {name: ctx.world.scheduler_nodes.get(name) for name in nodes}
     return {name for name, node in by_name.items() if node is not None and node.answering is False}
 
 
-def blame(ctx: StepContext, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
+def blame(ctx: StepView, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
     """What speaks against some nodes now, by their schedulers' names."""
     cases = (
         Blame(case.policy.rule, target, node, case.serial)
@@ -73,7 +73,7 @@ def blame(ctx: StepContext, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
     return tuple(dict.fromkeys((*cases, *silent)))
 
 
-def _suspects(ctx: StepContext, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
+def _suspects(ctx: StepView, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
     """Scheduler's name, hub's name and cases of those of a job's nodes that it may have died of.
 
     Where a job has died already, a warning that takes nothing out is reason enough to begin it
@@ -88,7 +88,7 @@ def _suspects(ctx: StepContext, nodes: tuple[str, ...]) -> Iterator[tuple[str, s
             yield target, remedy.node, [*dict.fromkeys((*reported, *leading(ctx, remedy)))]
 
 
-def group_of(ctx: StepContext, nodes: tuple[str, ...]) -> str:
+def group_of(ctx: StepView, nodes: tuple[str, ...]) -> str:
     """The incident of many nodes that some of these are part of."""
     return next(
         (
@@ -106,14 +106,14 @@ def _is_among(cause: Blame, causes: tuple[Blame, ...]) -> bool:
     return any((cause.rule, cause.target) == (other.rule, other.target) for other in causes)
 
 
-def _cleared(ctx: StepContext, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
+def _cleared(ctx: StepView, run: Run, passed: tuple[Blame, ...], last: Death) -> str:
     """What has passed since the job died; the second time another one than the first."""
     if run.group and not group_of(ctx, run.seen.nodes):
         return run.group
     return f"{passed[0].rule} {passed[0].target} {last.at:.0f}" if passed else ""
 
 
-def _earlier(ctx: StepContext, history: JobHistory, run: Run, tried: Try) -> str:
+def _earlier(ctx: StepView, history: JobHistory, run: Run, tried: Try) -> str:
     """The checkpoint before the newest, when all else is as it was and nobody blames a device.
 
     Evidence against one may come a while after the death, and costs no work that is done twice.

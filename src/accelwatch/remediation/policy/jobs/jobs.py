@@ -11,35 +11,35 @@ from accelwatch.remediation.policy.state.clocks import (
     UNREACHABLE_S,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import NodeView
 
 
-def suspicious(ctx: StepContext, remedy: Remedy) -> bool:
+def suspicious(ctx: NodeView, remedy: Remedy) -> bool:
     """Something is open on it, if only for people to know: its remedy is kept until that is over."""
     return bool(counting(ctx, remedy))
 
 
-def has_nothing_open(ctx: StepContext, remedy: Remedy) -> bool:
+def has_nothing_open(ctx: NodeView, remedy: Remedy) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
     return well(ctx, remedy) and not suspicious(ctx, remedy)
 
 
-def wrong(ctx: StepContext, remedy: Remedy) -> bool:
+def wrong(ctx: NodeView, remedy: Remedy) -> bool:
     """A rule wants it taken out."""
     return bool(leading(ctx, remedy))
 
 
-def well(ctx: StepContext, remedy: Remedy) -> bool:
+def well(ctx: NodeView, remedy: Remedy) -> bool:
     """No rule and no person wants it out."""
     return not (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy))
 
 
-def needs_repair(ctx: StepContext, remedy: Remedy) -> bool:
+def needs_repair(ctx: NodeView, remedy: Remedy) -> bool:
     """Something is to be done about a node that is out: it is not, while a person has it in hand."""
     return not remedy.approval.manual and (bool(remedy.repair.unfit) or wrong(ctx, remedy))
 
 
-def silent(ctx: StepContext, remedy: Remedy) -> bool:
+def silent(ctx: NodeView, remedy: Remedy) -> bool:
     """Neither the agent nor the scheduler's daemon answers."""
     status, observation = ctx.node_status(remedy.node), ctx.scheduler_node(remedy)
     if observation is None or observation.answering is not False:
@@ -47,14 +47,14 @@ def silent(ctx: StepContext, remedy: Remedy) -> bool:
     return status is None or status.down or ctx.now - status.time > FRESH_S
 
 
-def _long_silent(ctx: StepContext, remedy: Remedy) -> bool:
+def _long_silent(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it has not just fallen silent, whatever a hub's settings take for given up."""
     status = ctx.node_status(remedy.node)
     long = status is None or ctx.now - status.time >= UNREACHABLE_S
     return long and silent(ctx, remedy)
 
 
-def jobs_of(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...] | None:
+def jobs_of(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...] | None:
     """The jobs on a node; None when nobody can tell."""
     observation = ctx.scheduler_node(remedy)
     if observation is None:
@@ -62,7 +62,7 @@ def jobs_of(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...] | None:
     return observation.jobs if _is_fresh(ctx, remedy, observation) else None
 
 
-def _is_fresh(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> bool:
+def _is_fresh(ctx: NodeView, remedy: Remedy, observation: NodeObservation) -> bool:
     """Whether a node was shown not long ago, and after the last look of an action at it."""
     action = ctx.world.shown_by.get(observation.name)
     scheduler = None if action is None else ctx.world.schedulers.get(action)
@@ -71,7 +71,7 @@ def _is_fresh(ctx: StepContext, remedy: Remedy, observation: NodeObservation) ->
     return scheduler.time > ctx.world.settled.get(remedy.node, float("-inf"))
 
 
-def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
+def gone_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
     """Jobs that left a node when it went bad, or shortly before, and may have died of it."""
     policy = remedy.policy
     if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
@@ -95,14 +95,14 @@ def gone_jobs(ctx: StepContext, remedy: Remedy) -> tuple[JobKey, ...]:
     return tuple(job for job in jobs if (job.cluster, job.id, job.part) not in here)
 
 
-def lost_jobs(ctx: StepContext, remedy: Remedy) -> list[JobKey]:
+def lost_jobs(ctx: NodeView, remedy: Remedy) -> list[JobKey]:
     """Jobs that have died on the node and are to be begun again; after a while people have them."""
     if remedy.jobs.lost_at is None or ctx.now - remedy.jobs.lost_at > REVIVAL_S:
         return []
     return [job for job in remedy.jobs.lost if job not in remedy.jobs.handled]
 
 
-def jobs_waiting(ctx: StepContext, remedy: Remedy) -> bool:
+def jobs_waiting(ctx: NodeView, remedy: Remedy) -> bool:
     """Jobs are on the node about which something is to be done or waited for."""
     if remedy.policy is None or not needs_repair(ctx, remedy):
         return False
@@ -114,12 +114,12 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
     return [job for job in remedy.jobs.stranded if job not in remedy.jobs.handled]
 
 
-def jobs_gone(ctx: StepContext, remedy: Remedy) -> bool:
+def jobs_gone(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it is known that no job of the node is to be looked after any more."""
     return jobs_of(ctx, remedy) == () and not (_stranded(remedy) or lost_jobs(ctx, remedy))
 
 
-def must_fence(ctx: StepContext, remedy: Remedy) -> bool:
+def must_fence(ctx: NodeView, remedy: Remedy) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
     policy = remedy.policy
     if policy is None or not needs_fence(remedy):
@@ -137,7 +137,7 @@ def needs_fence(remedy: Remedy) -> bool:
     return policy.fence is Fence.REQUIRE or remedy.jobs.fence_first
 
 
-def hung(ctx: StepContext, remedy: Remedy) -> bool:
+def hung(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether a move of its jobs would not come true: its daemon is silent, and it is not fenced.
 
     After a move that has found it silent, one that was shown before that says nothing of it.
@@ -159,7 +159,7 @@ LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
 """By which jobs leave the node before they have ended."""
 
 
-def next_job(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+def next_job(ctx: NodeView, remedy: Remedy) -> JobKey | None:
     """The job that is to be moved or cancelled next."""
     policy = remedy.policy
     if policy is None or policy.job not in LEAVING or policy.when is When.AFTER_JOB:
@@ -174,7 +174,7 @@ def next_job(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     return next((job for job in jobs if job not in remedy.jobs.handled), None)
 
 
-def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+def next_swap(ctx: NodeView, remedy: Remedy) -> JobKey | None:
     """The job whose own launcher is to go on without the node next."""
     policy = remedy.policy
     if policy is None or policy.job is not JobPolicy.IN_JOB or policy.when is When.AFTER_JOB:
@@ -185,7 +185,7 @@ def next_swap(ctx: StepContext, remedy: Remedy) -> JobKey | None:
     return next((job for job in jobs_of(ctx, remedy) or () if job not in done), None)
 
 
-def next_signal(ctx: StepContext, remedy: Remedy) -> JobKey | None:
+def next_signal(ctx: NodeView, remedy: Remedy) -> JobKey | None:
     """The job that is to be asked for a checkpoint before it leaves."""
     job = next_job(ctx, remedy)
     if job is None or remedy.policy is None or not remedy.policy.signal or remedy.jobs.unswapped:

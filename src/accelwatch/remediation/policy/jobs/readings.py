@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job, silent
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import NEVER_RECEIVED
 
 ON_EVIDENCE = frozenset(
@@ -31,7 +31,7 @@ ON_EVIDENCE = frozenset(
 """What is done to a node or its jobs because of what was read of its devices."""
 
 
-def is_current(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Answer:
+def is_current(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Answer:
     """Whether the last reading of a node, and of the device of a case, is recent enough."""
     if kind not in ON_EVIDENCE or _needs_none(ctx, remedy, kind, case):
         return PERMIT
@@ -49,7 +49,7 @@ def is_current(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) 
     return PERMIT
 
 
-def _needs_none(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> bool:
+def _needs_none(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> bool:
     """Whether a person wants it, or something else than a reading speaks for it."""
     if remedy.approval.manual or remedy.repair.unfit or remedy.jobs.fenced:
         return True

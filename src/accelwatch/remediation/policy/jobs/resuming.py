@@ -40,6 +40,7 @@ from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.state.tables import CHORES, RETRIES, SCORES
+from accelwatch.remediation.policy.state.views import StepView
 
 replace = msgspec.structs.replace
 OWN_END = "own-end"
@@ -55,7 +56,7 @@ def name_of(job: JobKey) -> str:
     return f"{job.cluster}/{job}"
 
 
-def _histories(ctx: StepContext, job: JobKey) -> retry.RetryState:
+def _histories(ctx: StepView, job: JobKey) -> retry.RetryState:
     """All histories, that of this very job under its name: an id may have been given again."""
     return retry.only_of(ctx.state.retries, name_of(job), job.submitted)
 
@@ -72,7 +73,7 @@ def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
         ctx.set(RETRIES, retry.submitted_at(retries, name, observed_job.submitted))
 
 
-def may_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> Answer:
+def may_resume(ctx: StepView, remedy: Remedy, job: JobKey) -> Answer:
     """Whether a job that runs on a bad node may be begun again elsewhere without a person."""
     name = name_of(job)
     if f"revive {name}" in ctx.state.chores or f"{MOVED_ON}{name}" in ctx.state.chores:
@@ -130,7 +131,7 @@ def revert_resume(ctx: StepContext, job: JobKey) -> None:
     ctx.set(RETRIES, retry.not_resumed(ctx.state.retries, name_of(job)))
 
 
-def _without(ctx: StepContext, remedy: Remedy, job: JobKey) -> Try:
+def _without(ctx: StepView, remedy: Remedy, job: JobKey) -> Try:
     """With what a job would be begun again off a node: where it runs, but for the bad nodes."""
     bad = {remedy.target or remedy.node, *bad_nodes(ctx)}
     nodes = tuple(sorted(_nodes_of(ctx, job) - bad))
@@ -138,7 +139,7 @@ def _without(ctx: StepContext, remedy: Remedy, job: JobKey) -> Try:
     return Try(nodes=nodes, cleared=f"{remedy.incident} {remedy.node}")
 
 
-def _nodes_of(ctx: StepContext, job: JobKey) -> set[str]:
+def _nodes_of(ctx: StepView, job: JobKey) -> set[str]:
     return {
         name
         for name, node in ctx.world.scheduler_nodes.items()

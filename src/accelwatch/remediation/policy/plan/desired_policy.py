@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.plan.gates import may_lead
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.cases import leading, with_desired_policy
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 replace = msgspec.structs.replace
 _SOONER: Mapping[When, int] = MappingProxyType(
@@ -40,7 +40,7 @@ def strictness(policy: Policy) -> tuple[bool, int, bool, bool]:
     return leave and policy.when is not When.AFTER_JOB, _SOONER[policy.when], leave, is_node_level
 
 
-def strictest(ctx: StepContext, remedy: Remedy) -> DesiredPolicy | None:
+def strictest(ctx: StepView, remedy: Remedy) -> DesiredPolicy | None:
     """What counts now of all that is wanted of a node that is out; None if a person has it in hand."""
     first = remedy.first_policy or remedy.policy
     if first is None or remedy.approval.manual:
@@ -56,7 +56,7 @@ def strictest(ctx: StepContext, remedy: Remedy) -> DesiredPolicy | None:
     return best
 
 
-def is_otherwise(ctx: StepContext, remedy: Remedy) -> bool:
+def is_otherwise(ctx: StepView, remedy: Remedy) -> bool:
     """Whether another policy counts now than the one that the node has."""
     desired = strictest(ctx, remedy)
     if desired is None or remedy.policy is None:

@@ -11,10 +11,10 @@ from accelwatch.remediation.policy.plan.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares import Drawn
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 
-def digest_of(ctx: StepContext, remedy: Remedy, policy: Policy, incident: str) -> str:
+def digest_of(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> str:
     """Sixteen hexadecimal digits over node, incident, rule, steps, jobs, their owners and the spare.
 
     Empty while nobody knows which jobs are on the node: there is no plan to say yes to.

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import NodeView
 
 INTENTS: Mapping[str, Kind] = MappingProxyType(
     {"reset": Kind.RESET_DEVICE, "reboot": Kind.REBOOT, "power_cycle": Kind.POWER_CYCLE}
@@ -13,7 +13,7 @@ INTENTS: Mapping[str, Kind] = MappingProxyType(
 SERVICE = "service"
 
 
-def impossible(ctx: StepContext, kind: Kind) -> str:
+def impossible(ctx: NodeView, kind: Kind) -> str:
     """Why none of the schedulers can do something to any node; empty where one can, or none has said."""
     reasons = [scheduler.impossible.get(kind, "") for scheduler in ctx.world.schedulers.values()]
     return "; ".join(dict.fromkeys(reasons)) if reasons and all(reasons) else ""

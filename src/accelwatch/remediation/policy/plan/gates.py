@@ -23,7 +23,7 @@ from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 _WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.VETOED, DenialKind.CEILING})
@@ -32,7 +32,7 @@ _NEW = REMEDIES | {Kind.QUARANTINE}
 """What the breaker keeps from beginning."""
 
 
-def first_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
     key = (remedy.node, kind)
     cached = ctx.memo.get(key)
@@ -41,7 +41,7 @@ def first_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
     return cached if isinstance(cached, Denial) else None
 
 
-def reported_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+def reported_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """What people are told that stands in the way: a yes only where that is all that is missing.
 
     While the breaker is open, say, nobody is asked, whatever the rule's mode.
@@ -54,7 +54,7 @@ def reported_denial(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | No
     return next((other for other in every if other.why is not DenialKind.APPROVAL), denial)
 
 
-def withdrawn(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
+def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """What a person or a ceiling says by now against an intent that was begun."""
     case = remedy_case(ctx, remedy)
     # A rule's own mode is asked before something is begun, and takes nothing back.
@@ -64,12 +64,12 @@ def withdrawn(ctx: StepContext, remedy: Remedy, kind: Kind) -> Denial | None:
     return None
 
 
-def leader(ctx: StepContext, remedy: Remedy) -> Case | None:
+def leader(ctx: StepView, remedy: Remedy) -> Case | None:
     """The case for which a node would be taken out now; else the one that comes nearest to it."""
     return _nearest(ctx, remedy)[0]
 
 
-def _nearest(ctx: StepContext, remedy: Remedy) -> tuple[Case | None, Denial | None]:
+def _nearest(ctx: StepView, remedy: Remedy) -> tuple[Case | None, Denial | None]:
     """The case that nothing stands in the way of; else one for which only a person's yes is missing.
 
     Else the first, with what stands in its way. One rule to which somebody said no must not hide
@@ -83,7 +83,7 @@ def _nearest(ctx: StepContext, remedy: Remedy) -> tuple[Case | None, Denial | No
     return next(approvable, cases[0] if cases else (None, None))
 
 
-def lacks_only_a_yes(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+def lacks_only_a_yes(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     """Whether a person's approval of a case is all that is missing."""
     every = [denial.why for denial in denials(evaluate_guards(ctx, remedy, Kind.QUARANTINE, case))]
     if remedy.stage is Stage.AWAITING_APPROVAL:
@@ -92,7 +92,7 @@ def lacks_only_a_yes(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
     return bool(every) and all(why is DenialKind.APPROVAL for why in every)
 
 
-def only_waits(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+def only_waits(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     """Whether a yes is missing, and besides that only what takes no question back: the budget, for which
     an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
     """
@@ -112,7 +112,7 @@ _PACE = frozenset(
 )
 
 
-def _first(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
+def _first(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
     if kind is not Kind.QUARANTINE or remedy.approval.manual:
         return _blocked(ctx, remedy, kind, None) or PERMIT
     case, denial = _nearest(ctx, remedy)
@@ -121,7 +121,7 @@ def _first(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
     return denial or PERMIT
 
 
-def _blocked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
+def _blocked(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
     approved = is_approved(ctx, remedy, case)
     for answer in evaluate_guards(ctx, remedy, kind, case):
         if isinstance(answer, Denial) and not (approved and answer.why.lifted_by_approval):
@@ -129,7 +129,7 @@ def _blocked(ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None) ->
     return None
 
 
-def may_lead(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
+def may_lead(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
 
     Whoever said yes to taking it out has seen another plan. What passes by itself, such as a STOP or an
@@ -141,7 +141,7 @@ def may_lead(ctx: StepContext, remedy: Remedy, case: Case) -> bool:
     return not every
 
 
-def is_approved(ctx: StepContext, remedy: Remedy, case: Case | None) -> bool:
+def is_approved(ctx: StepView, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
     if not remedy.approval.approved:
         return False
@@ -151,7 +151,7 @@ def is_approved(ctx: StepContext, remedy: Remedy, case: Case | None) -> bool:
 
 
 def evaluate_guards(
-    ctx: StepContext, remedy: Remedy, kind: Kind, case: Case | None
+    ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None
 ) -> Iterator[Answer]:
     """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
     yield _answering(ctx, remedy)
@@ -186,7 +186,7 @@ def evaluate_guards(
         yield _room(ctx, remedy)
 
 
-def _of_quarantine(ctx: StepContext, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
+def _of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
     if case is None:
         yield from answers(_bearing(ctx, remedy, None, Mode.AUTO), Kind.QUARANTINE)
         return
@@ -210,7 +210,7 @@ def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
     return _denial(DenialKind.APPROVAL, f"its scheduler has lost our mark on it, and {doubt.text}")
 
 
-def _doubts(ctx: StepContext, remedy: Remedy, case: Case) -> Iterator[Denial]:
+def _doubts(ctx: StepView, remedy: Remedy, case: Case) -> Iterator[Denial]:
     """Why a case does not speak for a quarantine by what is so now."""
     if case.blind:
         yield _denial(DenialKind.DATA, "there is no current data about the node")
@@ -220,7 +220,7 @@ def _doubts(ctx: StepContext, remedy: Remedy, case: Case) -> Iterator[Denial]:
         yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
 
 
-def _of_stage(ctx: StepContext, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
+def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
     """After the quarantine: by the policy that was kept, and on what is so now."""
     policy = remedy.policy or Policy(rule="")
     case = remedy_case(ctx, remedy)
@@ -238,7 +238,7 @@ def _of_stage(ctx: StepContext, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
         yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
 
 
-def remedy_case(ctx: StepContext, remedy: Remedy) -> Case | None:
+def remedy_case(ctx: StepView, remedy: Remedy) -> Case | None:
     """What is to be mended about a node that is out: the case that leads, else the worst."""
     cases = leading(ctx, remedy)
     for case in cases:
@@ -247,7 +247,7 @@ def remedy_case(ctx: StepContext, remedy: Remedy) -> Case | None:
     return max(cases, key=lambda case: case.severity.weight, default=None)
 
 
-def _of_release(ctx: StepContext, remedy: Remedy) -> Iterator[Answer]:
+def _of_release(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
     if remedy.approval.forced:
         return
     if remedy.approval.manual:
@@ -265,7 +265,7 @@ def _of_release(ctx: StepContext, remedy: Remedy) -> Iterator[Answer]:
     yield attempts.release(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
 
 
-def _answering(ctx: StepContext, remedy: Remedy) -> Answer:
+def _answering(ctx: StepView, remedy: Remedy) -> Answer:
     action = ctx.world.shown_by.get(ctx.target(remedy))
     scheduler = ctx.world.schedulers.get(action) if action is not None else None
     if scheduler is None:
@@ -278,7 +278,7 @@ def _answering(ctx: StepContext, remedy: Remedy) -> Answer:
     return PERMIT
 
 
-def _reachable(ctx: StepContext, remedy: Remedy) -> Answer:
+def _reachable(ctx: StepView, remedy: Remedy) -> Answer:
     """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
     if not hung(ctx, remedy):
         return PERMIT
@@ -292,7 +292,7 @@ def _reachable(ctx: StepContext, remedy: Remedy) -> Answer:
     )
 
 
-def _room(ctx: StepContext, remedy: Remedy) -> Answer:
+def _room(ctx: StepView, remedy: Remedy) -> Answer:
     """Whether the budgets have room for a quarantine."""
     state, limits = ctx.state.budget, ctx.settings.budget
     if remedy.node not in state.own:
@@ -305,13 +305,13 @@ def _room(ctx: StepContext, remedy: Remedy) -> Answer:
     return PERMIT
 
 
-def _identity(ctx: StepContext, remedy: Remedy) -> Answer:
+def _identity(ctx: StepView, remedy: Remedy) -> Answer:
     """Whether the hub's node and the scheduler's are the same machine."""
     proof = ctx.proof(remedy.node)
     return proof if isinstance(proof, Denial) else PERMIT
 
 
-def _foreign(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
+def _foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
     observation = ctx.scheduler_node(remedy)
     if observation is None:
         return PERMIT
@@ -322,7 +322,7 @@ def _foreign(ctx: StepContext, remedy: Remedy, kind: Kind) -> Answer:
 
 
 def _bearing(
-    ctx: StepContext, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
+    ctx: StepView, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
 ) -> Bearing:
     status = ctx.node_status(remedy.node)
     policy = remedy.policy if case is None else case.policy
@@ -347,7 +347,7 @@ def _bearing(
     )
 
 
-def _labelled(ctx: StepContext, remedy: Remedy) -> str:
+def _labelled(ctx: StepView, remedy: Remedy) -> str:
     """The label by which a node is left alone by rules; a person may still act on it."""
     status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
     labelled = status is not None and bool(label) and label in status.labels

@@ -8,12 +8,12 @@ from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 _MOST_JOBS = 8
 
 
-def text_of(ctx: StepContext, remedy: Remedy, for_s: float) -> str:
+def text_of(ctx: StepView, remedy: Remedy, for_s: float) -> str:
     """One or two sentences and what to do; `for_s` is how long it has waited."""
     node, after = remedy.node, f"after {for_s / 60:.0f} min"
     match remedy.stage:
@@ -60,7 +60,7 @@ def _denial_text(remedy: Remedy) -> str:
     return "" if remedy.denial is None else f": {remedy.denial.text}"
 
 
-def _draining(ctx: StepContext, remedy: Remedy, after: str) -> str:
+def _draining(ctx: StepView, remedy: Remedy, after: str) -> str:
     node, intent = remedy.node, remedy.pursuing
     if intent is not None and intent.kind is Kind.MOVE_JOB:
         return (
@@ -110,7 +110,7 @@ def _rule_text(remedy: Remedy) -> str:
     return "; the rule waits for their end" if waits else ""
 
 
-def _verifying(ctx: StepContext, remedy: Remedy, after: str) -> str:
+def _verifying(ctx: StepView, remedy: Remedy, after: str) -> str:
     node, intent = remedy.node, remedy.pursuing
     if intent is not None and intent.kind is Kind.TEST:
         return (

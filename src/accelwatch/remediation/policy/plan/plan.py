@@ -16,6 +16,7 @@ from accelwatch.remediation.policy.state.cases import counting
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.settings import RemedySettings
 
 MANUAL_TRIAGE_H = 1.5
@@ -160,13 +161,13 @@ def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price
     return Price(saved=saved, lost=lost)
 
 
-def _step(ctx: StepContext, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
+def _step(ctx: StepView, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
     of_case = case if kind is Kind.QUARANTINE and not remedy.approval.manual else None
     blockers = denials(evaluate_guards(ctx, remedy, kind, of_case))
     return PlanStep(kind=kind, text=text, in_the_way=blockers)
 
 
-def _nothing(ctx: StepContext, remedy: Remedy) -> str:
+def _nothing(ctx: StepView, remedy: Remedy) -> str:
     if remedy.stage is Stage.HEALTHY:
         return "nothing that we know of is wrong with it"
     if counting(ctx, remedy):

@@ -19,13 +19,13 @@ from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 MOST_NAMED = 5
 """Jobs that are named one by one where nothing is done to them."""
 
 
-def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     """The intents that are left, in their order."""
     node = remedy.node
     if remedy.hold is None and remedy.stage is not Stage.PROBATION:
@@ -48,14 +48,14 @@ def steps_of(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
 _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 
-def with_owner(ctx: StepContext, remedy: Remedy, job: JobKey) -> str:
+def with_owner(ctx: StepView, remedy: Remedy, job: JobKey) -> str:
     """`17 of ada`; only the number where the scheduler names no owner."""
     observation = ctx.scheduler_node(remedy)
     owner = "" if observation is None else observation.owners.get(str(job), "")
     return f"{job} of {owner}" if owner else str(job)
 
 
-def _staying(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
+def _staying(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
     """Which jobs run on there until they end, where nothing is done to them."""
     jobs = jobs_of(ctx, remedy) or ()
     stay = policy.when is When.AFTER_JOB or policy.job in _LEFT_ALONE
@@ -71,7 +71,7 @@ def _staying(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
 _LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
 
 
-def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     jobs = jobs_of(ctx, remedy) or ()
     left = (*lost_jobs(ctx, remedy), *gone_jobs(ctx, remedy))
     if not (jobs or left) or policy.when is When.AFTER_JOB:
@@ -98,7 +98,7 @@ def _of_jobs(ctx: StepContext, remedy: Remedy, policy: Policy) -> Iterator[tuple
 
 
 def _leaving(
-    ctx: StepContext, remedy: Remedy, policy: Policy, kind: Kind, text: str
+    ctx: StepView, remedy: Remedy, policy: Policy, kind: Kind, text: str
 ) -> Iterator[tuple[Kind, str]]:
     for job in jobs_of(ctx, remedy) or ():
         named = with_owner(ctx, remedy, job)
@@ -108,12 +108,12 @@ def _leaving(
             yield kind, text.format(named)
 
 
-def _spare(ctx: StepContext, remedy: Remedy) -> str:
+def _spare(ctx: StepView, remedy: Remedy) -> str:
     answer = drawn(ctx, remedy)[1]
     return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
 
 
-def not_done(ctx: StepContext, remedy: Remedy, policy: Policy) -> str:
+def not_done(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
     texts = [remedy.trouble, *remedy.repair.left_out, remedy.repair.unfit]
     if remedy.stage not in _REPAIRED:

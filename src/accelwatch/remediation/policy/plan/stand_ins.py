@@ -23,12 +23,13 @@ from accelwatch.remediation.policy.state.spares import (
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.state.tables import CHORES, SPARES
+from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import NodeStatus
 
 replace = msgspec.structs.replace
 
 
-def drawn(ctx: StepContext, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
+def drawn(ctx: StepView, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
     """The spare that would be drawn for a node, and the state in which it is reserved."""
     status = ctx.node_status(remedy.node)
     labels = {} if status is None else {"model": status.model, "rack": status.rack, **status.labels}
@@ -38,13 +39,13 @@ def drawn(ctx: StepContext, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]
     return spares.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
 
 
-def hub_name(ctx: StepContext, name: str) -> str:
+def hub_name(ctx: StepView, name: str) -> str:
     """The hub's name of a spare, of which the settings know the scheduler's."""
     names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
     return names.get(name, name)
 
 
-def candidate(ctx: StepContext, name: str) -> Candidate:
+def candidate(ctx: StepView, name: str) -> Candidate:
     """What is known of a spare besides its standing."""
     node = hub_name(ctx, name)
     status = ctx.node_status(node)
@@ -59,7 +60,7 @@ def candidate(ctx: StepContext, name: str) -> Candidate:
     )
 
 
-def _why_unusable(ctx: StepContext, name: str, status: NodeStatus) -> str:
+def _why_unusable(ctx: StepView, name: str, status: NodeStatus) -> str:
     """Empty for a spare that is there, well, and nobody else's."""
     observation = ctx.world.scheduler_nodes.get(name)
     if observation is None:
@@ -75,7 +76,7 @@ def _why_unusable(ctx: StepContext, name: str, status: NodeStatus) -> str:
     return ""
 
 
-def _has_trouble(ctx: StepContext, node: str) -> bool:
+def _has_trouble(ctx: StepView, node: str) -> bool:
     """Whether something is being done about a node, or keeps work away from it."""
     remedy = ctx.state.remedies.get(node)
     if remedy is None:
@@ -87,14 +88,14 @@ _ONLY_REPORTED = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
 """Stages of a node about which nothing was begun."""
 
 
-def needs_spare(ctx: StepContext, remedy: Remedy) -> bool:
+def needs_spare(ctx: StepView, remedy: Remedy) -> bool:
     """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
     if remedy.policy is None or not remedy.policy.draw_spare or remedy.jobs.spare:
         return False
     return not remedy.jobs.spareless or may_request_spare(ctx, remedy)
 
 
-def may_request_spare(ctx: StepContext, remedy: Remedy) -> bool:
+def may_request_spare(ctx: StepView, remedy: Remedy) -> bool:
     """Whether a spare can be drawn now, and none was tried in vain a moment ago."""
     requested_at = remedy.jobs.spare_asked
     if requested_at is not None and 0 <= ctx.now - requested_at < SPARE_AGAIN_S:

@@ -16,6 +16,7 @@ from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import StepView
 
 WAITS_FOR_ANNOTATION = frozenset(
     {
@@ -31,13 +32,13 @@ WAITS_FOR_ANNOTATION = frozenset(
 _MOST_NAMED = 20
 
 
-def controller_boot(ctx: StepContext, target: str) -> str:
+def controller_boot(ctx: StepView, target: str) -> str:
     """Start of the controller whose scheduler shows a node; empty where it does not say."""
     scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(target, ""))
     return "" if scheduler is None else scheduler.controller_boot
 
 
-def is_lost(ctx: StepContext, remedy: Remedy, observation: NodeObservation | None) -> bool:
+def is_lost(ctx: StepView, remedy: Remedy, observation: NodeObservation | None) -> bool:
     """Whether a node of ours is open because its scheduler has forgotten our mark."""
     quarantine = remedy.hold
     if (

@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.state.cases import barring, leading
 from accelwatch.remediation.policy.state.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.score import Verdict, keys_of, verdict
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import NodeView
 
 
 def scored(remedy: Remedy) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def scored(remedy: Remedy) -> tuple[str, ...]:
     return (*keys_of(remedy.node), *boards)
 
 
-def passive_s(ctx: StepContext, remedy: Remedy) -> float:
+def passive_s(ctx: NodeView, remedy: Remedy) -> float:
     """For how many seconds it has to look well: longer for what has failed often."""
     if remedy.approval.vouched:
         return 0.0
@@ -33,7 +33,7 @@ def passive_s(ctx: StepContext, remedy: Remedy) -> float:
     return max(needed * LONGER, LONG_S)
 
 
-def verify_health(ctx: StepContext, remedy: Remedy) -> Answer:
+def verify_health(ctx: NodeView, remedy: Remedy) -> Answer:
     """Whether it has looked well for long enough, and does so now."""
     good, verification = ctx.world.good.get(remedy.node), remedy.repair.verification
     if barring(ctx, remedy):
@@ -54,7 +54,7 @@ def verify_health(ctx: StepContext, remedy: Remedy) -> Answer:
     return PERMIT
 
 
-def well_for_s(ctx: StepContext, remedy: Remedy) -> float:
+def well_for_s(ctx: NodeView, remedy: Remedy) -> float:
     """For how many seconds looks at it were good without a gap, since it is verified.
 
     Counted from look to look: a clock that was set makes no look, and so no time.
@@ -72,7 +72,7 @@ def next_test(remedy: Remedy) -> str:
     return next((test for test in tests if test not in passed), "")
 
 
-def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
+def other_generation(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it has begun anew, or has other hardware, since the verification began."""
     status, verification = ctx.node_status(remedy.node), remedy.repair.verification
     return (
@@ -82,18 +82,18 @@ def other_generation(ctx: StepContext, remedy: Remedy) -> bool:
     )
 
 
-def wrong_again(ctx: StepContext, remedy: Remedy) -> bool:
+def wrong_again(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether a rule that wants it out has begun to fire since the verification began."""
     since = None if remedy.repair.verification is None else remedy.repair.verification.since
     return any(since is None or case.evidence_at > since for case in leading(ctx, remedy))
 
 
-def still_wrong(ctx: StepContext, remedy: Remedy) -> bool:
+def still_wrong(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether what was wrong is so still, though its rule had the time to clear."""
     return _settled(ctx, remedy) and any(not case.blind for case in leading(ctx, remedy))
 
 
-def is_observed_bad(ctx: StepContext, remedy: Remedy) -> bool:
+def is_observed_bad(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether a rule with an action fires on fresh data, though none of its incidents is open."""
     status = ctx.node_status(remedy.node)
     if status is None or status.healthy is not False or ctx.now - status.time > FRESH_S:
@@ -101,7 +101,7 @@ def is_observed_bad(ctx: StepContext, remedy: Remedy) -> bool:
     return _settled(ctx, remedy) and not leading(ctx, remedy)
 
 
-def _settled(ctx: StepContext, remedy: Remedy) -> bool:
+def _settled(ctx: NodeView, remedy: Remedy) -> bool:
     return (
         remedy.repair.verification is not None
         and ctx.now > remedy.repair.verification.since + SETTLE_S

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
+from accelwatch.remediation.policy.state.views import CaseView
 
 
-def counts(ctx: StepContext, node: str, case: Case) -> bool:
+def counts(ctx: CaseView, node: str, case: Case) -> bool:
     """Whether a case speaks against a node: not when a person has dealt with all that it rests on."""
     boundary = ctx.state.boundaries.get(node)
     if boundary is not None and case.evidence_at <= boundary.at:
@@ -22,14 +22,14 @@ def counts(ctx: StepContext, node: str, case: Case) -> bool:
     return override is None or case.evidence_at > override.at
 
 
-def counting(ctx: StepContext, remedy: Remedy) -> tuple[Case, ...]:
+def counting(ctx: CaseView, remedy: Remedy) -> tuple[Case, ...]:
     """What is open on a node, but for what a person has dealt with."""
     if not (ctx.state.boundaries or ctx.state.overrides):
         return remedy.cases
     return tuple(case for case in remedy.cases if counts(ctx, remedy.node, case))
 
 
-def barring(ctx: StepContext, remedy: Remedy) -> list[Case]:
+def barring(ctx: CaseView, remedy: Remedy) -> list[Case]:
     """The cases for which no work should come to a node: a rule would take it out, or it is critical.
 
     What is no more than told, such as a clock that is not synchronised on every node, bars none: jobs
@@ -42,12 +42,12 @@ def barring(ctx: StepContext, remedy: Remedy) -> list[Case]:
     ]
 
 
-def is_barred(ctx: StepContext, remedy: Remedy) -> bool:
+def is_barred(ctx: CaseView, remedy: Remedy) -> bool:
     """Whether no job may start on a node: we hold it, a person wants it out, or a case bars it."""
     return remedy.counts or remedy.approval.manual or bool(barring(ctx, remedy))
 
 
-def bad_nodes(ctx: StepContext) -> set[str]:
+def bad_nodes(ctx: CaseView) -> set[str]:
     """Where no job may start, by the scheduler's names."""
     return {
         remedy.target or remedy.node
@@ -56,7 +56,7 @@ def bad_nodes(ctx: StepContext) -> set[str]:
     }
 
 
-def leading(ctx: StepContext, remedy: Remedy) -> list[Case]:
+def leading(ctx: CaseView, remedy: Remedy) -> list[Case]:
     """The cases of rules with an action, the one that may go furthest and weighs most first."""
     cases = [case for case in counting(ctx, remedy) if case.policy.level is not None]
     if len(cases) > 1:
@@ -76,7 +76,7 @@ def with_desired_policy(case: Case) -> Case:
     return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
 
 
-def fresh(ctx: StepContext, node: str, case: Case) -> bool:
+def fresh(ctx: CaseView, node: str, case: Case) -> bool:
     """Whether it rests on what is so now, or on what has happened lately and in this boot."""
     if case.standing:
         return True

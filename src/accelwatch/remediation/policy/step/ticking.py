@@ -23,6 +23,7 @@ from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.state.tables import BREAKER, DENIED, RELAPSES, VETOES
 from accelwatch.remediation.policy.state.touched import Touched
+from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import PendingChecks
 from accelwatch.remediation.policy.step.dead_spares import reconcile_spares
 from accelwatch.remediation.policy.step.hanging import notify_hanging
@@ -105,7 +106,7 @@ def _forget_relapses(ctx: StepContext) -> None:
             ctx.set_row(RELAPSES, node, None)
 
 
-def _nodes_of(ctx: StepContext, shown: set[str], remedies: list[Remedy]) -> set[str]:
+def _nodes_of(ctx: StepView, shown: set[str], remedies: list[Remedy]) -> set[str]:
     """The hub's names of nodes that have a remedy and are shown otherwise than before."""
     if not shown:
         return set()
