@@ -32,11 +32,6 @@ def main() -> None:
         from accelwatch.node.sampler import early
 
         early.start(lasting=collector is Collector.LASTING)
-    elif _follows(argv):
-        from accelwatch.cli.terminal import on_terminal
-        from accelwatch.fleet.hub_client import early as early_hub
-
-        early_hub.fork_hub(printed=not on_terminal())
     from accelwatch.cli.startup.entry import dispatch, leave
 
     leave(dispatch(argv))
@@ -66,18 +61,6 @@ def _version() -> int:
             error.exit_code
         )  # Python would try the same text again, and end with a code of its own
     return 0
-
-
-_NOT_OWN = ("--hub", "--replay", "-h", "--help", "--install", "--show")
-
-
-def _follows(argv: list[str]) -> bool:
-    """Whether the words look like a fleet that is followed by a hub of its own, which may begin too."""
-    if "_ACCELWATCH_COMPLETE" in os.environ or any(
-        argument.startswith(_NOT_OWN) for argument in argv
-    ):
-        return False
-    return argv[:1] == ["fleet"] and len(argv) > 1
 
 
 if __name__ == "__main__":

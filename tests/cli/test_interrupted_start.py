@@ -37,9 +37,6 @@ def interrupted(module: str, words: tuple[str, ...]) -> "subprocess.CompletedPro
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        ("accelwatch.fleet.hub_client.early", FLEET),
-        ("accelwatch.node.sampler.protocol.frames", FLEET),
-        ("aiohappyeyeballs", FLEET),
         ("accelwatch.cli.startup.entry", FLEET),
         ("accelwatch.cli.startup.entry", ("--hub", "127.0.0.1:1")),
         ("accelwatch.node.sampler.early", ("--json",)),

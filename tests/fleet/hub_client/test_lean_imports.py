@@ -10,7 +10,7 @@ CLIENTS = (
     "accelwatch.cli.fleet.fleet",
     "accelwatch.fleet.follow.follow",
     "accelwatch.fleet.hub.foreign",
-    "accelwatch.fleet.hub_client.early",
+    "accelwatch.fleet.hub_client.own_hub",
     "accelwatch.fleet.hub_client.incidents",
     "accelwatch.fleet.hub_client.once",
     "accelwatch.fleet.hub_client.source",

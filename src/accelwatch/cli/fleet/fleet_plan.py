@@ -300,10 +300,10 @@ def _called(targeting: Targeting) -> str:
 
 
 def _start_child(targeting: Targeting) -> "Child":
-    from accelwatch.fleet.hub_client.early import Order, ordered
+    from accelwatch.fleet.hub_client.own_hub import Order, start_hub
 
     file = targeting.config_file
-    return ordered(
+    return start_hub(
         Order(
             named=targeting.followed.named(),
             config_file=None if file is None else str(file),

@@ -9,7 +9,7 @@ from typing import Protocol
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
-from accelwatch.fleet.follow.pages import Pages, Prefetched
+from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.stream import Stream
@@ -95,13 +95,11 @@ class Follower:
         sink: Sink,
         make_reader: MakeReader | None,
         rounds: Rounds,
-        *,
-        prefetched: Prefetched | None = None,
     ) -> None:
         self._client = client
         self._target = target
         self._http = target_client(client, target)
-        self._pages = Pages(self._http, target.metrics_url, client.scrape, prefetched=prefetched)
+        self._pages = Pages(self._http, target.metrics_url, client.scrape)
         self._sink = sink
         self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
         self._reading: PacedReader | None = None
@@ -114,7 +112,6 @@ class Follower:
         self._started_at = 0.0
         self._is_new = client.scrape.mode == "auto"
         """Whether it is still to turn out whether it has a stream."""
-        self._has_page = prefetched is not None
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -128,7 +125,7 @@ class Follower:
         mode = self._client.scrape.mode
         if mode == "poll":
             self._poll_until = float("inf")
-        elif self._is_new and (self._has_page or self._client.first_request.page):
+        elif self._is_new and self._client.first_request.page:
             self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
         while True:
             try:

@@ -15,13 +15,16 @@ from accelwatch.fleet.follow.follow import (
     Rounds,
     Sink,
 )
-from accelwatch.fleet.follow.pages import Prefetched
-from accelwatch.fleet.follow.prefetch import BREATH_S, LEAST, STARTED_TOGETHER, Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
+
+STARTED_TOGETHER = 20
+_BREATH_S = 0.005
+"""Between so many targets that are started: a loop that is behind with them takes longer over it, so
+that a large fleet is read as soon as it can be, and does not shake hands all at once."""
 
 
 def _by_http(_: Target) -> None:
@@ -30,7 +33,7 @@ def _by_http(_: Target) -> None:
 
 async def _breathe() -> None:
     """Let those that were begun get on."""
-    await asyncio.sleep(BREATH_S)
+    await asyncio.sleep(_BREATH_S)
 
 
 class Followers:
@@ -43,16 +46,11 @@ class Followers:
         make_reader: MakeReader | None,
         otherwise: MakeFollowing = _by_http,
         *,
-        prefetch: Prefetch | None = None,
         breathe: Callable[[], Awaitable[None]] = _breathe,
     ) -> None:
-        """`prefetch` asks for pages, once, where there are many targets and pages are what they have.
-
-        `breathe` is waited for between some that are begun and the next.
-        """
+        """`breathe` is waited for between some that are started and the next."""
         self._breathe = breathe
         self._otherwise = otherwise
-        self._prefetch = prefetch
         self._client = client
         self._sink = sink
         self._make_reader = make_reader
@@ -79,10 +77,7 @@ class Followers:
     async def _start_waiting(self) -> None:
         """Begin those that wait, in their order."""
         while self._waiting:
-            if self._prefetch is not None and self._client.requests_pages:
-                await self._start_prefetched(self._prefetch)
             await self._start_some(self._waiting)
-        self._close_prefetch()
 
     async def _start_some(self, keys: Iterable[str]) -> None:
         if self._has_room:
@@ -90,45 +85,19 @@ class Followers:
                 self._start_target(key)
         await self._breathe()
 
-    async def _start_prefetched(self, prefetch: Prefetch) -> None:
-        """Begin those whose pages come, in the order in which they do; before them all others."""
-        plain = {key for key, target in self._waiting.items() if self._is_plain(target)}
-        if len(plain) >= LEAST:
-            while others := [key for key in self._waiting if key not in plain]:
-                await self._start_some(others)
-            outcomes = prefetch.outcomes(self._client.scrape, tuple(self._waiting.values()))
-            async with contextlib.aclosing(outcomes):
-                async for target, page in outcomes:
-                    while not self._has_room:
-                        await self._breathe()
-                    # Who is followed may have been changed since, or who sees what.
-                    if self._waiting.get(target.key) == target:
-                        self._start_target(target.key, page)
-                    await asyncio.sleep(0)  # which reads it
-        self._close_prefetch()
-
-    def _is_plain(self, target: Target) -> bool:
-        return target.scheme == "http" and self._otherwise(target) is None
-
     @property
     def _has_room(self) -> bool:
         """Pages that wait to be read for the first time are all in memory."""
         return self._client.reading.pending < STARTED_TOGETHER
 
-    def _start_target(self, key: str, page: Prefetched | None = None) -> None:
-        following = self._follow(self._waiting.pop(key), page)
+    def _start_target(self, key: str) -> None:
+        following = self._follow(self._waiting.pop(key))
         self._tasks[key] = asyncio.get_running_loop().create_task(following)
 
-    def _close_prefetch(self) -> None:
-        if self._prefetch is not None:
-            self._prefetch.close()
-            self._prefetch = None
-
-    async def _follow(self, target: Target, page: Prefetched | None) -> None:
+    async def _follow(self, target: Target) -> None:
         while True:
             try:
-                following, page = self._following(target, page), None
-                await following.run()
+                await self._following(target).run()
             except Exception:
                 # One target must never cost the others: what it broke is told, and it is begun anew.
                 logger.exception("following a target failed node=%s", target.node)
@@ -136,14 +105,13 @@ class Followers:
                 self._sink.failed(target, fault)
                 await asyncio.sleep(self._client.scrape.max_backoff_s)
 
-    def _following(self, target: Target, page: Prefetched | None) -> Following:
+    def _following(self, target: Target) -> Following:
         return self._otherwise(target) or Follower(
             self._client,
             target,
             self._sink,
             self._make_reader,
             self._rounds,
-            prefetched=page,
         )
 
     async def close(self) -> None:
@@ -158,4 +126,3 @@ class Followers:
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        self._close_prefetch()

@@ -72,4 +72,4 @@ async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
     loop = asyncio.get_running_loop()
     started = loop.time()
     exposed = await reading.read(await pages.next())
-    return exposed, loop.time() - started + pages.ahead_s
+    return exposed, loop.time() - started

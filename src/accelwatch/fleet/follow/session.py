@@ -42,13 +42,6 @@ class Client:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
 
-    @property
-    def requests_pages(self) -> bool:
-        """Whether new targets are asked for a page, and not for a stream first."""
-        return self.scrape.mode == "poll" or (
-            self.scrape.mode == "auto" and self.first_request.page
-        )
-
     async def close(self) -> None:
         """Close every connection."""
         if self._session is not None:

@@ -22,7 +22,6 @@ from accelwatch.fleet.follow.follow import MakeReader
 from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
-from accelwatch.fleet.follow.prefetch import Prefetch
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
@@ -69,17 +68,11 @@ class Hub:
         clock: Clock,
         make_reader: MakeForeignReader | None,
         state_dir: Path | None,
-        *,
-        prefetch: Prefetch | None = None,
     ) -> None:
-        """`prefetch` asks for the first pages of a large fleet.
-
-        Raises AccelwatchError for targets that make no sense and an inventory that cannot be read.
-        """
+        """Raises AccelwatchError for targets that make no sense and an unreadable inventory."""
         self.settings = settings
         self._clock = clock
         self._make_reader = make_reader
-        self._prefetch = prefetch
         self._static = static_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
@@ -254,10 +247,7 @@ class Hub:
         hello = {HUB_HEADER: ALERTING} if _alerts(self.settings) else {}
         self._client = Client(scrape, BoundAccess(scrape), hello)
         otherwise = by_ssh(self.settings, self._client, self)
-        prefetch, self._prefetch = self._prefetch, None
-        self._followers = Followers(
-            self._client, self, self._reader(), otherwise, prefetch=prefetch
-        )
+        self._followers = Followers(self._client, self, self._reader(), otherwise)
         self._followers.set_targets(self._targets)
 
     def _reader(self) -> MakeReader | None:

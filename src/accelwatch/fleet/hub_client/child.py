@@ -104,17 +104,9 @@ class Child:
         return f"the dashboard's own hub has ended: {last}"
 
 
-def _nothing() -> None:
-    """What most prepare."""
-
-
-def fork_child(
-    work: Callable[[Path, Lifetime], None], prepare: Callable[[], None] = _nothing
-) -> Child:
+def fork_child(work: Callable[[Path, Lifetime], None]) -> Child:
     """Fork a child that does `work(folder, lifetime)`; for a process with one thread.
 
-    `prepare` is done first, while the child has one thread as well, and does not know yet whether its
-    parent has ended.
     Its standard output is closed and its standard error kept for `death`.
     """
     folder = _folder()
@@ -131,7 +123,7 @@ def fork_child(
         raise AccelwatchError(f"cannot begin the dashboard's own hub: {error.strerror}") from error
     if pid == 0:
         life = Lifetime(alive_read, outcome_write)
-        _be(prepare, work, folder, life, crash=crash)
+        _be(work, folder, life, crash=crash)
     os.close(alive_read)
     os.close(outcome_write)
     return Child(pid, folder, alive_write, outcome_read, crash)
@@ -148,7 +140,6 @@ def _folder() -> Path:
 
 
 def _be(
-    prepare: Callable[[], None],
     work: Callable[[Path, Lifetime], None],
     folder: Path,
     life: Lifetime,
@@ -159,7 +150,6 @@ def _be(
     code = 1
     try:
         life.detach(crash)
-        prepare()
         life.guard(folder)
         work(folder, life)
         code = 0

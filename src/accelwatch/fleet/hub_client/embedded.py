@@ -19,7 +19,6 @@ from accelwatch.config.model import Web
 from accelwatch.daemon.memory import give_back
 from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.fleet.archive.settings import History
-from accelwatch.fleet.follow.prefetch import Prefetch
 from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
@@ -63,13 +62,12 @@ def run_embedded(
     embedding: Embedding,
     folder: Path,
     life: Lifetime,
-    prefetch: Prefetch | None,
 ) -> None:
     """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
     spare_the_old()
     settings = checked_targets(read())
     kept = _inventory_folder(settings, embedding, folder)
-    asyncio.run(serve(settings, kept, folder, life, prefetch=prefetch))
+    asyncio.run(serve(settings, kept, folder, life))
 
 
 def checked_targets(settings: HubSettings) -> HubSettings:
@@ -103,8 +101,6 @@ async def serve(
     kept: InventoryFolder,
     folder: Path,
     life: Lifetime,
-    *,
-    prefetch: Prefetch | None = None,
 ) -> None:
     """Follow and answer until the parent ends, after telling it that all is ready."""
     prepare()
@@ -115,7 +111,7 @@ async def serve(
     )
     settings = for_single_user(replace(settings, web=web))
     clock = SystemClock()
-    hub = Hub(settings, clock, foreign_reader, kept.folder, prefetch=prefetch)
+    hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
     stop = life.stop_event()
 
