@@ -23,9 +23,8 @@ from support.machines import composed as machines
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from accelwatch.fleet.hub_client.embedded import for_one_person
-from accelwatch.fleet.hub_client.inventory_folder import take_folder
-print(take_folder(Path(sys.argv[1]), Path(sys.argv[1]), given=False).folder, flush=True)
+from accelwatch.fleet.hub_client.inventory_folder import acquire_folder
+print(acquire_folder(Path(sys.argv[1]), Path(sys.argv[1]), configured=False).folder, flush=True)
 time.sleep(1000)
 """
 

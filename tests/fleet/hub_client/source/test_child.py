@@ -16,14 +16,14 @@ from accelwatch.fleet.hub_client.lifetime import Lifetime
 
 _PARENT = """
 import signal, sys, time
-from accelwatch.fleet.hub_client.child import begin
+from accelwatch.fleet.hub_client.child import fork_child
 
 def work(folder, life):
-    life.tell(b'{}')
+    life.report(b'{}')
     time.sleep(1000)
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
-child = begin(work)
+child = fork_child(work)
 child.wait_ready()
 print(child.process.pid, child.folder, flush=True)
 time.sleep(1000)
