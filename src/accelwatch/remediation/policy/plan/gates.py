@@ -34,6 +34,7 @@ _NEW = REMEDIES | {Kind.QUARANTINE}
 
 def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
+    # Asked many times in a step by conditions and the plan; any change of the context empties it.
     key = (remedy.node, kind)
     cached = ctx.memo.get(key)
     if cached is None:
@@ -154,7 +155,9 @@ def evaluate_guards(
     ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None
 ) -> Iterator[Answer]:
     """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
+    # Who needs one answer stops at the first denial: the order is the one that people are told.
     yield _answering(ctx, remedy)
+    # A release asks for proof that the node is well, not whether something may be done to it.
     if kind is Kind.RELEASE:
         yield from _of_release(ctx, remedy)
         return

@@ -227,6 +227,7 @@ class StepContext:
         """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
         chores, lingering = self.state.chores, self.state.lingering
         own = self.state.remedies.get(intent.node)
+        # The common case without a search through all remedies.
         if own is not None and own.pursuing is intent and own.stage is not Stage.UNKNOWN:
             return True
         if intent in chores.values() or intent in lingering.values():

@@ -49,7 +49,9 @@ def step(
 ) -> Outcome:
     """The outcome of a moment; `now` in Unix seconds."""
     ctx = StepContext(state, settings, now)
+    # Before anything else: times that are yet to come would make old things look fresh.
     set_back.notice(ctx)
+    # What people and rules say comes before what is seen, so that a STOP binds in its own step.
     for change in changes:
         _changed(ctx, change)
     for observation in observations:

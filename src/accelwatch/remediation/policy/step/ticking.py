@@ -62,11 +62,13 @@ def tick(ctx: StepContext) -> None:
     if every:
         notify_hanging(ctx)
         draw_late(ctx)
+    # From here on a new record is kept of what is touched: it is what the next step has to look at.
     before = ctx.touched
     before.everything |= every
     ctx.touched = Touched(PendingChecks())
     remedies = list(ctx.state.remedies.values())
     shown = _nodes_of(ctx, before.shown, remedies)
+    # Nodes that are out come first: a release gives its share of the budget back to those that wait.
     for remedy in remedies:
         if remedy.stage not in _WAITING and _is_due(ctx, remedy, before, shown):
             _settle(ctx, remedy.node)
@@ -151,6 +153,7 @@ def _settle(ctx: StepContext, node: str) -> None:
         return
     if remedy.clocks.due is not None and ctx.now >= remedy.clocks.due:
         _due(ctx, remedy)
+    # A row may lead to a stage in which the next row counts at once; the bound ends a circle.
     for _ in range(MOST_AT_ONCE):
         before = ctx.state.remedies.get(node)
         if before is None or not happen(ctx, node, _TICK):

@@ -159,6 +159,7 @@ _START = (
          to=S.QUARANTINING, intent=Kind.QUARANTINE, does=(relapsing.count_relapse,)),
     *row(S.UNREACHABLE, T.DUE, to=S.SUSPECT),
 )
+# A question stands until it is answered, until its clock runs out, or until it is about another plan.
 _APPROVAL = (
     *row(S.AWAITING_APPROVAL, T.TICK, idle, may_quarantine,
          to=S.QUARANTINING, intent=Kind.QUARANTINE, does=(relapsing.count_relapse,)),
@@ -170,6 +171,7 @@ _APPROVAL = (
     *row((S.AWAITING_APPROVAL, S.SUSPECT, S.UNREACHABLE), T.DENY,
          to=S.SUPPRESSED, does=(approvals.deny,)),
 )
+# A drain that was cancelled may have happened all the same: what was seen last decides.
 _QUARANTINING = (
     *row(S.QUARANTINING, T.ACHIEVED, to=S.QUARANTINED, does=(node_quarantine.record_quarantine,)),
     *row(S.QUARANTINING, T.CANCELLED, ours_seen,
@@ -181,6 +183,7 @@ _QUARANTINING = (
          to=S.QUARANTINED, does=(node_quarantine.record_quarantine,)),
     *row(BEFORE, T.OBSERVED_OURS, to=S.OWNED_BY_OTHER),
 )
+# Another person or tool holds the node: nothing is touched, also where our mark is still on it.
 _OTHERS = (
     *row(BEFORE, T.OBSERVED_FOREIGN, to=S.OWNED_BY_OTHER),
     *row(BEFORE, T.OBSERVED_DOWN, to=S.OWNED_BY_OTHER),
@@ -196,6 +199,8 @@ _OTHERS = (
          to=S.QUARANTINED, does=(node_quarantine.record_quarantine,)),
     *row(S.OWNED_BY_OTHER, T.TICK, quiet, idle, to=S.HEALTHY),
 )
+# Seen open without our doing: a scheduler that has lost its state is asked about before a person is
+# blamed, for a person's override keeps the node in the pool for hours.
 _OVERRIDES = (
     *row(ACTING, T.UNDONE, to=S.OVERRIDDEN, does=(node_quarantine.override,)),
     *row(QUARANTINED_STAGES, T.OBSERVED_OPEN, idle, state_lost,
@@ -216,6 +221,8 @@ _OVERRIDES = (
          to=S.RELEASING,
          does=(node_quarantine.record_quarantine, node_quarantine.revert_late_quarantine)),
 )
+# What is next for a node that is out: well before fenced, fenced before emptied, emptied before
+# repaired. Each row that begins something asks `idle` first: one intent on a node at a time.
 _NEXT = (
     *row((S.QUARANTINED, S.DRAINING), T.TICK, idle, judged_otherwise,
          does=(reevaluation.reevaluate,)),
@@ -241,6 +248,7 @@ _FENCING = (
     *row(S.FENCING, T.TICK, idle, to=S.QUARANTINED),
     *row((S.FENCING, S.REMEDIATING, S.DRAINING), T.TICK, revoked, does=(node_quarantine.cancel,)),
 )
+# A job is looked for, then kept in place by its launcher, then warned, and only then moved or ended.
 _DRAINING = (
     *row(S.DRAINING, T.TICK, idle, well, to=S.VERIFYING, does=(repairs.start_verifying,)),
     *row(S.DRAINING, T.TICK, busy, well, move_has_left,
@@ -283,6 +291,7 @@ _REMEDIATING = (
          to=S.QUARANTINED, does=(escalation_steps.fail_step, repairs.count_failure)),
     *row(S.REMEDIATING, T.CANCELLED, to=S.QUARANTINED),
 )
+# Whatever is wrong comes before what is well: a test that passes says nothing of a rule that fires.
 _VERIFYING = (
     *row(S.VERIFYING, T.TICK, idle, stays_out, to=S.SERVICE, does=(relapsing.notify_stays_out,)),
     *row(S.VERIFYING, T.TICK, idle, wrong_again, to=S.QUARANTINED),
@@ -299,6 +308,7 @@ _VERIFYING = (
     *row(S.VERIFYING, T.GAVE_UP, to=S.QUARANTINED, does=(repairs.unfit,)),
     *row(S.VERIFYING, T.CANCELLED),
 )
+# Until our mark is off, what is wrong takes the node back; only a person's force goes over that.
 _RELEASING = (
     *row(S.RELEASING, T.TICK, busy, by_person, does=(node_quarantine.cancel,)),
     *row(S.RELEASING, T.TICK, busy, wrong, not_forced, does=(node_quarantine.cancel,)),
@@ -350,6 +360,7 @@ _SERVICE = (
     *row((S.SERVICE, S.QUARANTINED), T.SWAPPED, not_by_person,
          to=S.VERIFYING, does=(node_quarantine.cancel, repairs.swap, *VERIFY_ANEW)),
 )
+# Where it goes on is where it failed (`goes_on_...`), not where the node is by now.
 _FAILED = (
     *row((S.QUARANTINING, S.FENCING, S.RELEASING), T.REFUSED,
          to=S.FAILED, does=(repairs.count_failure, repairs.fail)),
@@ -374,6 +385,7 @@ _FAILED = (
     *row(S.FAILED, T.RELEASE, nothing_open, not_holding, suspicious, to=S.SUSPECT),
     *row(S.FAILED, T.RELEASE, nothing_open, not_holding, to=S.HEALTHY),
 )
+# No tick leads out of a doubt: doing the next thing might do the same thing twice.
 _UNKNOWN = (
     *row(tuple(stage for stage in ACTING if stage is not S.SERVICE), T.UNCERTAIN,
          to=S.UNKNOWN, does=(repairs.doubt,)),
@@ -383,6 +395,7 @@ _UNKNOWN = (
     *row(S.UNKNOWN, T.RETRY, holding, to=S.QUARANTINED, does=(node_quarantine.drop,)),
     *row(S.UNKNOWN, T.RETRY, to=S.SUSPECT, does=(node_quarantine.drop,)),
 )
+# What people ask for: what is on its way is cancelled before anything else is begun.
 _PEOPLE = (
     *row((S.FENCING, S.DRAINING, S.REMEDIATING), T.QUARANTINE,
          to=S.QUARANTINED, does=(node_quarantine.cancel, approvals.by_hand)),

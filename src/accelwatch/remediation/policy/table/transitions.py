@@ -33,6 +33,7 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         return False
     after = remedy
     if row.as_before:
+        # The doubt is over: the end counts as it would have in the stage in which it began.
         stage = remedy.came_from or Stage.QUARANTINED
         after = replace(remedy, stage=stage, came_from=None, trouble="")
         row = _row(ctx, after, happening)
@@ -43,6 +44,7 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         after = effect(Scene(ctx, after, happening))
     if row.target is not None:
         after = _entered(ctx, after, row.target)
+    # Last of all, so that the intent is made of what the effects have left, in the stage entered.
     if row.intent_kind is not None:
         after = _start_intent(ctx, after, row.intent_kind)
     store_remedy(ctx, remedy, after)
