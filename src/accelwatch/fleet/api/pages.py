@@ -14,41 +14,32 @@ from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.documents import (
     FLEET_HISTORY,
-    Acknowledged,
     DevicesPage,
     EventsPage,
     FleetHistory,
     GroupRow,
     GroupsPage,
-    HistoryDocument,
-    NodesPage,
-    NodeSummary,
 )
 from accelwatch.fleet.api.events import SINCE, event_condition, events_page, parse_start
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.groups import check_grouping, groups
-from accelwatch.fleet.api.http import index_page, listed, states_of
+from accelwatch.fleet.api.http import index_page, listed
 from accelwatch.fleet.api.names import columns, condition, target_labels
+from accelwatch.fleet.api.node_pages import NodePages
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.past_incidents import PastIncidents
 from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.rows import cursor_of, page, position_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
-    history_document,
-    node_snapshot,
-    node_summary,
 )
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.inventory import InventoryError
-from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -61,7 +52,6 @@ from accelwatch.web.pages.page import (
     Headers,
     Page,
     Query,
-    check_parameters,
     limit_of,
     many,
     only,
@@ -73,15 +63,12 @@ from accelwatch.web.pages.routes import (
     Parameter,
     Route,
     RouteTable,
-    choice,
 )
 from accelwatch.web.pages.usage_page import usage_route
-from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
-_HISTORY = "/history"
 _FILTER = Parameter("filter", "A condition (docs/expressions.md).")
 _FIELDS = Parameter("fields", "Quantities, separated by commas.")
 _SCRAPED = ("text/plain", "application/openmetrics-text")
@@ -130,6 +117,7 @@ class HubPages:
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
+        self._node_pages = NodePages(fleet, self._turns, self.names, self.invalidate_sums, peers)
         self._target_outages = TargetOutages(fleet)
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
@@ -152,46 +140,7 @@ class HubPages:
             self.kept_totals.page,
             answer=FleetHistory,
         )
-        yield Route(
-            "GET",
-            "/v1/nodes",
-            "Nodes, by name",
-            self._nodes,
-            parameters=(
-                Parameter("state", "Only nodes of this state.", choice(NodeState)),
-                LIMIT,
-                CURSOR,
-            ),
-            answer=NodesPage,
-        )
-        yield Route(
-            "GET",
-            "/v1/nodes/{node:path}",
-            "A node with `snapshot`, the document that its own agent answers",
-            self._node,
-            answer=NodeSummary,
-        )
-        yield Route(
-            "GET",
-            f"/v1/nodes/{{node:path}}{_HISTORY}",
-            "The last fifteen minutes of a device, or more from a store",
-            self._history,
-            parameters=(
-                Parameter("device", "Id of a device.", required=True),
-                Parameter("range", "How far back, such as 6h; needs a store."),
-                Parameter("step", "Between two values, such as 1m; needs a store."),
-            ),
-            answer=HistoryDocument,
-        )
-        yield Route(
-            "POST",
-            "/v1/nodes/{node:path}/acknowledge",
-            "Take note that devices have gone",
-            self._acknowledge,
-            parameters=(Parameter("device", "Id of a device."),),
-            answer=Acknowledged,
-            role=Role.ACT,
-        )
+        yield from self._node_pages.routes()
         yield Route(
             "GET",
             "/v1/devices",
@@ -292,16 +241,6 @@ class HubPages:
 
         return json_page(openapi(self._table.routes), {})
 
-    async def _acknowledge(self, name: str, change: Change) -> Page:
-        """Take note of what is missing on a node."""
-        try:
-            removed = await self._fleet.acknowledge(name, only(change.query, "device"))
-        except InventoryError as error:
-            return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
-        finally:
-            self.invalidate_sums()
-        return json_page(Acknowledged(node=name, devices_removed=removed), change.headers)
-
     def invalidate_sums(self) -> None:
         """Who asks next is told sums that nobody was told before."""
         self._sums, self._grouped = None, {}
@@ -350,61 +289,6 @@ class HubPages:
         if self._peers is None:
             raise UnmetError("there is no federation here")
         return self._peers.federate(query, headers)
-
-    async def _nodes(self, query: Query, headers: Headers) -> Page:
-        limit, after = limit_of(query), only(query, "cursor")
-        states = states_of(query)
-        start = position_of(after)[0] if after else ""
-        rows: list[bytes] = []
-        last = ""
-        async with self._turns.walk() as walk:
-            await self._fleet.odd.refresh(walk)
-            for name in self.names():
-                await walk.rest()
-                node = self._fleet.nodes.get(name)
-                if node is None or (after and name <= start):
-                    continue
-                if len(rows) >= limit:
-                    return listed("nodes", rows, _next(last), headers)
-                summary = node_summary(self._fleet, node)
-                if not states or summary.state in states:
-                    rows.append(_to_json(summary))
-                    last = name
-        return listed("nodes", rows, None, headers)
-
-    async def _node(self, name: str, _query: Query, headers: Headers) -> Page:
-        self._named(name)
-        async with self._turns.walk() as walk:
-            await self._fleet.odd.refresh(walk)
-        node = self._named(name)
-        summary = msgspec.to_builtins(node_summary(self._fleet, node))
-        return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
-
-    def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        # A node may be called so itself.
-        if name + _HISTORY in self._fleet.nodes:
-            check_parameters(query, ())
-            return self._node(name + _HISTORY, query, headers)
-        node = self._named(name)
-        device = only(query, "device")
-        if device is None or not (device in node.devices or self._fleet.history(node, device)):
-            device_names = ", ".join(list(node.devices)[:16])
-            choice = f"device: name one of {device_names or 'none'}"
-            raise UsageError(choice) if device is None else UnmetError(choice)
-        device_state = node.devices.get(device)
-        if self._peers is not None and device_state is not None:
-            stored = self._peers.history(name, device_state.device, query)
-            if stored is not None:
-                return _later(stored, headers)
-        if len(query) > 1:
-            raise UsageError("range and step need a store; see docs/fleet/prometheus.md")
-        return json_page(history_document(self._fleet, node, device), headers)
-
-    def _named(self, name: str) -> Node:
-        node = self._fleet.nodes.get(name)
-        if node is None:
-            raise UnmetError(f"no node {name[:100]!r}")
-        return node
 
     async def _devices(self, query: Query, headers: Headers) -> Page:
         text, cursor = only(query, "filter"), only(query, "cursor")
@@ -485,8 +369,3 @@ class HubPages:
 
 def _next(name: str) -> str:
     return cursor_of((name, 0, ""))
-
-
-async def _later(coming: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:
-    answer = await coming
-    return answer if isinstance(answer, Page) else json_page(answer, headers)
