@@ -1,19 +1,20 @@
 """DCUs of Hygon: found on the PCI bus, read through hy-smi and files of the driver."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from accelwatch.backend import Probe, Request, Support, Visibility
 from accelwatch.backend_kit import driver_modules
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
-from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
+from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import proc, sysfs
 from accelwatch.kernel.pcie_link import collect_link
-from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_hygon import driver_files, mapping
+from accelwatch_hygon.command import COMMAND
 from accelwatch_hygon.document import Card, Document
 from accelwatch_hygon.rounds import Rounds
 
@@ -24,6 +25,7 @@ class HygonBackend(ToolBackend[Document, Card]):
     name = "hygon"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_hygon.remote:REMOTE"
     visibility = Visibility(variable="HIP_VISIBLE_DEVICES")
     support = Support(
         vendor="Hygon",
@@ -31,19 +33,7 @@ class HygonBackend(ToolBackend[Document, Card]):
         tested_with="a recorded table and the recorded identity of K100_AI cards; composed output of "
         "several releases, healthy and faulty",
     )
-    # The same vendor's CPUs, bridges and network functions are of other classes.
-    command = Command(
-        names=(mapping.SOURCE,),
-        option="hy_smi",
-        remedy="install the driver package (hyhal), which brings /opt/hyhal/bin/hy-smi",
-        vendor_id=0x1D94,
-        prefix="dcu",
-        driver="sys/module/hydcu",
-        module="hydcu",
-        folders=("opt/hyhal/bin", "usr/local/hyhal/bin", "opt/dtk/bin"),
-        classes=(ACCELERATOR, DISPLAY),
-        kind=DeviceKind.GPU,
-    )
+    command = COMMAND
     options = command.options
 
     def probe(self) -> Probe:
@@ -53,7 +43,8 @@ class HygonBackend(ToolBackend[Document, Card]):
     def make_query(self) -> Callable[[], Document]:
         """A few runs, one after another."""
         root, vendor = self._context.root, self.command.vendor_id
-        return Rounds(root, self.run, self.on_bus, vendor).query
+        is_foreign = partial(driver_files.is_of_another_vendor, root, vendor_id=vendor)
+        return Rounds(self.run, self.on_bus, is_foreign).query
 
     def listed(self, answer: Document) -> Sequence[Card]:
         """The cards in an answer."""

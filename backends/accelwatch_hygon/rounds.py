@@ -1,7 +1,6 @@
 """One round of runs of hy-smi: fields as JSON, the table, processes, the health check."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
@@ -19,7 +18,6 @@ from accelwatch_hygon.document import (
     jobs_of,
     with_health,
 )
-from accelwatch_hygon.driver_files import is_of_another_vendor
 from accelwatch_hygon.report import Report, fields_of, has_heading, rows_of
 
 _IDENTITY = ("--showbus", "--showproductname", "--showuniqueid", "--showmeminfo", "vram")
@@ -29,8 +27,9 @@ _MOST = (
     *("--showvbios", "--showclocks", "--showmaxpower", "--showtoponuma", "--showdriverversion"),
     *_USUAL,
 )
-_QUERIES: tuple[tuple[str, ...], ...] = (_MOST, _USUAL, _LEAST)
+QUERIES: tuple[tuple[str, ...], ...] = (_MOST, _USUAL, _LEAST)
 """A release refuses the whole command for one option that it does not know."""
+HEALTH, PROCESSES = ("--healthcheck",), ("--showpids",)
 
 
 class Rounds:
@@ -38,20 +37,19 @@ class Rounds:
 
     def __init__(
         self,
-        root: Path,
         run: Callable[..., bytes],
         on_bus: Callable[[], list[str]],
-        vendor_id: int,
+        is_foreign: Callable[[str], bool],
     ) -> None:
         """`run` is given arguments and a check of completeness, and may raise ReadError.
 
-        `on_bus` are the PCI ids of the vendor's cards, in the order of the bus.
+        `on_bus` are the PCI ids of the vendor's cards, in the order of the bus; `is_foreign` says of a
+        PCI id whether a function of another vendor is there.
         """
-        self._root = root
         self._run = run
         self._on_bus = on_bus
-        self._vendor_id = vendor_id
-        self._queries = _QUERIES
+        self._is_foreign = is_foreign
+        self._queries = QUERIES
 
     def query(self) -> Document:
         """What all runs say. Raises ReadError when there are neither fields nor a table.
@@ -73,9 +71,7 @@ class Rounds:
         try:
             table = optional_output(self._run, is_complete=closed(rows_of))
             rows = rows_of(table)
-            checked = health_of(
-                optional_output(self._run, "--healthcheck", is_complete=parsed(health_of))
-            )
+            checked = health_of(optional_output(self._run, *HEALTH, is_complete=parsed(health_of)))
             jobs = self._jobs()
         except DeviceTimeout as failure:
             error = error or failure
@@ -107,7 +103,7 @@ class Rounds:
 
     def _jobs(self) -> tuple[Job, ...] | None:
         try:
-            return jobs_of(self._run("--showpids", is_complete=never))
+            return jobs_of(self._run(*PROCESSES, is_complete=never))
         except DeviceTimeout:
             raise
         except ReadError:
@@ -115,7 +111,11 @@ class Rounds:
 
     def _with_addresses(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
         """Without those of another vendor; where no place is told, in the order of the bus."""
-        mine = tuple(card for card in cards if not self._is_foreign(card))
+        mine = tuple(
+            card
+            for card in cards
+            if card.pci_bus_id is None or not self._is_foreign(card.pci_bus_id)
+        )
         on_bus = self._on_bus()
         untold = all(card.pci_bus_id is None for card in mine)
         if not untold or [card.number for card in mine] != list(range(len(on_bus))):
@@ -124,7 +124,3 @@ class Rounds:
             msgspec.structs.replace(card, pci_bus_id=bus, addressed_by_order=len(on_bus) > 1)
             for card, bus in zip(mine, on_bus, strict=True)
         )
-
-    def _is_foreign(self, card: Card) -> bool:
-        bus = card.pci_bus_id
-        return bus is not None and is_of_another_vendor(self._root, bus, self._vendor_id)

@@ -6,14 +6,14 @@ import msgspec
 
 from accelwatch.backend import Probe, Request, Support, Visibility
 from accelwatch.backend_kit import driver_modules
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
-from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
+from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 from accelwatch.kernel.pcie_link import collect_link
-from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_metax import mapping
+from accelwatch_metax.command import COMMAND
 from accelwatch_metax.document import Document, Gpu
 from accelwatch_metax.rounds import Rounds
 
@@ -26,6 +26,7 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
     name = "metax"
     vendor = mapping.VENDOR
     serial = False
+    remote = "accelwatch_metax.remote:REMOTE"
     visibility = Visibility(variable="MACA_VISIBLE_DEVICES")
     support = Support(
         vendor="MetaX",
@@ -33,19 +34,7 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         tested_with="recorded list and temperatures of C500 cards; composed tables of several "
         "releases, healthy and faulty",
     )
-    # The second program is of the Mars boards, with the same output.
-    command = Command(
-        names=(mapping.SOURCE, "ht-smi"),
-        option="mx_smi",
-        remedy="install the driver package (mxdriver), which brings /opt/mxdriver/bin/mx-smi",
-        vendor_id=0x9999,
-        prefix="metax",
-        driver="sys/module/metax",
-        module="metax",
-        folders=("opt/mxdriver/bin", "opt/maca/bin", "opt/hpcc/bin"),
-        classes=(DISPLAY, ACCELERATOR),
-        kind=DeviceKind.GPU,
-    )
+    command = COMMAND
     options = command.options
 
     def probe(self) -> Probe:

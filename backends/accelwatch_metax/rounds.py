@@ -9,8 +9,8 @@ from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
 
-_SECTIONS: tuple[tuple[str, ...], ...] = (("--show-temperature", "--show-usage"), ("--count-ecc",))
-_FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",))
+SECTIONS: tuple[tuple[str, ...], ...] = (("--show-temperature", "--show-usage"), ("--count-ecc",))
+FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",))
 """For a release that takes one option at a time."""
 
 
@@ -20,7 +20,7 @@ class Rounds:
     def __init__(self, run: Callable[..., bytes]) -> None:
         """`run` is given arguments and a check of completeness, and may raise ReadError."""
         self._run = run
-        self._sections = _SECTIONS
+        self._sections = SECTIONS
 
     def query(self) -> Document:
         """What all runs say. Raises ReadError when there is neither the table nor a list.
@@ -51,10 +51,10 @@ class Rounds:
     def _all_sections(self) -> dict[int, dict[str, str]]:
         """Of both runs together. Raises DeviceTimeout."""
         sections = [sections_of(self._section(options)) for options in self._sections]
-        if not sections[0] and self._sections is _SECTIONS:
-            sections[0] = sections_of(self._section(_FEWER[0]))
+        if not sections[0] and self._sections is SECTIONS:
+            sections[0] = sections_of(self._section(FEWER[0]))
             if sections[0]:
-                self._sections = _FEWER
+                self._sections = FEWER
         merged: dict[int, dict[str, str]] = {}
         for gpus in sections:
             for number, fields in gpus.items():

@@ -58,6 +58,24 @@ MACHINES: Mapping[str, Machine] = {
     "iluvatar": Machine(
         {"query": "bi-v150-x2.xml", "table": "bi-v150-x2.txt"}, ("iluvatar0", "iluvatar1")
     ),
+    "hygon": Machine(
+        {
+            "fields": "k100ai-x2/fields.json",
+            "table": "k100ai-x2/table.txt",
+            "health": "k100ai-x2/health.txt",
+            "processes": "k100ai-x2/pids.txt",
+        },
+        ("dcu0", "dcu1"),
+    ),
+    "metax": Machine(
+        {
+            "table": "c500-x2/table.txt",
+            "list": "c500-x2/list.txt",
+            "sections": "c500-x2/sections.txt",
+            "ecc": "c500-x2/ecc.txt",
+        },
+        ("metax0", "metax1"),
+    ),
     "thead": Machine({"query": "zw810e-x2.query", "table": "zw810e-x2.txt"}, ("ppu0", "ppu1")),
 }
 
@@ -107,7 +125,7 @@ def test_devices_and_numbers_of_a_machine(name: str) -> None:
     for device, outcome in rows:
         assert device.backend == name
         assert device.kind in (DeviceKind.GPU, DeviceKind.NPU)
-        assert device.numa_node is None or device.backend == "rebellions"
+        assert device.numa_node is None or device.backend in ("rebellions", "hygon")
         assert isinstance(outcome, Reading), outcome
         (reading,) = sound_readings([outcome], (device,), frozenset())
         assert reading.values
@@ -243,6 +261,10 @@ def test_processes_say_nothing_of_who_has_that_number_here(name: str) -> None:
         ("iluvatar", "table"),
         ("thead", "query"),
         ("thead", "table"),
+        ("hygon", "fields"),
+        ("hygon", "table"),
+        ("metax", "table"),
+        ("metax", "list"),
         ("ascend", "info"),
         ("furiosa", "info"),
     ],

@@ -7,9 +7,10 @@ row leave it out; so is one whose entry says so.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from accelwatch.backend_kit.remote import Outputs, RemoteRow
+from accelwatch.backend_kit.remote import Outputs, RemoteCommand, RemoteRow
 from accelwatch.backend_kit.unlisted import Unlisted
 from accelwatch.base.errors import DeviceLost, ReadError
+from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 
@@ -88,6 +89,22 @@ class ToolReader(Generic[D, E]):
             kind=self._provisional.kind,
             pci_bus_id=location.pci_bus_id,
         )
+
+
+def replay(commands: Iterable[RemoteCommand], outputs: Outputs) -> Callable[..., bytes]:
+    """Stands for runs of the program here: gives what it printed there for the same arguments.
+
+    So that what asks in several runs reads another machine as it reads this one. May raise ReadError.
+    """
+    keys = {command.arguments: command.key for command in commands}
+
+    def run(*arguments: str, is_complete: CompletenessCheck = never) -> bytes:
+        output = outputs.get(keys.get(arguments, ""))
+        if output is None:
+            raise ReadError(f"not run there: {' '.join(arguments)}", code="command_failed")
+        return output.printed(is_complete)
+
+    return run
 
 
 def prototype(

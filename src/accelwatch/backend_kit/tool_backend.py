@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.backend_kit.listed_process import with_processes, without_processes
 from accelwatch.backend_kit.polled import Answer
+from accelwatch.backend_kit.remote import RemoteCommand
 from accelwatch.backend_kit.vendor_program import chosen_program, output_of
 from accelwatch.backend_kit.vendor_tool import (
     ACCELERATOR,
@@ -65,6 +66,16 @@ class Command(NamedTuple):
     def options(self) -> tuple[Option, ...]:
         """What the backend of such a command takes from the configuration, for its own `options`."""
         return (Option(self.option, is_path=True), Option("pace_s"))
+
+    def remote(self, key: str, *arguments: str, if_fails: str = "") -> RemoteCommand:
+        """A run of it on another machine, as `RemoteCommand` has it."""
+        return RemoteCommand(
+            key=key,
+            programs=self.names,
+            arguments=arguments,
+            folders=tuple(f"/{folder}" for folder in self.folders),
+            if_fails=if_fails,
+        )
 
 
 class ToolBackend(Generic[T, E]):

@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
+from accelwatch.backend_kit.remote import Outputs, Remote
 from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
 from accelwatch.backend_kit.smi.formats import Format
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
@@ -24,16 +24,10 @@ _QUERY, _TABLE = "query", "table"
 def remote_of(vendor: SmiVendor) -> Remote:
     """How the vendor's devices are read where nothing of ours runs."""
     command = vendor.command
-    folders = tuple(f"/{folder}" for folder in command.folders)
     return Remote(
         commands=(
-            RemoteCommand(
-                key=_QUERY,
-                programs=command.names,
-                arguments=vendor.queries[0].arguments,
-                folders=folders,
-            ),
-            RemoteCommand(key=_TABLE, programs=command.names, folders=folders),
+            command.remote(_QUERY, *vendor.queries[0].arguments),
+            command.remote(_TABLE),
         ),
         reader=partial(_reader, vendor),
         pci_vendors=(f"{command.vendor_id:04x}",),
