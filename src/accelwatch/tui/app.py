@@ -19,7 +19,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.tui.commands.bindings import ON_SCREENS, bindings
 from accelwatch.tui.commands.dispatch import Commands
 from accelwatch.tui.context import View
-from accelwatch.tui.history_feed import Noting
+from accelwatch.tui.history_feed import HistoryFeed
 from accelwatch.tui.local.devices.rows import sort_at
 from accelwatch.tui.local.own_usage import OwnUsage
 from accelwatch.tui.local.processes.rows import column_at
@@ -100,7 +100,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self._collecting: asyncio.Task[None] | None = None
         self._stopping_tasks: set[asyncio.Task[None]] = set()
         self._message_timer: Timer | None = None
-        self._noting = Noting(board, self.report_task_failure)
+        self._history_feed = HistoryFeed(board, self.report_task_failure)
         self.using = OwnUsage()
         """Who uses this machine's devices."""
         self._quitting = False
@@ -199,7 +199,9 @@ class Dashboard(HookedApp, inherit_bindings=False):
         if self.incident_controller is not None:
             await self.incident_controller.stop()
         tasks = [
-            task for task in (self._noting.task, self._collecting, *self._stopping_tasks) if task
+            task
+            for task in (self._history_feed.task, self._collecting, *self._stopping_tasks)
+            if task
         ]
         for task in tasks:
             task.cancel()
@@ -214,7 +216,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.source.close()
         self.source = source
         self._mind(source)
-        self._noting.clear()
+        self._history_feed.clear()
         self.processes.clear()
         self.board.restart()
         self._collect()
@@ -273,7 +275,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
             snapshot = self.fleet_controller.aged(snapshot)
         self.update_banner()
         if not self.board.archive:
-            self._noting.note([snapshot])
+            self._history_feed.note([snapshot])
         self.board.accept(snapshot)
         if self.fleet_controller is None:
             live = not isinstance(self.source, ReplaySource)
@@ -286,7 +288,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         jumped, passed = source.drain()
         if jumped:
             self.board.forget()
-        self._noting.note(passed)
+        self._history_feed.note(passed)
         self.board.banner = banner(source, self.board.paint.glyphs)
 
     def show_message(self, text: str) -> None:

@@ -11,7 +11,7 @@ _MOST_UNNOTED = 64
 """Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
 
 
-class Noting:
+class HistoryFeed:
     """For one event loop."""
 
     def __init__(self, board: Board, finished: "Callable[[asyncio.Task[None]], None]") -> None:

@@ -45,7 +45,7 @@ class RemedyCommands:
         controller: "FleetController",
         current: Callable[[], IncidentNow | None],
     ) -> None:
-        """`told` gives the incident that the keys are about."""
+        """`current` gives the incident that the keys are about."""
         self._app = app
         self._controller = controller
         self._board = controller.board.remedies
