@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from accelwatch.action.observed import JobState
+from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.state.changes import Change, Started, WorldObservation
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings

@@ -8,10 +8,10 @@ from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.context.outcome import Note
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
-from accelwatch.remediation.policy.state.outcome import Note
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings

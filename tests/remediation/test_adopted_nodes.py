@@ -6,8 +6,8 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import POLICY, SETTINGS, Ground

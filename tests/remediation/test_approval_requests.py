@@ -5,10 +5,10 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import POLICY, SETTINGS, Ground

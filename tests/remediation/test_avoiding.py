@@ -8,9 +8,9 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.action.step import Achieved, Proposal, Step
 from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remediation.bench import Bench, intent
 from support.remediation.small_fleet import JOB, Ground, job_policy

@@ -7,9 +7,9 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground

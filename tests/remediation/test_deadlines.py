@@ -9,10 +9,10 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence, JobPolicy, When
 from accelwatch.alerting.rules.rule import Deadlines
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.effects.deadlines import notify_overdue
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED

@@ -15,6 +15,10 @@ from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.execution.operations import KIND, OperationState
 from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.context.records import RemedyRecord, StartedRecord, StopRecord
+from accelwatch.remediation.policy.context.records import StateRecord as PureRecord
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
 from accelwatch.remediation.policy.state.changes import (
     Change,
@@ -24,12 +28,8 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
-from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
-from accelwatch.remediation.policy.state.records import RemedyRecord, StartedRecord, StopRecord
-from accelwatch.remediation.policy.state.records import StateRecord as PureRecord
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import World
 from remediation.bench import NAME, Bench, intent
 from remediation.fake_scheduler import FakeAction, FakeScheduler

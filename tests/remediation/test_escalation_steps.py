@@ -5,9 +5,9 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Limit
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import POLICY, Ground

@@ -7,10 +7,10 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence, Trust
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.state.case import Limit, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Started, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget, SpareSettings

@@ -9,6 +9,7 @@ from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.flat_remedies import nested
 from accelwatch.remediation.execution.journaling import journal_records, restored
+from accelwatch.remediation.policy.context.records import RemedyRecord
 from accelwatch.remediation.policy.state.model import (
     Approval,
     ApprovalStep,
@@ -19,7 +20,6 @@ from accelwatch.remediation.policy.state.model import (
     Repair,
     Verification,
 )
-from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.stage import Stage
 
 BODY = Path(__file__).with_name("flat_remedy.json").read_bytes()

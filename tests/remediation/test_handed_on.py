@@ -5,10 +5,10 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState, Observed
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import JOB, Ground, job_policy

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.clocks import HANGS_S
-from accelwatch.remediation.policy.state.outcome import Loudness
 from support.remediation.small_fleet import JOB, Ground, job_policy
 
 MOVE = IntentKind.MOVE_JOB

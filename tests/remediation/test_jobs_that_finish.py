@@ -8,13 +8,13 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
-from accelwatch.remediation.policy.state.cases import bad_nodes
+from accelwatch.remediation.policy.context.cases import bad_nodes
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.model import Approval, Clocks, Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.step import job_deaths
 from support.remediation.invariants import Watch
 from support.remediation.small_fleet import BEGIN, JOB, SETTINGS, Ground, job_policy

@@ -10,7 +10,8 @@ from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
 from accelwatch.remediation.execution.journaling import PIECE_KIND, journal_records, restored
-from accelwatch.remediation.policy.state import records
+from accelwatch.remediation.policy.context import records
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.state.model import (
     Approval,
     Clocks,
@@ -21,7 +22,6 @@ from accelwatch.remediation.policy.state.model import (
     Veto,
 )
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import replay
 from remediation.bench import intent
 from remediation.virtual_time import START
 

@@ -6,8 +6,8 @@ import pytest
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage

@@ -8,17 +8,17 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.records import DepartedRecord
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.jobs import departures
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.records import DepartedRecord
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.settings import SpareSettings
 from support.remediation.invariants import BrokenError, Watch
 from support.remediation.small_fleet import JOB, SETTINGS, Ground, job_policy

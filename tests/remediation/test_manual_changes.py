@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
+from accelwatch.remediation.policy.context.outcome import Outcome
+from accelwatch.remediation.policy.context.records import StateRecord
 from accelwatch.remediation.policy.state.changes import Change, WorldObservation
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Outcome
-from accelwatch.remediation.policy.state.records import StateRecord
 from accelwatch.remediation.policy.state.world import PendingChecks
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings

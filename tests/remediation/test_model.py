@@ -6,6 +6,29 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import Mode, QuarantineLevel
+from accelwatch.remediation.policy.context.records import (
+    AttemptsRecord,
+    BoundaryRecord,
+    BreakerRecord,
+    BudgetRecord,
+    CanaryRecord,
+    ChoreRecord,
+    DeniedRecord,
+    DepartedRecord,
+    ForgottenRecord,
+    LingeringRecord,
+    OverrideRecord,
+    RelapsesRecord,
+    RemedyRecord,
+    RetriesRecord,
+    ScoresRecord,
+    SparesRecord,
+    StartedRecord,
+    StateRecord,
+    StopRecord,
+    VetoRecord,
+)
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.attempts import AttemptState
 from accelwatch.remediation.policy.guards.breaker import BreakerState
 from accelwatch.remediation.policy.guards.budget import BudgetState
@@ -29,33 +52,10 @@ from accelwatch.remediation.policy.state.model import (
     Verification,
     Veto,
 )
-from accelwatch.remediation.policy.state.records import (
-    AttemptsRecord,
-    BoundaryRecord,
-    BreakerRecord,
-    BudgetRecord,
-    CanaryRecord,
-    ChoreRecord,
-    DeniedRecord,
-    DepartedRecord,
-    ForgottenRecord,
-    LingeringRecord,
-    OverrideRecord,
-    RelapsesRecord,
-    RemedyRecord,
-    RetriesRecord,
-    ScoresRecord,
-    SparesRecord,
-    StartedRecord,
-    StateRecord,
-    StopRecord,
-    VetoRecord,
-)
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
 from accelwatch.remediation.policy.state.spares import Spare, SpareState
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler, World
 
 MARK = OwnerAnnotation("i1", 3)

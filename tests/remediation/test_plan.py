@@ -7,11 +7,11 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode, Severity
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy

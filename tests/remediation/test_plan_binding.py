@@ -12,11 +12,11 @@ from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import Plan, planned
 from accelwatch.remediation.policy.state.case import Limit
 from accelwatch.remediation.policy.state.changes import CaseChanged, Command, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import SpareSettings
 from remediation import fleet_watch

@@ -7,11 +7,11 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
+from accelwatch.remediation.policy.context.records import ChoreRecord
 from accelwatch.remediation.policy.jobs.probing import INCIDENT, MOST_PROBES
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 from accelwatch.remediation.policy.state.pursued import PursuitResult
-from accelwatch.remediation.policy.state.records import ChoreRecord
 from support.remediation.small_fleet import JOB, Ground
 
 NAME = "n03"

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.score import keys_of, score
 from accelwatch.remediation.policy.state.stage import Stage

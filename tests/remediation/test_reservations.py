@@ -11,10 +11,10 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import ReservationObservation
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.remediation.execution.surveying import SURVEY_EVERY_S
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.clocks import RETRY_S
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.step.reservations import is_being_moved
 from accelwatch.remediation.settings import SpareSettings

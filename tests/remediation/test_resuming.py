@@ -8,14 +8,14 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.retry import JobHistory, Try
 from accelwatch.remediation.policy.jobs.another_try import another
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.score import WEIGHTS, Failing, score
-from accelwatch.remediation.policy.state.step_context import StepContext
 from support.remediation.small_fleet import JOB, SETTINGS, Ground, job_policy
 
 NODE, OTHER, SPARE = "n03", "n10", "n20"

@@ -6,12 +6,12 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, Observed
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.jobs.jobs import silent
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import DataGuard
 from support.remediation.small_fleet import ACTION, JOB, POLICY, SETTINGS, Ground
 

@@ -6,9 +6,9 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
 from accelwatch.remediation.settings import SpareSettings

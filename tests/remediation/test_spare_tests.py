@@ -7,8 +7,8 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings, mistakes

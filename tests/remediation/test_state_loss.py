@@ -7,12 +7,12 @@ from accelwatch.action.intent import IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Confidence, Mode
 from accelwatch.remediation.policy.conditions.permission import plan_of
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
 from support.remediation.small_fleet import POLICY, Ground
 
 OUT = msgspec.structs.replace(POLICY, ladder=())

@@ -12,6 +12,9 @@ from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.operations import OperationState
 from accelwatch.remediation.execution.stop_file import CHECK_EVERY_S, StopFile
+from accelwatch.remediation.policy.context.outcome import Outcome
+from accelwatch.remediation.policy.context.records import StartedRecord, StopRecord
+from accelwatch.remediation.policy.context.records import StateRecord as PureRecord
 from accelwatch.remediation.policy.guards.denial import PERMIT
 from accelwatch.remediation.policy.state.changes import (
     Change,
@@ -21,9 +24,6 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState, Stop
-from accelwatch.remediation.policy.state.outcome import Outcome
-from accelwatch.remediation.policy.state.records import StartedRecord, StopRecord
-from accelwatch.remediation.policy.state.records import StateRecord as PureRecord
 from remediation.bench import NAME, Bench, intent
 from remediation.virtual_time import START
 

@@ -227,7 +227,7 @@ def test_a_word_that_changes_nothing_says_so() -> None:
 
 
 def _note() -> Any:
-    from accelwatch.remediation.policy.state.outcome import Note
+    from accelwatch.remediation.policy.context.outcome import Note
 
     return Note
 

@@ -7,6 +7,8 @@ from accelwatch.action.step import Step
 from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.remediation.execution.operations import Operation, OperationState, Witness, advanced
+from accelwatch.remediation.policy.context.outcome import Outcome
+from accelwatch.remediation.policy.context.records import RemedyRecord
 from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus
 from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
@@ -18,8 +20,6 @@ from accelwatch.remediation.policy.state.model import (
     RemedyState,
     Stop,
 )
-from accelwatch.remediation.policy.state.outcome import Outcome
-from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings

@@ -10,6 +10,10 @@ from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
+from accelwatch.remediation.policy.context.outcome import Loudness, Outcome
+from accelwatch.remediation.policy.context.records import RemedyRecord, StateRecord
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.ceiling import NEEDS, Ceiling
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, OWN_END
 from accelwatch.remediation.policy.plan.digest import digest_of
@@ -17,12 +21,8 @@ from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Loudness, Outcome
-from accelwatch.remediation.policy.state.records import RemedyRecord, StateRecord
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.step.reservations import INCIDENT as RESERVATION
 from accelwatch.remediation.settings import RemedySettings
 

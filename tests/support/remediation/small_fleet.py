@@ -16,6 +16,9 @@ from accelwatch.action.observed import (
 )
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
+from accelwatch.remediation.policy.context.outcome import Note, Outcome
+from accelwatch.remediation.policy.context.records import StateRecord
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import (
@@ -27,11 +30,8 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
-from accelwatch.remediation.policy.state.records import StateRecord
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, RemedySettings

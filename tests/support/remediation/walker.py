@@ -34,6 +34,8 @@ from accelwatch.alerting.rules.document import (
 )
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.remediation.policy.conditions.permission import plan_of
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import (
@@ -47,8 +49,6 @@ from accelwatch.remediation.policy.state.changes import (
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import replay
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from support.remediation.invariants import BrokenError, Watch

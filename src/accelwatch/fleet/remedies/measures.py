@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from accelwatch.exposition.histogram import Distribution, Histogram
 from accelwatch.remediation.execution.milestones import Answers, Milestone, reached
 from accelwatch.remediation.execution.operations import Operation
+from accelwatch.remediation.policy.context.outcome import Outcome
+from accelwatch.remediation.policy.context.records import RemedyRecord
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.budget import bound
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Outcome
-from accelwatch.remediation.policy.state.records import RemedyRecord
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number

@@ -2,10 +2,10 @@
 
 import msgspec
 
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.plan.stand_ins import candidate
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
-from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 

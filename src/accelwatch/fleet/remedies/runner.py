@@ -31,6 +31,7 @@ from accelwatch.remediation.actions import actions_of, check_in_job
 from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.execution.stop_file import StopFile
+from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.guards import identity
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.guards.denial import Denial
@@ -44,7 +45,6 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.metrics import Series

@@ -28,6 +28,7 @@ from accelwatch.remediation.execution.operations import Operation, OperationStat
 from accelwatch.remediation.execution.pursuits import Pursuits
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.execution.surveying import Surveys
+from accelwatch.remediation.policy.context.outcome import Note, Outcome
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import UNDOING
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
@@ -40,7 +41,6 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.outcome import Note, Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step.reservations import is_being_moved

@@ -6,9 +6,9 @@ import msgspec
 
 from accelwatch.alerting.incidents.journal.records import GONE, MOST_BODY, StateRecord
 from accelwatch.remediation.execution import flat_remedies, operations
-from accelwatch.remediation.policy.state import records
+from accelwatch.remediation.policy.context import records
+from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.tables import replay
 
 _DECODER = msgspec.json.Decoder(records.StateRecord)
 _ENCODER = msgspec.json.Encoder(order="deterministic")

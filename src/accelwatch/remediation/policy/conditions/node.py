@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from accelwatch.action.observed import HoldState
 from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.context.cases import counting, leading
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs import jobs
 from accelwatch.remediation.policy.plan.state_loss import is_lost
 from accelwatch.remediation.policy.state.case import Case
-from accelwatch.remediation.policy.state.cases import counting, leading
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import StepView
 
 
 def well(at: Situation) -> bool:

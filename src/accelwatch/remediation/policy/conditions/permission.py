@@ -2,6 +2,8 @@
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Condition, Situation
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.gates import (
     first_denial,
@@ -9,9 +11,7 @@ from accelwatch.remediation.policy.plan.gates import (
     leader,
     only_waits,
 )
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import StepView
 
 
 def _may(kind: Kind, name: str) -> Condition:

@@ -5,12 +5,12 @@ from typing import NamedTuple, Protocol
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.state.changes import Command
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.views import StepView
 
 
 class Happening(NamedTuple):

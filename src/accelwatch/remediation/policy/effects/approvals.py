@@ -7,18 +7,18 @@ import msgspec
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.conditions.permission import plan_of
 from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.tables import DENIED
 from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.planned_steps import steps_of
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
 from accelwatch.remediation.policy.state.model import (
     ApprovalStep,
     Denied,
     Remedy,
 )
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import DENIED
 
 replace = msgspec.structs.replace
 

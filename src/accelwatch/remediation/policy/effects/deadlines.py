@@ -11,16 +11,16 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.rule import Deadlines
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan.overdue_texts import text_of
 from accelwatch.remediation.policy.plan.verify import passive_s
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
 
 _OF_A_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.DRAW_SPARE})
 """A swap and a look end by themselves before that."""

@@ -6,10 +6,10 @@ People hear of each with the reason: in the incident's message and timeline, and
 import msgspec
 
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.escalation import INTENTS, impossible
 from accelwatch.remediation.policy.plan.escalation import next_escalation_step as name_of_next
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 
 replace = msgspec.structs.replace
 

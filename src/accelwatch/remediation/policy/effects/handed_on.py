@@ -7,15 +7,15 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.node_quarantine import restore_job
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, follow, name_of
 from accelwatch.remediation.policy.plan.stand_ins import spare_for
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES
 
 replace = msgspec.structs.replace
 

@@ -8,14 +8,14 @@ import msgspec
 from accelwatch.action.intent import MOST_REASON, Intent, JobKey, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Fence
+from accelwatch.remediation.policy.context.cases import bad_nodes
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.effects.deadlines import notified_after_s
 from accelwatch.remediation.policy.jobs.jobs import gone_jobs, next_job, next_signal, next_swap
 from accelwatch.remediation.policy.plan.gates import remedy_case
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
-from accelwatch.remediation.policy.state.cases import bad_nodes
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
 
 BY_HAND = "by-hand"
 """What stands in the mark of a node that a person took out, in the place of an incident."""

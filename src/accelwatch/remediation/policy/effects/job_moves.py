@@ -7,6 +7,8 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.tables import ATTEMPTS
 from accelwatch.remediation.policy.guards import attempts
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
@@ -16,10 +18,8 @@ from accelwatch.remediation.policy.plan.stand_ins import drawn, not_drawn, reser
 from accelwatch.remediation.policy.state.model import (
     Remedy,
 )
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
-from accelwatch.remediation.policy.state.tables import ATTEMPTS
 
 MOST_TRIED = 500
 """Incidents whose attempts are known."""

@@ -8,9 +8,9 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.jobs.resuming import dead_of, revert_resume
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 
 replace = msgspec.structs.replace
 

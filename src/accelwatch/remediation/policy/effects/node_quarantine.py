@@ -9,6 +9,17 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import (
+    ATTEMPTS,
+    BREAKER,
+    CHORES,
+    FORGOTTEN,
+    LINGERING,
+    OVERRIDES,
+)
 from accelwatch.remediation.policy.effects.approvals import actor_of
 from accelwatch.remediation.policy.effects.intents import annotation_of, intent_of, restoring
 from accelwatch.remediation.policy.effects.relapsing import (
@@ -21,7 +32,6 @@ from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, o
 from accelwatch.remediation.policy.jobs.unfinished import with_unfinished
 from accelwatch.remediation.policy.plan.stand_ins import return_spare
 from accelwatch.remediation.policy.plan.state_loss import controller_boot
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import (
     Clocks,
     NodeQuarantine,
@@ -29,18 +39,8 @@ from accelwatch.remediation.policy.state.model import (
     Remedy,
     Repair,
 )
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import (
-    ATTEMPTS,
-    BREAKER,
-    CHORES,
-    FORGOTTEN,
-    LINGERING,
-    OVERRIDES,
-)
 
 replace = msgspec.structs.replace
 _RESETS_REASON = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})

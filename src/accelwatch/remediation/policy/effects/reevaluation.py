@@ -1,10 +1,10 @@
 """What a row of the table does when another rule's wish counts for a node that is out."""
 
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.desired_policy import led_by, policy_text, strictest
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 
 
 def reevaluate(at: Scene) -> Remedy:

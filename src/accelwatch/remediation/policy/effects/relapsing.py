@@ -4,14 +4,14 @@ import msgspec
 
 from accelwatch.exposition.display import duration
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import RELAPSES, SCORES
 from accelwatch.remediation.policy.plan.escalation import SERVICE
 from accelwatch.remediation.policy.plan.verify import scored
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.score import Failing, added
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import RELAPSES, SCORES
 
 replace = msgspec.structs.replace
 

@@ -4,6 +4,8 @@ import msgspec
 
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.tables import ATTEMPTS, BREAKER, SCORES
 from accelwatch.remediation.policy.guards import attempts, breaker
 from accelwatch.remediation.policy.guards.attempts import AttemptState
 from accelwatch.remediation.policy.plan.escalation import next_escalation_step as rung_of
@@ -14,9 +16,7 @@ from accelwatch.remediation.policy.state.model import (
     Remedy,
     Verification,
 )
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.score import Failing, added, tidied
-from accelwatch.remediation.policy.state.tables import ATTEMPTS, BREAKER, SCORES
 
 MOST_TRIED = 500
 """Incidents whose attempts are known."""

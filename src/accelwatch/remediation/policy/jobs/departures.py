@@ -7,11 +7,11 @@ entry for each job that ends, so it is kept only where a job may be begun again 
 from collections.abc import Collection, Iterable, Mapping
 
 from accelwatch.action.intent import JobKey
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import DEPARTED
 from accelwatch.remediation.policy.guards.ceiling import Ceiling
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, REVIVAL_S
 from accelwatch.remediation.policy.state.model import Departed
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import DEPARTED
 
 MOST_DEPARTED = 4096
 """Jobs that are remembered, the latest to leave."""

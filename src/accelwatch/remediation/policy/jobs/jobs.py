@@ -3,7 +3,8 @@
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Fence, JobPolicy, When
-from accelwatch.remediation.policy.state.cases import counting, leading
+from accelwatch.remediation.policy.context.cases import counting, leading
+from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.state.clocks import (
     DEATH_SETTLES_S,
     FRESH_S,
@@ -11,7 +12,6 @@ from accelwatch.remediation.policy.state.clocks import (
     UNREACHABLE_S,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import NodeView
 
 
 def suspicious(ctx: NodeView, remedy: Remedy) -> bool:

@@ -8,14 +8,14 @@ from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES
+from accelwatch.remediation.policy.context.world_tables import PROBED
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES
-from accelwatch.remediation.policy.state.world_tables import PROBED
 
 INCIDENT = "probe"
 """What stands in the mark of a probe, in the place of an incident."""

@@ -6,12 +6,12 @@ then nobody knows what the device is like. Where the silence itself is the evide
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.timing import silence_s
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job, silent
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import NEVER_RECEIVED
 
 ON_EVIDENCE = frozenset(

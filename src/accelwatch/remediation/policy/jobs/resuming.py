@@ -13,6 +13,11 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.cases import bad_nodes
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES, RETRIES, SCORES
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard, retry
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind
@@ -25,7 +30,6 @@ from accelwatch.remediation.policy.jobs.another_try import (
     group_of,
 )
 from accelwatch.remediation.policy.jobs.jobs import gone_jobs, lost_jobs
-from accelwatch.remediation.policy.state.cases import bad_nodes
 from accelwatch.remediation.policy.state.clocks import (
     DEATH_SETTLES_S,
     FRESH_S,
@@ -34,13 +38,9 @@ from accelwatch.remediation.policy.state.clocks import (
     REVIVAL_S,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES, RETRIES, SCORES
-from accelwatch.remediation.policy.state.views import StepView
 
 replace = msgspec.structs.replace
 OWN_END = "own-end"

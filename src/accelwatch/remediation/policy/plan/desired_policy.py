@@ -13,12 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.alerting.rules.document import QuarantineLevel, When
+from accelwatch.remediation.policy.context.cases import leading, with_desired_policy
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs.jobs import LEAVING
 from accelwatch.remediation.policy.plan.gates import may_lead
 from accelwatch.remediation.policy.state.case import Policy
-from accelwatch.remediation.policy.state.cases import leading, with_desired_policy
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import StepView
 
 replace = msgspec.structs.replace
 _SOONER: Mapping[When, int] = MappingProxyType(

@@ -5,13 +5,13 @@ import hashlib
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.planned_steps import steps_of, with_owner
 from accelwatch.remediation.policy.plan.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares import Drawn
-from accelwatch.remediation.policy.state.views import StepView
 
 
 def digest_of(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import NodeView
 
 INTENTS: Mapping[str, Kind] = MappingProxyType(
     {"reset": Kind.RESET_DEVICE, "reboot": Kind.REBOOT, "power_cycle": Kind.POWER_CYCLE}

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.remediation.policy.context.cases import fresh, leading, with_desired_policy
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import attempts, breaker, budget, canary, data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
@@ -18,12 +20,10 @@ from accelwatch.remediation.policy.jobs.resuming import may_resume
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.cases import fresh, leading, with_desired_policy
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.views import StepView
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 _WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.VETOED, DenialKind.CEILING})

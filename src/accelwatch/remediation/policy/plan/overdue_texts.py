@@ -3,12 +3,12 @@
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import JobPolicy, When
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.views import StepView
 
 _MOST_JOBS = 8
 

@@ -7,16 +7,16 @@ is what is approved, and a rule that leads on to something else needs another ye
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.cases import counting
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial, denials
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.gates import evaluate_guards, leader
 from accelwatch.remediation.policy.plan.planned_steps import not_done, steps_of
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.cases import counting
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.settings import RemedySettings
 
 MANUAL_TRIAGE_H = 1.5

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
 from accelwatch.alerting.rules.document import JobPolicy, When
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import (
     gone_jobs,
@@ -19,7 +20,6 @@ from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.views import StepView
 
 MOST_NAMED = 5
 """Jobs that are named one by one where nothing is done to them."""

@@ -7,10 +7,10 @@ and all has to be seen anew before anything is done. What `data_guard.clock_jump
 
 import msgspec
 
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import BOUNDARIES, OVERRIDES, RELAPSES, REMEDIES
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import BOUNDARIES, OVERRIDES, RELAPSES, REMEDIES
 from accelwatch.remediation.policy.state.world import NodeStatus, undated
 
 replace = msgspec.structs.replace

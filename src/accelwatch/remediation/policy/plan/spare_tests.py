@@ -6,6 +6,8 @@ from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
@@ -14,8 +16,6 @@ from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import SpareStatus
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES, SPARES
 
 INCIDENT = "spare-test"
 """What stands in the mark of such a test, in the place of an incident."""

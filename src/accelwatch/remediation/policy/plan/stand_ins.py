@@ -5,12 +5,15 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
+from accelwatch.remediation.policy.context.cases import barring, is_barred
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES, SPARES
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.state import spares
-from accelwatch.remediation.policy.state.cases import barring, is_barred
 from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.score import keys_of, worst
 from accelwatch.remediation.policy.state.spares import (
@@ -21,9 +24,6 @@ from accelwatch.remediation.policy.state.spares import (
     SpareStatus,
 )
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES, SPARES
-from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import NodeStatus
 
 replace = msgspec.structs.replace

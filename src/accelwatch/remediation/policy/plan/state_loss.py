@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.readings import is_current
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.views import StepView
 
 WAITS_FOR_ANNOTATION = frozenset(
     {

@@ -5,14 +5,14 @@ from types import MappingProxyType
 
 from accelwatch.remediation.policy.conditions.permission import plan_of
 from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import BOUNDARIES, BREAKER, STOP, VETOES
 from accelwatch.remediation.policy.guards import breaker
-from accelwatch.remediation.policy.state.cases import leading
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Veto
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import BOUNDARIES, BREAKER, STOP, VETOES
 from accelwatch.remediation.policy.table.transitions import happen
 
 TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(

@@ -8,6 +8,9 @@ import msgspec
 
 from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import SPARES
 from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
 from accelwatch.remediation.policy.plan.stand_ins import (
     candidate,
@@ -16,10 +19,7 @@ from accelwatch.remediation.policy.plan.stand_ins import (
     start_return,
 )
 from accelwatch.remediation.policy.state import spares
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.spares import SpareStatus
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import SPARES
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace

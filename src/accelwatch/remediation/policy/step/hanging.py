@@ -11,10 +11,10 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import NodeObservation
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.state.clocks import HANGS_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
-from accelwatch.remediation.policy.state.step_context import StepContext
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 

@@ -10,6 +10,9 @@ import msgspec
 from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobState
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES, DEPARTED
 from accelwatch.remediation.policy.guards.ceiling import Ceiling
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.guards.retry import JobHistory, Run
@@ -17,10 +20,7 @@ from accelwatch.remediation.policy.jobs.another_try import bad_now, group_of
 from accelwatch.remediation.policy.jobs.resuming import OWN_END, dead_of_itself, name_of
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, JOB_S
 from accelwatch.remediation.policy.state.model import Departed
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES, DEPARTED
 from accelwatch.remediation.policy.step.reservations import is_being_moved
 
 JOB_CHECK = "look "

@@ -9,6 +9,9 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.intents import intent_of
 from accelwatch.remediation.policy.jobs.resuming import MOVED_ON
 from accelwatch.remediation.policy.plan.gates import first_denial
@@ -21,10 +24,7 @@ from accelwatch.remediation.policy.plan.stand_ins import (
     works,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace

@@ -9,6 +9,10 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import ATTEMPTS, CHORES, LINGERING
+from accelwatch.remediation.policy.context.world_tables import SETTLED
 from accelwatch.remediation.policy.effects.handed_on import moved_on
 from accelwatch.remediation.policy.effects.job_moves import fenced, job_done
 from accelwatch.remediation.policy.effects.node_quarantine import (
@@ -27,12 +31,8 @@ from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfin
 from accelwatch.remediation.policy.plan.spare_tests import tested
 from accelwatch.remediation.policy.plan.stand_ins import hub_name, is_back, not_drawn, works
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import ATTEMPTS, CHORES, LINGERING
-from accelwatch.remediation.policy.state.world_tables import SETTLED
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.step.job_deaths import JOB_CHECK, apply_job_check
 from accelwatch.remediation.policy.step.late_spares import LATE, drawn_late

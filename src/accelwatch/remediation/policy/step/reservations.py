@@ -9,15 +9,15 @@ from collections.abc import Collection
 from accelwatch.action.intent import Intent, JobKey, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import ReservationObservation
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES
+from accelwatch.remediation.policy.context.world_tables import NOT_BEFORE, RESERVATIONS
 from accelwatch.remediation.policy.effects.intents import DEADLINES
 from accelwatch.remediation.policy.jobs.jobs import lost_jobs
 from accelwatch.remediation.policy.state.clocks import RETRY_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CHORES
-from accelwatch.remediation.policy.state.world_tables import NOT_BEFORE, RESERVATIONS
 
 INCIDENT = "reservation"
 """Stands in the mark, in the place of an incident, of what gives a reservation back."""

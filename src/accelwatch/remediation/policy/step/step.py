@@ -9,6 +9,9 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.context.outcome import Outcome
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CANARY, SPARES
 from accelwatch.remediation.policy.guards import canary
 from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan import set_back
@@ -23,11 +26,8 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.outcome import Outcome
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import CANARY, SPARES
 from accelwatch.remediation.policy.step.commands import commanded
 from accelwatch.remediation.policy.step.pursuit_results import apply_result
 from accelwatch.remediation.policy.step.ticking import tick

@@ -4,6 +4,11 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPSES, VETOES
+from accelwatch.remediation.policy.context.touched import Touched
+from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.effects.deadlines import overdue
 from accelwatch.remediation.policy.guards import breaker
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
@@ -18,12 +23,7 @@ from accelwatch.remediation.policy.plan.spare_tests import start_due_test
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.clocks import REVIVAL_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.outcome import Loudness
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import BREAKER, DENIED, RELAPSES, VETOES
-from accelwatch.remediation.policy.state.touched import Touched
-from accelwatch.remediation.policy.state.views import StepView
 from accelwatch.remediation.policy.state.world import PendingChecks
 from accelwatch.remediation.policy.step.dead_spares import reconcile_spares
 from accelwatch.remediation.policy.step.hanging import notify_hanging

@@ -8,6 +8,16 @@ import msgspec
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import FORGOTTEN
+from accelwatch.remediation.policy.context.world_tables import (
+    GOOD,
+    LATE,
+    NODE_STATUSES,
+    SCHEDULER_NODES,
+    SCHEDULERS,
+    SHOWN_BY,
+)
 from accelwatch.remediation.policy.effects.node_quarantine import is_taken_over
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
@@ -24,17 +34,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.node_locations import machine_of
 from accelwatch.remediation.policy.state.pursued import Surveyed
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import FORGOTTEN
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
-from accelwatch.remediation.policy.state.world_tables import (
-    GOOD,
-    LATE,
-    NODE_STATUSES,
-    SCHEDULER_NODES,
-    SCHEDULERS,
-    SHOWN_BY,
-)
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.table.transitions import happen, replaced, store_remedy
 

@@ -4,6 +4,8 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
 from accelwatch.remediation.policy.guards import breaker, budget
 from accelwatch.remediation.policy.plan.gates import leader
@@ -11,8 +13,6 @@ from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.step_context import StepContext
-from accelwatch.remediation.policy.state.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.table.machine import ROWS
 from accelwatch.remediation.policy.table.row import Row
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from accelwatch.action.observed import NodeObservation, ReservationObservation
-from accelwatch.remediation.policy.state.touched import Touches
+from accelwatch.remediation.policy.context.touched import Touches
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler, World
 
 V = TypeVar("V")

@@ -8,9 +8,9 @@ without an action only tells people: it begins nothing, and keeps nothing from e
 from msgspec.structs import replace
 
 from accelwatch.alerting.rules.document import Severity
+from accelwatch.remediation.policy.context.views import CaseView
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.views import CaseView
 
 
 def counts(ctx: CaseView, node: str, case: Case) -> bool:

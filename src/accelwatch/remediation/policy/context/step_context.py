@@ -7,6 +7,11 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import NodeObservation
+from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.context.records import StartedRecord, StateRecord
+from accelwatch.remediation.policy.context.tables import DEPARTED, StateField, StateTable
+from accelwatch.remediation.policy.context.touched import Touched
+from accelwatch.remediation.policy.context.world_tables import WorldTable
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
@@ -19,13 +24,8 @@ from accelwatch.remediation.policy.state.node_locations import (
     machine_index_of,
     proven,
 )
-from accelwatch.remediation.policy.state.outcome import Loudness, Note, Outcome
-from accelwatch.remediation.policy.state.records import StartedRecord, StateRecord
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.tables import DEPARTED, StateField, StateTable
-from accelwatch.remediation.policy.state.touched import Touched
 from accelwatch.remediation.policy.state.world import NodeStatus, PendingChecks, World, unseen
-from accelwatch.remediation.policy.state.world_tables import WorldTable
 from accelwatch.remediation.settings import RemedySettings
 
 V = TypeVar("V")

@@ -5,8 +5,8 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.action.intent import Intent
+from accelwatch.remediation.policy.context.records import StateRecord
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.records import StateRecord
 
 
 class Loudness(StrEnum):

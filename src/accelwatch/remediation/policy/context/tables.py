@@ -10,22 +10,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from accelwatch.action.intent import Intent
-from accelwatch.remediation.policy.guards.attempts import AttemptState
-from accelwatch.remediation.policy.guards.breaker import BreakerState
-from accelwatch.remediation.policy.guards.budget import BudgetState
-from accelwatch.remediation.policy.guards.canary import CanaryState
-from accelwatch.remediation.policy.guards.retry import RetryState
-from accelwatch.remediation.policy.state.model import (
-    Boundary,
-    Denied,
-    Departed,
-    Override,
-    Remedy,
-    RemedyState,
-    Stop,
-    Veto,
-)
-from accelwatch.remediation.policy.state.records import (
+from accelwatch.remediation.policy.context.records import (
     AttemptsRecord,
     BoundaryRecord,
     BreakerRecord,
@@ -47,10 +32,25 @@ from accelwatch.remediation.policy.state.records import (
     StopRecord,
     VetoRecord,
 )
+from accelwatch.remediation.policy.context.touched import Touches
+from accelwatch.remediation.policy.guards.attempts import AttemptState
+from accelwatch.remediation.policy.guards.breaker import BreakerState
+from accelwatch.remediation.policy.guards.budget import BudgetState
+from accelwatch.remediation.policy.guards.canary import CanaryState
+from accelwatch.remediation.policy.guards.retry import RetryState
+from accelwatch.remediation.policy.state.model import (
+    Boundary,
+    Denied,
+    Departed,
+    Override,
+    Remedy,
+    RemedyState,
+    Stop,
+    Veto,
+)
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
 from accelwatch.remediation.policy.state.spares import SpareState
-from accelwatch.remediation.policy.state.touched import Touches
 
 V = TypeVar("V")
 
