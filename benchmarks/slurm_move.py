@@ -5,7 +5,7 @@ from the drain to RUNNING on the good node and the spare. `--defaults` leaves Sl
 two rounds of its scheduler (3 s) instead of 1 s. Steps go by the engine's own pursuits over a journal on
 the disk. A fence begins when slurmd is stopped under a running
 job; a command stands for the power switch and ends slurmd, slurmstepd and the job's processes, and the
-job is begun again only after another command has said that they are gone. Every job must run in the end.
+job is restarted only after another command has said that they are gone. Every job must run in the end.
 """
 
 import argparse

@@ -102,7 +102,7 @@ def _of_success(result: RunResult, document: bytes, *, idempotent: bool, hide: H
     if document:
         return of_document(document, idempotent=idempotent, hide=hide)
     if result.output.lstrip().startswith(b"{"):
-        text = "what it printed begins as JSON and is none"
+        text = "its output starts like JSON but is not valid JSON"
         return HookReply(report=unsettled(text, idempotent=idempotent))
     last = result.output.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")
     return HookReply(report=_report(ReportStatus.DONE, last))

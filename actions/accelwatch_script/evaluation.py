@@ -42,7 +42,7 @@ def proposal(intent: Intent, observed: Observed, hook: HookOptions | None) -> Pr
     status = observed.own.get(observation.REPORT_STATUS, "")
     if hook.trusted and status == ReportStatus.DONE.value and is_so is None:
         text = observed.own.get(observation.REPORT_TEXT, "")
-        return Achieved(f"said by the hook, which is trusted: {text or 'ok'}")
+        return Achieved(f"reported by the hook, which is trusted: {text or 'ok'}")
     if refusal := _forbidden(intent, observed):
         return refusal
     if status and (after := _after_report(intent, status, observed, hook)):
@@ -165,17 +165,17 @@ def _not_empty(node: NodeObservation) -> Refusal | None:
 def _not_movable(intent: Intent, observed: Observed) -> Refusal | None:
     job, node = observed.job, observed.node
     if job is None:
-        return Refusal(RefusalKind.UNSAFE, "not observed: the observe hook says nothing of the job")
+        return Refusal(RefusalKind.UNSAFE, "not observed: the observe hook does not report the job")
     why = f": {job.text}" if job.text else ""
     dead = intent.revive and job.state is JobState.FINISHED and job.failed
     if job.state in (JobState.FINISHED, JobState.MISSING) and not dead:
         return Refusal(RefusalKind.IMPOSSIBLE, f"the job is {job.state.value}{why}")
     if job.interactive:
-        return Refusal(RefusalKind.IMPOSSIBLE, "only its user can begin the job again")
+        return Refusal(RefusalKind.IMPOSSIBLE, "only its user can restart the job")
     if job.state is JobState.HELD:
         return Refusal(RefusalKind.NOT_ALLOWED, f"the job is held{why}")
     if not job.requeueable and not intent.force_requeue:
-        return Refusal(RefusalKind.NOT_ALLOWED, "its user does not want the job begun again")
+        return Refusal(RefusalKind.NOT_ALLOWED, "its user does not allow a restart of the job")
     answering = node is not None and node.answering is True
     if not answering and not observed.proven_dead and not intent.fenced_by_job:
         text = f"{intent.node} does not answer: the old copy of the job may run on and write"
@@ -203,7 +203,7 @@ def _after_report(
     if status != ReportStatus.DONE.value:
         return None
     if age_s < hook.observe_for_s:
-        return Wait(min(_POLL_S, hook.observe_for_s), "said by the hook, not seen yet")
+        return Wait(min(_POLL_S, hook.observe_for_s), "reported by the hook, not observed yet")
     return Refusal(RefusalKind.UNSAFE, f"not observed {age_s:.0f} s after the hook said ok: {text}")
 
 

@@ -58,7 +58,7 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     submitted: float = 0.0
     user: str = ""
     retry: bool = False
-    """Whether its user wants it begun again when it dies of itself."""
+    """Whether its user wants it restarted when it dies of itself."""
 
 
 class _Node(msgspec.Struct, frozen=True, kw_only=True):

@@ -108,7 +108,7 @@ def _check_trust(key: str, kind: IntentKind, hook: HookOptions, *, observed: boo
     if hook.trusted and kind in NEVER_TRUSTED:
         raise ConfigError(f"{key}.trusted: this has to be observed; configure observe instead")
     if not hook.trusted and not observed:
-        more = "" if kind in NEVER_TRUSTED else ", or say trusted: true to count its word"
+        more = "" if kind in NEVER_TRUSTED else ", or set trusted: true to accept its report"
         raise ConfigError(f"{key}: nothing observes its effect; configure observe{more}")
 
 

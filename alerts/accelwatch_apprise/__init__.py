@@ -83,7 +83,7 @@ def _services(urls: tuple[str, ...]) -> Any:
     services = apprise.Apprise(asset=asset)
     for number, url in enumerate(urls, 1):
         if not services.add(url):
-            raise ConfigError(f"url: apprise knows no service by the one at place {number}")
+            raise ConfigError(f"url: apprise knows no service for URL number {number}")
     if any(service.redirects for service in services):
         raise ConfigError("url: redirects are not followed; leave redirect= out")
     return services

@@ -174,7 +174,7 @@ def _name() -> str:
 def _without_recipient(notice: Notice, reference: str) -> Outcome:
     """The sink writes to users only, and the notice has none: there is nothing to send."""
     if notice.kind is NoticeKind.TEST:
-        text = "a test concerns no job, so to_users gives nobody to write to; add to: to try it"
+        text = "a test concerns no job, so to_users has no recipient; add to: to test it"
         return Outcome(status=Status.REFUSED, message=text, reference=reference)
     return Outcome(status=Status.NO_RECIPIENT, message="it concerns no user", reference=reference)
 

@@ -105,7 +105,7 @@ def library_check(context: Context) -> Check:
     if context.options.get("amdsmi", "auto") == "never":
         return Check(subject=_SONAME, ok=True, found="switched off by the option `amdsmi`")
     finding = (
-        str(path) if path.exists() else "not found; only needed for what the files do not tell"
+        str(path) if path.exists() else "not found; only needed for what the files do not have"
     )
     return Check(subject=_SONAME, ok=True, found=finding)
 
@@ -167,7 +167,7 @@ def _initialised(module: AmdSmi) -> "Enrichment | None":
             return Enrichment(module, name)
         _log.warning("amdsmi does not fit its library: library_major=%s", version.get("major"))
     except (module.AmdSmiException, KeyError, ValueError) as error:
-        _log.warning("amdsmi does not tell its version: %s", " ".join(str(error).split()))
+        _log.warning("amdsmi does not report its version: %s", " ".join(str(error).split()))
     _shut_down(module)
     return None
 

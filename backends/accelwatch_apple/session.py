@@ -34,7 +34,9 @@ def checks(context: Context, system: System) -> tuple[Check, ...]:
     ioreg = (root / IOREG).is_file()
     return (
         Check(subject="macOS on arm64", ok=True),
-        Check(subject=f"/{IOREG}", ok=ioreg, remedy="" if ioreg else "mend the system's /usr/sbin"),
+        Check(
+            subject=f"/{IOREG}", ok=ioreg, remedy="" if ioreg else "repair the system's /usr/sbin"
+        ),
         Check(
             subject="power, clock and heat",
             ok=system.is_root or macmon is not None,
@@ -59,7 +61,7 @@ class Session:
         """Ask for the first time. Raises BackendUnavailable without ioreg."""
         if not (self._root / IOREG).is_file():
             raise BackendUnavailable(
-                f"/{IOREG} is not there", reason="command_not_found", remedy="mend the system"
+                f"/{IOREG} is not there", reason="command_not_found", remedy="repair the system"
             )
         with contextlib.suppress(AccelwatchError):  # The device says why, when it is read.
             self._polled.answer(_FIRST_WAIT_S)

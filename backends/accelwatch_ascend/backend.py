@@ -171,7 +171,7 @@ class AscendBackend(ToolBackend[Document, Chip]):
             raise BackendUnavailable(
                 f"usages: {usages!r} is neither true nor false",
                 reason="option",
-                remedy="mend collect.options.ascend.usages in the configuration",
+                remedy="fix collect.options.ascend.usages in the configuration",
             )
         return usages
 

@@ -73,7 +73,7 @@ def mode_of(context: Context) -> str:
         raise BackendUnavailable(
             f"source: {mode!r} is not one of {', '.join(MODES)}",
             reason="option",
-            remedy="mend collect.options.gaudi.source in the configuration",
+            remedy="fix collect.options.gaudi.source in the configuration",
         )
     return mode
 

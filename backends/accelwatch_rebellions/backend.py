@@ -110,7 +110,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
             npu, document.npus, entries, lambda pid: open_nodes(root, pid)
         )
         if undecided:
-            note = f"rbln-smi does not tell on which NPU {undecided} of its contexts are"
+            note = f"rbln-smi does not say on which NPU {undecided} of its contexts are"
             reading = msgspec.structs.replace(reading, notes=(*reading.notes, note))
             if not mine:
                 return without_processes(reading, Absence.UNSUPPORTED)

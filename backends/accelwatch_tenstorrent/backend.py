@@ -111,7 +111,7 @@ class TenstorrentBackend:
             raise BackendUnavailable(
                 f"source: {source!r} is not one of {', '.join(_SOURCES)}",
                 reason="option",
-                remedy="mend collect.options.tenstorrent.source in the configuration",
+                remedy="fix collect.options.tenstorrent.source in the configuration",
             )
         if not (root / "sys/class/tenstorrent").is_dir():
             raise BackendUnavailable(

@@ -205,6 +205,6 @@ def _port_of(options: Mapping[str, object]) -> int:
         raise BackendUnavailable(
             f"port: {port!r} is not a valid port",
             reason="option",
-            remedy="mend collect.options.tpu.port in the configuration",
+            remedy="fix collect.options.tpu.port in the configuration",
         )
     return port

@@ -88,7 +88,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_told(
         assert [one.rule for one in judging.open] == ["gpu.lost"]
         (problem,) = judging.problems
         assert said in problem
-        assert "nothing of them is kept" in problem
+        assert "but not kept" in problem
         feed.put(machines.snapshot(machines.view(1)))
         await judging.tick()
         assert [one.rule for one in judging.closed] == ["gpu.lost"]

@@ -359,7 +359,7 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
         site.file.write_text(before, "utf-8")
         with caplog.at_level("INFO"):
             await runner.reload_changed_files()
-        assert caplog.text.count("rule files are well again") == 1
+        assert caplog.text.count("rule files are valid again") == 1
         assert not any("refused" in one for one in runner.problems)
         rules_file(site.folder, 'id: other, title: t, when: "power_watts < 0"')
         await runner.reload_changed_files()

@@ -62,7 +62,7 @@ def test_where_counters_persist(tmp_path: Path, caplog: pytest.LogCaptureFixture
     (tmp_path / "file").write_text("")
     with caplog.at_level(logging.WARNING):
         assert state_folder(Settings(state_dir=str(tmp_path / "file" / "x")), {}) is None
-    assert "counters begin anew" in caplog.text
+    assert "counters start at zero" in caplog.text
 
 
 def test_every_part_is_told_its_settings(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_variables_are_judged_without_a_file(
 ) -> None:
     assert nowhere.is_dir()
     monkeypatch.setenv("ACCELWATCH_WEB_MAX_REQUESTS", "zz")
-    with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_MAX_REQUESTS: 'zz' is out of place"):
+    with pytest.raises(ConfigError, match=r"^ACCELWATCH_WEB_MAX_REQUESTS: 'zz' is not valid here"):
         config_check(None)
     monkeypatch.setenv("ACCELWATCH_WEB_MAX_REQUESTS", "3")
     monkeypatch.setenv("ACCELWATCH_LOG_LEVEL", "debug")

@@ -48,7 +48,7 @@ BAD = [
     ),
     (
         "T\n  min_version: tls12",
-        "F:4: tls_server_config.min_version: 'tls12' is out of place; expected one of TLS10, TLS11,"
+        "F:4: tls_server_config.min_version: 'tls12' is not valid here; expected one of TLS10, TLS11,"
         " TLS12, TLS13",
     ),
     (

@@ -103,7 +103,7 @@ def test_a_file_that_the_configuration_names_and_that_is_none_is_what_is_told(
     assert refusal(build(x_smi="/nowhere/x-smi")) == (
         "x_smi: '/nowhere/x-smi' is not a file",
         "command_not_found",
-        "mend collect.options.x.x_smi in the configuration",
+        "fix collect.options.x.x_smi in the configuration",
     )
 
 

@@ -12,7 +12,7 @@ from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import PATIENT, accelwatch
 
 UUID = "GPU-5ca1ab1e-0001-4000-8000-00000000dddd"
-TOLD = f"duplicate uuid {UUID}: 3 devices tell it"
+TOLD = f"duplicate uuid {UUID}: 3 devices report it"
 TWINS = (1, 4, 6)
 
 

@@ -151,7 +151,7 @@ def test_its_options_need_an_archive(words: tuple[str, ...]) -> None:
 def test_what_is_no_archive_is_told_with_what_to_do(tmp_path: Path) -> None:
     code, _, said = run(tmp_path)
     assert code == 1
-    assert "is no history archive" in said
+    assert "is not a history archive" in said
     assert f"accelwatch history check {tmp_path}" in said
 
 

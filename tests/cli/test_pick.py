@@ -1,4 +1,4 @@
-"""Picking fails closed: whatever is not known to be well and free is not given to a job."""
+"""Picking fails closed: whatever is not known to be healthy and free is not given to a job."""
 
 import json
 import sys
@@ -87,7 +87,7 @@ def test_what_is_not_known_never_qualifies(criteria: Criteria, reason: str) -> N
 
 
 def test_limits_are_held() -> None:
-    with pytest.raises(UnmetError, match=r"5.0 GiB free, 10.0 GiB wanted"):
+    with pytest.raises(UnmetError, match=r"5.0 GiB free, 10.0 GiB requested"):
         pick([free(0, 5)], Criteria(free_memory_bytes=10 * GIB))
     with pytest.raises(UnmetError, match=r"utilization is 0\.97"):
         pick([view(0)], Criteria(max_utilization_ratio=0.5))
@@ -97,7 +97,7 @@ def test_limits_are_held() -> None:
 
 def test_devices_of_two_vendors_are_never_mixed() -> None:
     amd = free(1, device=device(1, vendor="amd", uuid="GPU-a"))
-    with pytest.raises(UnmetError, match="2 wanted, 1 of one vendor qualify"):
+    with pytest.raises(UnmetError, match="2 requested, 1 of one vendor qualify"):
         pick([free(0), amd], Criteria(count=2))
 
 
@@ -115,18 +115,20 @@ def test_every_device_is_told_with_its_reason() -> None:
         [free(0, 5), unwell, free(2, health=Health.UNKNOWN), nameless],
         Criteria(free_memory_bytes=GIB * 6),
     ) == (
-        "1 wanted, 0 of one vendor qualify"
-        "\n  nvidia0: 5.0 GiB free, 6.0 GiB wanted"
+        "1 requested, 0 of one vendor qualify"
+        "\n  nvidia0: 5.0 GiB free, 6.0 GiB requested"
         "\n  nvidia1: health is degraded: one thing; another"
         "\n  nvidia2: health is unknown: no reason given"
         "\n  nvidia3: has no uuid by which a job could be given it"
     )
-    assert said([], Criteria(count=2)) == "2 wanted, no device found; `accelwatch doctor` says why"
+    assert (
+        said([], Criteria(count=2)) == "2 requested, no device found; `accelwatch doctor` says why"
+    )
 
 
 def test_what_is_unknown_is_said_in_words() -> None:
     silent = [msgspec.structs.replace(free(0), reading=Reading(device_id="x"))]
-    begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
+    begin = "1 requested, 0 of one vendor qualify\n  nvidia0: "
     assert said(silent, Criteria(free_memory_bytes=1)) == f"{begin}free memory is unknown"
     assert said(silent, Criteria(max_utilization_ratio=1.0)) == f"{begin}utilization is unknown"
     assert said(silent, Criteria(unused=True)) == f"{begin}its processes are unknown"
@@ -137,7 +139,7 @@ def test_a_filter_lets_through_what_it_is_true_of_and_nothing_else() -> None:
     assert [
         one.device.index for one in pick([loaded(0, 0.75), loaded(1, 0.25)], criteria).views
     ] == [1]
-    begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
+    begin = "1 requested, 0 of one vendor qualify\n  nvidia0: "
     assert said([loaded(0, 0.5)], criteria) == f"{begin}the filter is false"
     assert said([loaded(0, None)], criteria) == f"{begin}the filter is unknown"
 
@@ -156,7 +158,7 @@ def test_an_instance_of_a_device_that_is_not_cut_is_not_given() -> None:
     """A driver may list instances for a moment after a device was made whole again."""
     assert pick([free(0), mig_view(1, 0)], Criteria()).views == (free(0),)
     assert said([free(0), mig_view(1, 0)], Criteria(count=2)).startswith(
-        "2 wanted, 1 of one vendor"
+        "2 requested, 1 of one vendor"
     )
 
 
@@ -231,7 +233,7 @@ def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
     reserved = msgspec.structs.replace(view(0), reading=reading)
     assert free_memory(reserved.reading) == 18 * GIB
     assert pick([reserved], Criteria(free_memory_bytes=18 * GIB)).views == (reserved,)
-    with pytest.raises(UnmetError, match=f"{18 * GIB} bytes free, {18 * GIB + 1} bytes wanted"):
+    with pytest.raises(UnmetError, match=f"{18 * GIB} bytes free, {18 * GIB + 1} bytes requested"):
         pick([reserved], Criteria(free_memory_bytes=18 * GIB + 1))
     assert [one.device.index for one in pick([reserved, free(1, 19)], Criteria()).views] == [1]
 
@@ -327,7 +329,7 @@ def test_the_command_prints_and_runs(node: NvmlScenario) -> None:
 def test_the_command_is_exit_4_with_reasons_when_unmet(node: NvmlScenario) -> None:
     run = accelwatch("pick", "--free-memory", "100GiB", *PATIENT, environ=node.environment())
     assert (run.returncode, run.stdout) == (4, "")
-    assert "1 wanted, 0 of one vendor qualify" in run.stderr
+    assert "1 requested, 0 of one vendor qualify" in run.stderr
     assert "nvidia7: " in run.stderr
 
 
@@ -390,7 +392,7 @@ def test_a_recording_is_picked_from_without_a_gpu_and_runs_nothing() -> None:
     assert json.loads(run.stdout)["devices"]
     run = accelwatch("pick", "--replay", "demo", "--free-memory", "900GiB")
     assert run.returncode == 4
-    assert "GiB free, 900 GiB wanted" in run.stderr
+    assert "GiB free, 900 GiB requested" in run.stderr
     run = accelwatch("pick", "--replay", "demo", "--", "true")
     assert (run.returncode, run.stdout) == (2, "")
     assert "--replay" in run.stderr

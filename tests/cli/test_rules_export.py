@@ -43,8 +43,8 @@ def test_the_rules_are_on_stdout_and_the_reasons_on_stderr(file: Path) -> None:
     assert rule["alert"] == "site.hot"
     assert 'instance="n1"' in rule["expr"]
     assert rule["keep_firing_for"] == "2m"
-    assert "# site.age is not here: PromQL cannot tell" in text
-    assert "site.age is not exported: PromQL cannot tell" in said
+    assert "# site.age is not here: PromQL cannot say" in text
+    assert "site.age is not exported: PromQL cannot say" in said
     assert "1 of 2 rules exported" in said
 
 

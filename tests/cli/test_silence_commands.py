@@ -96,7 +96,7 @@ def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
             asking = ("--hub", running.base)
             code, out, said = await typed("silence", "add", "node=n1", *WHY, *asking)
             assert (code, out[:4]) == (0, "s1  ")
-            assert said.startswith("in force, but not written down: no state_dir is set")
+            assert said.startswith("in force, but not saved: no state_dir is set")
             code, _, said = await typed("incidents", "note", "i99", "ordered", *asking)
             assert code != 0
             assert "no incident 'i99' is kept" in said

@@ -198,7 +198,7 @@ def test_an_incident_of_another_kind_hides_no_lost_device() -> None:
         {
             "severity": "warning",
             "device_name": "nvidia0",
-            "title": "A fan stands still",
+            "title": "A fan that should turn has stopped",
             "evidence": [],
             "rule": "nvidia.fan",
             "what_to_do": "",
@@ -206,7 +206,10 @@ def test_an_incident_of_another_kind_hides_no_lost_device() -> None:
     ]
     report = of_incidents(json.dumps(page).encode())
     assert report.status is Status.CRITICAL
-    assert [one.title for one in report.findings] == ["A fan stands still", "1 device is lost"]
+    assert [one.title for one in report.findings] == [
+        "A fan that should turn has stopped",
+        "1 device is lost",
+    ]
 
 
 def test_a_page_of_an_older_agent_is_understood() -> None:

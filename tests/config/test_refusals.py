@@ -42,11 +42,11 @@ BAD = [
     ),
     (
         "collect:\n  interval: [1]",
-        "F:2: collect.interval: a list is out of place; expected a duration from 100ms to 1m",
+        "F:2: collect.interval: a list is not valid here; expected a duration from 100ms to 1m",
     ),
     (
         "collect:\n  processes: 1",
-        "F:2: collect.processes: '1' is out of place; expected true or false",
+        "F:2: collect.processes: '1' is not valid here; expected true or false",
     ),
     (
         "collect:\n  groups: [pipe]",
@@ -54,11 +54,11 @@ BAD = [
     ),
     (
         "collect:\n  backends: {a: b}",
-        "F:2: collect.backends: a mapping is out of place; expected a list of text",
+        "F:2: collect.backends: a mapping is not valid here; expected a list of text",
     ),
     (
         "collect:\n  backends: [1]",
-        "F:2: collect.backends: '1' is out of place; expected text; put it in quotes",
+        "F:2: collect.backends: '1' is not valid here; expected text; put it in quotes",
     ),
     (
         "usage:\n  price_per_kwh: cheap",
@@ -87,11 +87,11 @@ BAD = [
     ),
     (
         "web:\n  max_requests: many",
-        "F:2: web.max_requests: 'many' is out of place; expected a number from 1 to 100000",
+        "F:2: web.max_requests: 'many' is not valid here; expected a number from 1 to 100000",
     ),
     (
         "web:\n  max_requests: 0x10",
-        "F:2: web.max_requests: '0x10' is out of place; expected a number from 1 to 100000",
+        "F:2: web.max_requests: '0x10' is not valid here; expected a number from 1 to 100000",
     ),
     (
         "web:\n  max_requests: 99999999999999999999999999999",
@@ -116,7 +116,7 @@ BAD = [
     ),
     (
         "exposition: {profile: tiny}",
-        "F:1: exposition.profile: 'tiny' is out of place; expected one of default, minimal",
+        "F:1: exposition.profile: 'tiny' is not valid here; expected one of default, minimal",
     ),
     ("state_dir: a\nstate_dir: b", "F:2: state_dir: given twice, first on line 1"),
     ("? [a]\n: 1", "F:1: a key must be a word"),
@@ -136,7 +136,7 @@ BAD = [
     (b"\xff\xfe\xfd", "F: bad YAML: truncated data; write it as UTF-8"),
     (
         "state_dir: !!python/object:os.system x",
-        "F:1: state_dir: 'x' is out of place; expected a path",
+        "F:1: state_dir: 'x' is not valid here; expected a path",
     ),
     (
         "a: 1\n---\nb: 2",
@@ -192,13 +192,13 @@ def test_a_huge_file_is_refused(write: Write) -> None:
         (
             "ACCELWATCH_LOG_LEVEL",
             "loud",
-            "ACCELWATCH_LOG_LEVEL: 'loud' is out of place;"
+            "ACCELWATCH_LOG_LEVEL: 'loud' is not valid here;"
             " expected one of debug, error, info, warning",
         ),
         (
             "ACCELWATCH_COLLECT_PROCESSES",
             "maybe",
-            "ACCELWATCH_COLLECT_PROCESSES: 'maybe' is out of place; expected true or false",
+            "ACCELWATCH_COLLECT_PROCESSES: 'maybe' is not valid here; expected true or false",
         ),
         (
             "ACCELWATCH_WEB_LISTEN_ADDRESS",

@@ -64,11 +64,11 @@ def test_a_hubs_file_tells_whether_it_gives_anything(write: Write) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        (Settings(rules=RULES), Settings(), "no rules any more: nothing is judged any more"),
+        (Settings(rules=RULES), Settings(), "no rules any more: no rule is evaluated any more"),
         (
             Settings(rules=RULES),
             Settings(rules=RuleSettings(interval_s=2.0)),
-            "no rules any more: nothing is judged any more",
+            "no rules any more: no rule is evaluated any more",
         ),
         (Settings(alerts=TOLD), Settings(), "no alerts any more: no notification is sent any more"),
         (

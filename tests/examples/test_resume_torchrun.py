@@ -1,4 +1,4 @@
-"""A job of processes is begun again over other nodes by the example's hooks.
+"""A job of processes is restarted over other nodes by the example's hooks.
 
 `ssh` and `torchrun` are stand-ins: nodes are names, a node that is dead does not answer, and what takes
 torchrun's command line starts the worker processes and nothing else. As with ssh, what is started on a

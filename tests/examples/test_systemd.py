@@ -18,7 +18,7 @@ Unit = dict[str, dict[str, list[str]]]
 
 @pytest.fixture
 def unit(examples: Path) -> Unit:
-    """Sections, keys and values; a key may stand several times, which configparser refuses."""
+    """Sections, keys and values; a key may be repeated, which configparser refuses."""
     sections: Unit = {}
     keys: dict[str, list[str]] = {}
     text = (examples / "systemd/accelwatch-agent.service").read_text("utf-8")

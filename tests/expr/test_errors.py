@@ -36,7 +36,7 @@ def test_typo_has_a_caret_and_a_suggestion() -> None:
         ('matches(model, "x", ignore_case=ecc_enabled)', 33, "is a condition"),
         ("matches(model)", 1, "write matches(text, pattern)"),
         ("present(m=power_watts)", 1, "takes 1 value, not 0"),
-        ("missing((power_watts, 1))", 9, "a list can only stand after in"),
+        ("missing((power_watts, 1))", 9, "a list is only allowed after in"),
         ("abs(power_watts, power_watts) > 1", 1, "abs takes 1 value, not 2"),
         ("max(power_watts) > 1", 1, "write max(number, number, ...)"),
         ("throttle_active", 1, "write for example throttle_active.power"),
@@ -71,8 +71,8 @@ def test_typo_has_a_caret_and_a_suggestion() -> None:
         ("vendor in (1, 2)", 11, "text cannot be in a list whose elements are numbers"),
         ("vendor in 3", 11, "after in stands a list or text"),
         ("index in 'abc'", 10, "after in stands a list or text"),
-        ("(1, 2) == (1, 2)", 1, "a list can only stand after in"),
-        ("vendor in ('a', ('b', 'c'))", 17, "a list can only stand after in"),
+        ("(1, 2) == (1, 2)", 1, "a list is only allowed after in"),
+        ("vendor in ('a', ('b', 'c'))", 17, "a list is only allowed after in"),
         ("(power_watts > 1) < 2", 21, "a condition cannot be compared with a number"),
         ("powr_watts(3)", 1, "did you mean power_watts?"),
         ("vendor(3)", 1, "vendor is not a function"),
@@ -212,5 +212,5 @@ def test_a_value_is_no_condition() -> None:
 
 
 def test_a_list_is_no_value() -> None:
-    with pytest.raises(ExpressionError, match="a list can only stand after in"):
+    with pytest.raises(ExpressionError, match="a list is only allowed after in"):
         compile_expression("(1, 2)", device_names())

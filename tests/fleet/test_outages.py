@@ -17,7 +17,7 @@ from support.machines.composed import NOW
 
 REFUSED = "cannot connect: Connection refused"
 LATE = "no answer in time"
-WHOLE = "look at the hub's network or the agents' roll-out first"
+WHOLE = "check the hub's network or the agents' roll-out first"
 
 
 def out(
@@ -128,7 +128,7 @@ def test_a_hub_that_has_just_started_has_no_outage(state: str, why: str, found: 
     ("count", "age_s", "what"),
     [
         (50, 20.0, WHOLE),
-        (49, 20.0, "look at what they share first: rack, switch, power, the agents' roll-out"),
+        (49, 20.0, "check what they share first: rack, switch, power, the agents' roll-out"),
         (49, None, "start their agents, or take them out of the targets"),
         (50, None, WHOLE),
     ],

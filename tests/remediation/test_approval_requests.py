@@ -86,13 +86,13 @@ def said_no(ground: Ground, hours: float) -> str:
     """A person says no, for so long; the line that is written about it."""
     before = len(ground.notes)
     ground.say(Verb.DENY, NODE, until=ground.now + hours * HOUR)
-    return next(note.text for note in ground.notes[before:] if "said no" in note.text)
+    return next(note.text for note in ground.notes[before:] if "denied" in note.text)
 
 
 def test_a_no_to_one_rule_does_not_hide_another_that_asks() -> None:
     ground = Ground()
     ground.fault(NODE, "i-first", policy=FIRST)
-    assert said_no(ground, 8) == "ana said no to rule.first"
+    assert said_no(ground, 8) == "ana denied rule.first"
     assert ground.stage(NODE) is Stage.SUPPRESSED
     ground.fault(NODE, "i-second", policy=SECOND)
     ground.wait(60)
@@ -105,7 +105,7 @@ def test_a_no_is_said_to_all_rules_that_fire() -> None:
     ground.say(Verb.STOP)
     for incident, policy in (("i-first", FIRST), ("i-second", SECOND)):
         ground.fault(NODE, incident, policy=msgspec.structs.replace(policy, mode=Mode.AUTO))
-    assert said_no(ground, 8) == "ana said no to rule.first, rule.second"
+    assert said_no(ground, 8) == "ana denied rule.first, rule.second"
     ground.say(Verb.START)
     ground.wait(7 * HOUR, every=600)
     assert ground.kinds(NODE) == []
@@ -134,7 +134,7 @@ def test_a_no_that_is_over_says_nothing_of_a_later_one() -> None:
     ground.wait(2 * HOUR, every=600)
     ground.fault(NODE, "i-second", policy=SECOND)
     ground.wait(60)
-    assert said_no(ground, 4) == "ana said no to rule.second"
+    assert said_no(ground, 4) == "ana denied rule.second"
 
 
 def test_a_plan_of_a_later_moment_knows_that_a_no_is_over() -> None:

@@ -37,7 +37,7 @@ def test_a_job_is_cancelled_when_its_node_is_out_and_no_spare_is_drawn_for_it() 
     assert ground.kinds(NODE) == [Kind.QUARANTINE, CANCEL]
     (note,) = [one for one in ground.notes if "was cancelled" in one.text]
     assert (note.text, note.loudness) == (
-        "job 17 was cancelled, as the rule wants",
+        "job 17 was cancelled, as the rule requires",
         Loudness.NOTIFY,
     )
     assert ground.stage(NODE) is Stage.QUARANTINED

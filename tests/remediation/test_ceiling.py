@@ -103,7 +103,7 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
         ),
         ({"silence": "s1"}, "it is silenced or in maintenance: s1"),
         ({"vetoed_by": "ada: testing"}, "nothing may be done to it: ada: testing"),
-        ({"denied_by": "ada"}, "ada has said no to it"),
+        ({"denied_by": "ada"}, "ada has denied it"),
     ],
 )
 def test_what_is_in_the_way_is_told_in_words(change: dict[str, Any], text: str) -> None:

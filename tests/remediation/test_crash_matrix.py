@@ -146,7 +146,7 @@ def test_a_node_taken_over_while_nobody_ran_is_left_alone(bench: Bench) -> None:
 
 
 def test_a_job_that_begins_again_by_itself_is_not_requeued_once_more(bench: Bench) -> None:
-    """Killed before the effect; meanwhile the scheduler has begun it again on the bad node."""
+    """Killed before the effect; meanwhile the scheduler has restarted it on the bad node."""
     wanted = PLAYS[IntentKind.MOVE_JOB](bench)
     kill_at(bench, Point.BEFORE_EFFECT, 2)
     with pytest.raises(KilledError):

@@ -245,7 +245,7 @@ def test_a_dead_agent_is_neither_released_nor_taken_out() -> None:
     ground.wait(2 * 3600.0, every=300)
     assert ground.stage("n03") is Stage.VERIFYING
     assert RELEASE not in ground.kinds("n03")
-    assert any("cannot be seen to be well" in note.text for note in ground.notes)
+    assert any("is not confirmed healthy" in note.text for note in ground.notes)
     ground.fault("n05", blind=True)
     ground.wait(700, every=100)
     assert ground.kinds("n05") == []

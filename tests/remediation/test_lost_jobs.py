@@ -255,7 +255,7 @@ def test_a_plan_names_the_jobs_that_have_left(policy: Policy) -> None:
     ground.unavailable = ""
     plan = planned(ground.state, NODE, ground.now, ground.settings)
     texts = [step.text for step in plan.steps if step.kind is Kind.MOVE_JOB]
-    said = "have job 17, which has left n03, begin again if it has died"
+    said = "restart job 17, which has left n03, if it has died"
     assert texts == ([said] if policy is MOVES else [])
 
 

@@ -144,7 +144,7 @@ def test_the_schedulers_user_may_be_another() -> None:
         ),
         (seen(hold_state=HoldState.MISSING), None, "the scheduler knows no node n1"),
         (seen(hold_state=HoldState.OPEN, maintenance=True), None, "n1 is reserved for maintenance"),
-        (seen(), None, f"n1 bears our mark, but nothing is written down of it by watch: {REASON}"),
+        (seen(), None, f"n1 has our mark, but the journal has no record of it by watch: {REASON}"),
     ],
 )
 def test_people_are_told_who_has_it(node: NodeObservation, kept: Imprint | None, text: str) -> None:

@@ -187,6 +187,6 @@ def test_after_the_last_try_it_is_told_that_there_is_no_other() -> None:
     for number in range(MOST_FAILURES + 1):
         ground.end("n03", PursuitResult.REFUSED, RefusalKind.IMPOSSIBLE)
         last = [one.text for one in ground.notes if one.loudness is Loudness.ALERT][-1]
-        assert ("not tried again" in last) == (number == MOST_FAILURES)
+        assert ("not retried" in last) == (number == MOST_FAILURES)
         ground.wait(20_000, every=50)
     assert ground.stage("n03") is Stage.FAILED

@@ -108,7 +108,7 @@ def test_another_plan_takes_another_yes(change: Callable[[Ground], None]) -> Non
     ground.wait(10)
     assert asked(ground) not in ("", before)
     assert asked(ground) == plan_of(ground).digest
-    assert any("the plan for n03 is another one now" in text for text in approve(ground, before))
+    assert any("the plan for n03 has changed" in text for text in approve(ground, before))
     assert ground.kinds(NODE) == []
     approve(ground, asked(ground))
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
@@ -125,7 +125,7 @@ def test_a_change_that_the_look_at_the_moment_of_the_yes_shows_counts() -> None:
 
 def test_a_plan_names_jobs_and_owners() -> None:
     ground = waiting()
-    assert "have job 17 of ada run on elsewhere" in [step.text for step in plan_of(ground).steps]
+    assert "move job 17 of ada to other nodes" in [step.text for step in plan_of(ground).steps]
     later = waiting(msgspec.structs.replace(ASKS, when=When.AFTER_JOB))
     texts = [step.text for step in plan_of(later).steps]
     assert texts[0] == "take n03 out of the pool; job 17 of ada runs there until it ends"
@@ -149,7 +149,7 @@ def test_jobs_that_come_and_go_call_nobody_again() -> None:
     assert (after.clocks.since, after.clocks.due) == (before.clocks.since, before.clocks.due)
     assert len(alerts(ground)) == 1
     changes = [note.text for note in ground.notes if "another one now (" in note.text]
-    assert "new: have job 18 of bob run on elsewhere" in changes[0]
+    assert "new: move job 18 of bob to other nodes" in changes[0]
 
 
 def test_a_yes_that_waits_holds_as_long_as_the_plan_is_the_same() -> None:
@@ -331,7 +331,7 @@ def test_a_job_that_came_since_the_last_survey_is_not_approved_with_it(
 
     approved.run(comes)
     (reply,) = approved.replies
-    assert any("another one now" in note.text for note in reply.notes)
+    assert any("has changed" in note.text for note in reply.notes)
     assert not approved.drained
     assert approved.watch.engine.state.remedies[NODE].approval.asked != approved.plan
 

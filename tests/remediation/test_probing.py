@@ -65,7 +65,7 @@ def test_one_that_comes_and_goes_is_probed_once_a_minute_at_most() -> None:
         fall_silent(ground)
         speak(ground)
         for intent in list(ground.state.chores.values()):
-            assert intent in ground.cancelled, "it is not wanted any more"
+            assert intent in ground.cancelled, "it is no longer requested"
             ground.end_chore(IntentKind.PROBE, PursuitResult.CANCELLED)
     assert len(probes(ground)) == 1
     ground.wait(PROBE_AGAIN_S, every=5)

@@ -117,10 +117,10 @@ def test_what_a_release_waits_for_is_told() -> None:
     ground.clear(NODE, case)
     ground.nodes[NODE].healthy = None
     ground.wait(120)
-    assert of_release(ground) == [("no fresh data says that it is well", None)]
+    assert of_release(ground) == [("no fresh data shows it healthy", None)]
     ground.nodes[NODE].healthy = True
     ground.wait(60)
-    text = "it has looked well for 30 s of 90 s"
+    text = "it has been healthy for 30 s of 90 s"
     assert of_release(ground) == [(text, ground.now + 60)]
 
 
@@ -208,7 +208,7 @@ def test_a_release_of_a_node_that_is_well_is_no_warning() -> None:
 
 
 def verified(ground: Ground) -> list[str]:
-    return [one.text for one in ground.notes if " is well" in one.text]
+    return [one.text for one in ground.notes if " is healthy" in one.text]
 
 
 def test_what_a_clock_that_was_set_has_added_is_not_told_as_verified() -> None:
@@ -224,7 +224,7 @@ def test_what_a_clock_that_was_set_has_added_is_not_told_as_verified() -> None:
     assert verified(ground) == []
     ground.wait(60, every=10)
     (text,) = verified(ground)
-    assert text == f"{NODE} is well: it has looked so for 600 s on end"
+    assert text == f"{NODE} is healthy: no fault for 600 s"
 
 
 def test_one_for_whom_a_person_vouches_is_not_said_to_be_verified() -> None:
@@ -233,4 +233,4 @@ def test_one_for_whom_a_person_vouches_is_not_said_to_be_verified() -> None:
     ground.end(NODE)
     ground.say(Verb.RELEASE, NODE)
     ground.wait(60)
-    assert verified(ground) == [f"{NODE} is well, as ana says, and is seen to be so now"]
+    assert verified(ground) == [f"{NODE} is healthy, as ana says, and fresh data confirm it"]

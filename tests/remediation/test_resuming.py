@@ -113,7 +113,7 @@ def test_a_node_that_does_not_answer_is_left_out_and_has_to_be_proven_dead() -> 
     (again,) = revivals(ground)
     assert (again.node, OTHER in again.avoided) == (OTHER, True)
     ground.end_chore(Kind.MOVE_JOB, PursuitResult.REFUSED, RefusalKind.UNSAFE)
-    assert "could not be begun again" in told(ground, Loudness.ALERT)[-1]
+    assert "could not be restarted" in told(ground, Loudness.ALERT)[-1]
     assert Kind.RESTORE_JOB in {one.kind for one in ground.state.chores.values()}
     assert history(ground).run is None
 
@@ -190,14 +190,14 @@ def test_nothing_is_begun_above_a_ceiling_or_without_a_scheduler(what: str) -> N
     ground.wait(300, every=10)
     assert revivals(ground) == []
     ground.wait(4000, every=60)
-    assert "is not begun again" in told(ground, Loudness.ALERT)[-1]
+    assert "is not restarted" in told(ground, Loudness.ALERT)[-1]
 
 
 def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
     ground = Ground()
     moved(ground)
     died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
-    assert "its scheduler has begun it again" in told(ground, Loudness.NOTIFY)[-1]
+    assert "its scheduler has restarted it" in told(ground, Loudness.NOTIFY)[-1]
     watching = ground.state.chores[f"follow {NAME}"]
     assert watching.restarts == 2
     assert len(history(ground).deaths) == 1

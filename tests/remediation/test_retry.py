@@ -1,4 +1,4 @@
-"""When a job is begun again without a person, and when it is left to one."""
+"""When a job is restarted without a person, and when it is left to one."""
 
 from typing import Any
 

@@ -93,7 +93,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     ground.wait(500, every=10)
     assert len(alerts(ground)) == 1
     assert (
-        "no spare stands in for n03: no spare fits: n38 is not known to be well"
+        "no spare stands in for n03: no spare fits: n38 is not known to be healthy"
         in alerts(ground)[0]
     )
     ground.nodes[FIRST].healthy = True
@@ -142,7 +142,7 @@ def test_a_spare_that_is_never_heard_of_is_not_waited_for_by_an_older_hub() -> N
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
     assert ground.flying[NODE].kind is Kind.MOVE_JOB
-    assert "n99 has not been heard of since the hub began" in alerts(ground)[0]
+    assert "n99 has not answered since the hub started" in alerts(ground)[0]
 
 
 def dead(ground: Ground) -> Case:

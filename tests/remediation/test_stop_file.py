@@ -44,7 +44,7 @@ def test_who_cannot_look_stops(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 300)
     file = StopFile(path, ManualClock())
     file.check()
-    assert file.why == f"the file {path} cannot be looked for: {os.strerror(36)}"
+    assert file.why == f"the file {path} cannot be checked: {os.strerror(36)}"
 
 
 def test_it_is_looked_for_by_itself(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_how_packed_values_lie() -> None:
 
 @pytest.mark.parametrize("length", [1, 8, 10, 17])
 def test_bytes_of_another_length_are_no_packed_values(length: int) -> None:
-    with pytest.raises(ValueError, match=f"^{length} bytes are no packed values$"):
+    with pytest.raises(ValueError, match=f"^{length} bytes are not packed values$"):
         unpack(b"d" * length)
 
 

@@ -67,7 +67,7 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
             {**MAIL, "username": "me", "password": "hush-hush", "tls": "never"},
             "does not go in the clear",
         ),
-        ("apprise", {"url": "nosuch://hush-hush"}, "knows no service by the one at place 1"),
+        ("apprise", {"url": "nosuch://hush-hush"}, "knows no service for URL number 1"),
         ("apprise", {"url": ["json://localhost?redirect=yes"]}, "redirects are not followed"),
     ],
 )

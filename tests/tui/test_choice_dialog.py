@@ -74,7 +74,7 @@ def test_what_acknowledging_does_is_told_whole(size: tuple[int, int]) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("down", "down", "A")
         lines = inside(stage)
-        assert "The hub forgets what has gone until it sees it again." in " ".join(lines)
+        assert "The hub forgets missing devices until it sees them again." in " ".join(lines)
         assert [line for line in lines if "Cancel" in line] == ["▌ Cancel"]
         assert lines[-1].endswith(("not expected any more", "…"))
 
@@ -124,7 +124,9 @@ def test_a_dialog_fits_the_terminal_that_has_changed() -> None:
         await stage.press("down", "down", "A")
         await stage.pilot.resize_terminal(40, 10)
         await stage.press("up")
-        assert "The hub forgets what has gone until it sees it again." in " ".join(inside(stage))
+        assert "The hub forgets missing devices until it sees them again." in " ".join(
+            inside(stage)
+        )
 
     on_fleet(check, size=(120, 40))
 

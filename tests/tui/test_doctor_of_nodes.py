@@ -33,7 +33,7 @@ def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> N
     assert "✕ n003 is down, last heard 6 min ago" in first
     assert "n003 is down: cannot connect: connection refused" in text
     assert "see that the node is on" in text
-    assert "its 8 devices are stale: nothing is known of now" in text
+    assert "its 8 devices are stale: no current data" in text
     assert text.index("last heard 6 min") < text.index("Its last known state")
 
 

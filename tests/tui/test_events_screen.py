@@ -34,7 +34,7 @@ def test_a_state_and_its_end_are_one_row_and_enter_goes_to_the_device() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("7")
         assert stage.screen_name == "events"
-        assert "Nothing has happened since this began to look" in stage.text()
+        assert "Nothing has happened since the start" in stage.text()
         await stage.feed(plain_node(-300, gone=True))
         assert "1 ongoing  ✕ 1 critical  0 resolved" in stage.text()
         assert " lost " in stage.line_with("nvidia3")

@@ -38,7 +38,7 @@ def test_a_silent_node_is_opened_with_its_age_and_without_values_of_now() -> Non
         stage.app.pull()
         await stage.pilot.pause()
         assert "✕ node down 6 min" in stage.text().splitlines()[0]
-        assert "stale     6 min  nothing was heard of n003" in stage.line_with("nvidia0")
+        assert "stale     6 min  no data from n003" in stage.line_with("nvidia0")
         assert "%" not in stage.line_with("nvidia1")
 
     on(check)

@@ -160,7 +160,7 @@ def test_the_incidents_screen_has_those_of_the_moment(folder: Path) -> None:
         await stage.shown("n")
         assert "2 open  ✕ 1 critical  ▲ 1 warning" in stage.text()
         await stage.shown("end", "home", "enter")
-        await stage.until("an archive is only looked at")
+        await stage.until("an archive is read-only")
         assert "device_lost" in stage.line_with("rule")
         await stage.press("escape", "2")
         await stage.shown("home")
@@ -298,7 +298,7 @@ def test_a_node_is_opened_as_it_was_with_its_job_and_its_past(folder: Path) -> N
 def test_nothing_is_acknowledged_in_an_archive(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
         await stage.shown("n", "down", "A")
-        assert "an archive is only looked at" in stage.text()
+        assert "an archive is read-only" in stage.text()
 
     on(folder, check)
 

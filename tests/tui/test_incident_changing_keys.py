@@ -109,5 +109,5 @@ def test_where_nothing_may_be_changed_that_is_said() -> None:
         assert said_of(of(low_power()), key, readonly=True).endswith("(--readonly)")
         archived = of(low_power())
         archived.changes = None
-        assert said_of(archived, key) == "an archive is only looked at"
+        assert said_of(archived, key) == "an archive is read-only"
         assert said_of(of(), key) == ""

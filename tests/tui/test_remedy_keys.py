@@ -56,8 +56,8 @@ def test_a_plan_is_shown_and_approved_once_it_is_said_why() -> None:
             "With a yes this is done in slurm, for i1 (rule gpu.lost):",
             "1. take n002 out of the pool",
             "   held back all the same: 2 of 2 nodes of pool train are out already",
-            "2. have n099 stand in",
-            "3. have job 48101 run on elsewhere",
+            "2. use n099 as a spare",
+            "3. move job 48101 to other nodes",
             "costs 12.5 GPU-hours, saves 24.0 (expected)",
             "▌ Cancel",
             "approve plan 5f3a91c2 for n002",
@@ -190,7 +190,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
         await stage.press("enter")
         fed.answer = answered("release by kim: w", asking())
         await stage.press("R", "down", "enter", "w", "enter")
-        await stage.until("A person still has to say yes")
+        await stage.until("A person still has to approve")
 
     on(check, source=source)
 

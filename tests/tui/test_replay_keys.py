@@ -65,7 +65,7 @@ def test_a_recording_at_its_end_says_so_unless_it_begins_again(loop: bool, says:
     source.seek(source.progress[2])
     assert source.playing
     assert says in banner(source, ASCII)
-    assert ("p begins again" in banner(source, ASCII)) is not loop
+    assert ("p starts again" in banner(source, ASCII)) is not loop
     assert ("■" in banner(source, UNICODE)) is not loop
 
 
@@ -85,7 +85,7 @@ def test_p_at_the_end_begins_again() -> None:
             await stage.press("at", *"100%", "enter")
             stage.app.pull()
             await stage.pilot.pause()
-            assert "ended 1x, 30 of 30, p begins again" in stage.text()
+            assert "ended 1x, 30 of 30, p starts again" in stage.text()
             await stage.press("p")
             assert (source.position[0], source.playing, source.is_finished) == (1, True, False)
 

@@ -118,7 +118,7 @@ class WeekFour(SlurmSite):
         return {**whole, "state_dir": str(folder / "state")}
 
     def _write_targets(self) -> None:
-        """Where each agent is reached; one that is begun again has another port."""
+        """Where each agent is reached; one that is restarted has another port."""
         for target in self._listed:
             target["targets"] = [self.agents[target["labels"]["node"]].address]
         fresh = self.folder / "targets.new"

@@ -49,7 +49,7 @@ class JobSteps:
         if job is None:
             raise ChangedError(f"Slurm knows no job {step.arguments['job']} any more")
         if job.restarts != int(step.precondition["restarts"]):
-            raise ChangedError(f"job {job.id} has been begun again meanwhile")
+            raise ChangedError(f"job {job.id} has been restarted meanwhile")
         if states and job.state not in states:
             raise ChangedError(f"job {job.id} is {job.state.value} by now")
         return job

@@ -129,7 +129,7 @@ class NodeSteps:
         if incident_in(node.reason) != incident_in(expected) or (
             without_suffix(node.reason) != without_suffix(expected)
         ):
-            raise ChangedError(f"the reason of {node.name} is another one now: {node.reason}")
+            raise ChangedError(f"the reason of {node.name} has changed: {node.reason}")
 
     async def _clear(self, step: Step, _: Committed) -> Report:
         """Take DRAIN or DOWN away, and our key with it unless it is still needed."""

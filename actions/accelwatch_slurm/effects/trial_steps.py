@@ -28,7 +28,7 @@ class TrialSteps:
         node, name = step.arguments["node"], step.arguments["name"]
         reservation = reservation_for_test(node)
         if reservation not in await self._reader.reservations([node]):
-            raise ChangedError(f"{node} is not kept for its test any more")
+            raise ChangedError(f"{node} is no longer reserved for its test")
         if await self._reader.trial_line(name):
             return DONE
         minutes = math.ceil(self._options.test_timeout_s / 60)

@@ -108,7 +108,7 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
         return Step(
             kind=steps.DELETE_RESERVATION,
             arguments={"name": reservation},
-            text=f"give back what was kept for a test of {node.name}",
+            text=f"release what was reserved for a test of {node.name}",
         )
     if scene.hold_state is HoldState.DOWN:
         if _is_annotated(scene, node):
@@ -144,7 +144,7 @@ def silent_text(node: SlurmNode) -> str:
     """For people: why a node stays down, and what mends that."""
     return (
         f"{node.name} stays down until its slurmd answers Slurm: start it there "
-        "(systemctl restart slurmd), or look at the network between it and the controller"
+        "(systemctl restart slurmd), or check the network between it and the controller"
     )
 
 

@@ -27,7 +27,7 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
         or job.state is JobState.FINISHED
     ):
         if not there:
-            return Achieved(f"nothing is kept for job {intent.job}")
+            return Achieved(f"nothing is reserved for job {intent.job}")
         return release_reservation(intent, f"{intent.job}")
     if job.state not in (JobState.WAITING, JobState.HELD) or job.slurm_state == "CONFIGURING":
         return _while_allocated(intent, scene, job)
@@ -44,7 +44,7 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
             )
     if there:
         return release_reservation(intent, job.id)
-    return Achieved(f"job {job.id} is as its user wanted it")
+    return Achieved(f"job {job.id} is as its user set it")
 
 
 def _while_allocated(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
@@ -60,9 +60,7 @@ def _while_allocated(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
     elif step := renew_reservation(intent, scene, job.id):
         return step
     elif reservation in scene.reservations:
-        return Wait(
-            1.0, f"job {job.id} is {job.slurm_state.lower()} in the place that is kept for it"
-        )
+        return Wait(1.0, f"job {job.id} is {job.slurm_state.lower()} on the nodes reserved for it")
     if not any(_lists(intent, component) for component in components):
         return Achieved(f"nothing is left to give back for job {job.id}")
     seconds = 1.0 if job.state is JobState.COMPLETING else 30.0

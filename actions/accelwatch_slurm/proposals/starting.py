@@ -1,6 +1,6 @@
 """Which step leads from a job that has left its bad nodes to one that runs again. Pure.
 
-A job whose old copy may still run is not begun again.
+A job whose old copy may still run is not restarted.
 """
 
 from accelwatch.action.intent import Intent

@@ -30,7 +30,7 @@ _SUBMIT_LINE = re.compile(r" SubmitLine=.*? WorkDir=")
 SQUEUE_FORMAT = "%i|%V|%N|%u|%k"
 """Id as users write it, time of submission, nodes, user, and the comment: what a user has written."""
 RETRY = "accelwatch:retry"
-"""A word of a job's comment: its user wants it begun again when it dies of itself."""
+"""A word of a job's comment: its user wants it restarted when it dies of itself."""
 
 
 class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -70,7 +70,7 @@ class Nvml:
             raise BackendUnavailable(
                 f"NVML speaks of {count} GPUs",
                 reason="implausible_count",
-                remedy="the driver is in a state that only a reboot mends",
+                remedy="the driver is in a state that only a reboot fixes",
             )
         return count
 

@@ -27,7 +27,7 @@ class IntentKind(StrEnum):
     SWAP_IN_JOB = "swap_in_job"
     """The job's own launcher goes on without the node, from its next cycle on."""
     CANCEL_JOB = "cancel_job"
-    """Nothing of the job runs any more, and it is not begun again."""
+    """Nothing of the job runs any more, and it is not restarted."""
     FOLLOW_JOB = "follow_job"
     """A job that was begun again has run on for `run_s`, or has ended as it should."""
     PROBE = "probe"
@@ -98,7 +98,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     force_requeue: bool = False
     """Whether a job that its user forbade to be requeued is requeued all the same."""
     revive: bool = False
-    """Whether a job that has died is begun again; for MOVE_JOB."""
+    """Whether a job that has died is restarted; for MOVE_JOB."""
     checkpoint: str = ""
     """From which the job begins, where that is an earlier one than the newest; for MOVE_JOB."""
     restarts: int | None = None

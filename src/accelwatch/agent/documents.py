@@ -17,8 +17,8 @@ from accelwatch.web.pages.routes import Parameter
 
 SNAPSHOT_PARAMETERS = (
     Parameter("fields", "Quantities, separated by commas."),
-    Parameter("device", "Only this device, by id, index or name; may stand several times."),
-    Parameter("filter", "A condition (docs/expressions.md); may stand several times."),
+    Parameter("device", "Only this device, by id, index or name; may be repeated."),
+    Parameter("filter", "A condition (docs/expressions.md); may be repeated."),
 )
 _MAX_EXPRESSION = 2000
 

@@ -101,7 +101,7 @@ def state_folder(settings: Settings, environ: Mapping[str, str]) -> Path | None:
             raise ConfigError(f"state_dir: {configured}: {unsafe}")
         if writable(Path(configured)):
             return Path(configured)
-        logger.warning("state cannot be kept, counters begin anew state_dir=%s", configured)
+        logger.warning("state cannot be kept, counters start at zero state_dir=%s", configured)
         return None
     return next((folder for folder in state_folders(environ) if writable(folder)), None)
 
@@ -199,7 +199,7 @@ class Agent:
             check_kept(self._server.protection, protection)
             await self._change(effective.settings, protection)
         except AccelwatchError as error:
-            logger.error("configuration refused, the one before stays in force: %s", error)
+            logger.error("configuration refused, the previous one stays in force: %s", error)
             self._own.reloads["agent"] = False
             self._ruling.refuse(str(error))
         else:

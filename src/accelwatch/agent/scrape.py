@@ -19,8 +19,8 @@ from accelwatch.web.pages.routes import Parameter
 
 SCRAPE_PARAMETERS = (
     Parameter("profile", "default or minimal."),
-    Parameter("group", "Opt-in group; may stand several times."),
-    Parameter("collect[]", "Only this backend; may stand several times."),
+    Parameter("group", "Opt-in group; may be repeated."),
+    Parameter("collect[]", "Only this backend; may be repeated."),
 )
 _MAX_CACHED = 16
 

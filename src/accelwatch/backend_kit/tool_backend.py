@@ -259,7 +259,7 @@ class ToolBackend(Generic[T, E]):
             return BackendUnavailable(
                 f"{command.option}: {named!r} is not a file",
                 reason="command_not_found",
-                remedy=f"mend collect.options.{self.name}.{command.option} in the configuration",
+                remedy=f"fix collect.options.{self.name}.{command.option} in the configuration",
             )
         own = ", ".join(f"/{folder}" for folder in command.folders)
         searched = f"found neither in {own} nor" if own else "not found"

@@ -113,7 +113,7 @@ def pace_of(options: Mapping[str, object], backend: str) -> float:
         raise BackendUnavailable(
             f"pace_s: {value!r} is not a valid number of seconds from 0.1 to 3600",
             reason="option",
-            remedy=f"mend collect.options.{backend}.pace_s in the configuration",
+            remedy=f"fix collect.options.{backend}.pace_s in the configuration",
         )
     return float(value)
 

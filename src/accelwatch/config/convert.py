@@ -46,7 +46,7 @@ def convert(field_type: inspect.Type, node: tree.Node, base: Path) -> Any:
     if isinstance(field_type, inspect.DictType):
         return _mapping(field_type, node, base)
     if not isinstance(node, tree.Scalar):
-        raise Mistake(f"{_shape(node)} is out of place; expected {describe(field_type, form)}")
+        raise Mistake(f"{_shape(node)} is not valid here; expected {describe(field_type, form)}")
     if form:
         return _formed(form, field_type, node, base)
     return _scalar(field_type, node)
@@ -68,14 +68,14 @@ def _items(field_type: inspect.Type, node: tree.Node, base: Path) -> list[Any]:
         return [convert(field_type, item, base) for item in node.value]
     if isinstance(node, tree.Mapping) or kind(node) == "null":
         raise Mistake(
-            f"{_shape(node)} is out of place; expected a list of {describe_item(field_type)}"
+            f"{_shape(node)} is not valid here; expected a list of {describe_item(field_type)}"
         )
     return [convert(field_type, node, base)]
 
 
 def _mapping(field_type: inspect.DictType, node: tree.Node, base: Path) -> dict[str, Any]:
     if not isinstance(node, tree.Mapping):
-        raise Mistake(f"{_shape(node)} is out of place; expected a mapping")
+        raise Mistake(f"{_shape(node)} is not valid here; expected a mapping")
     free = isinstance(field_type.value_type, inspect.CustomType | inspect.AnyType)
     converted: dict[str, Any] = {}
     mistakes: list[nodes.Mistake] = []
@@ -104,7 +104,7 @@ def _formed(form: str, field_type: inspect.Type, node: tree.Scalar, base: Path) 
     numbers = form in ("duration", "address", "share", "time_of_day", "price")
     allowed = ("str", "int", "float") if numbers else ("str",)
     if kind(node) not in allowed:
-        raise Mistake(f"{_shown(node)} is out of place; expected {expected(form)}")
+        raise Mistake(f"{_shown(node)} is not valid here; expected {expected(form)}")
     try:
         value = FORMS[form].parse(node.value, base)
     except ValueError as error:
@@ -127,7 +127,7 @@ def _scalar(field_type: inspect.Type, node: tree.Scalar) -> Any:
         _check_range(field_type, number, text, describe(field_type, ""))
         return number
     hint = "; put it in quotes" if isinstance(field_type, inspect.StrType) else ""
-    raise Mistake(f"{_shown(node)} is out of place; expected {describe(field_type, '')}{hint}")
+    raise Mistake(f"{_shown(node)} is not valid here; expected {describe(field_type, '')}{hint}")
 
 
 def _check_range(

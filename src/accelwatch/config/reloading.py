@@ -28,7 +28,7 @@ class Sections(Protocol):
 
 
 _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
-    ("rules", "nothing is judged any more", lambda sections: sections.rules.any),
+    ("rules", "no rule is evaluated any more", lambda sections: sections.rules.any),
     (
         "alerts",
         "no notification is sent any more",

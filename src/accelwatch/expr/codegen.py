@@ -128,7 +128,7 @@ class _Generator:
                 values = ", ".join(self.code(argument) for argument in arguments)
                 return f"{self._bind_constant(implementation)}({values})"
             case Items():
-                raise AssertionError("a list stands only after in")
+                raise AssertionError("a list is only allowed after in")
         return self._of_rule(node)
 
     def _of_rule(self, node: Window | Event | Peers | Affected | Fold) -> str:

@@ -44,7 +44,7 @@ class KeptFile(Generic[T]):
     ) -> None:
         """`decode` raises MsgspecError, WireError or ValueError for anything but a whole document.
 
-        `loss` is what a lost file means, as people read it: "event counters begin at 0". With
+        `loss` is what a lost file means, as people read it: "event counters start at 0". With
         `leave_damaged` a person decides what becomes of a damaged file, else it is set aside.
         `durable`: what is written outlives a power cut. `write` takes the place of the disk in tests.
         """
@@ -114,7 +114,7 @@ class KeptFile(Generic[T]):
             self._leave(f"{fault}, and it cannot be set aside: {error.strerror or error}")
             return
         logger.warning(
-            "%s, since a file is damaged or of another version: it is set aside and a new one begun; "
+            "%s, since a file is damaged or of another version: it is set aside and a new one started; "
             "put a good copy in its place and restart, or remove it path=%s fault=%s kept=%s",
             *(self._loss, self.path, fault, aside),
         )

@@ -117,7 +117,7 @@ def check_has_tables(database: sqlite3.Connection) -> None:
     """
     (written,) = database.execute("PRAGMA user_version").fetchone()
     if not written:
-        text = "it was emptied, or another file was put in its place; put it back from a backup"
+        text = "it was emptied, or another file was put in its place; restore it from a backup"
         emptied = sqlite3.DatabaseError(text)
         emptied.sqlite_errorcode = sqlite3.SQLITE_NOTADB
         raise emptied

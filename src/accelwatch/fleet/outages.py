@@ -28,8 +28,8 @@ _MOST_CAUSES = 3
 _MOST_OUTAGES = 8
 _DAY_S = 86_400.0
 _CONNECT = "cannot connect: "
-_ALL_OUT = "look at the hub's network or the agents' roll-out first"
-_SOME_OUT = "look at what they share first: rack, switch, power, the agents' roll-out"
+_ALL_OUT = "check the hub's network or the agents' roll-out first"
+_SOME_OUT = "check what they share first: rack, switch, power, the agents' roll-out"
 _NEVER = "start their agents, or take them out of the targets"
 
 

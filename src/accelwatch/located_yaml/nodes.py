@@ -22,7 +22,7 @@ _HINTS = {
     "cannot start any token": "put the text in quotes, and indent with spaces",
     "mapping values are not allowed here": "put text that has a ': ' in it in quotes",
     "unexpected end of stream": "a quote that was opened above is not closed",
-    "expected <block end>": "it is indented otherwise than what stands beside it",
+    "expected <block end>": "its indentation differs from its neighbours",
     "could not find expected ':'": "a key is followed by ': ' and its value",
     "found another document": "a file has one: take out this '---', or make two files of it",
     "expected '<document start>'": "take out a '...' above, and lines that begin with '%'",

@@ -29,7 +29,7 @@ class LineStream:
     def __init__(
         self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S, keep: int = 1
     ) -> None:
-        """The command is begun at once; after `silence_s` without a line it is begun again."""
+        """The command is begun at once; after `silence_s` without a line it is restarted."""
         self._argv = list(argv)
         self._clock = clock
         self._silence_s = silence_s

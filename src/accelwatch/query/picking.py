@@ -65,10 +65,12 @@ def pick(views: Sequence[DeviceView], criteria: Criteria, declared: Declared) ->
         if len(chosen) == criteria.count and visibility is not None:
             return Pick(tuple(chosen), visibility.variable, _value(chosen, visibility))
     if not views:
-        raise UnmetError(f"{criteria.count} wanted, no device found; `accelwatch doctor` says why")
+        raise UnmetError(
+            f"{criteria.count} requested, no device found; `accelwatch doctor` says why"
+        )
     most = max(map(len, fit.values()), default=0)
     reasons = "".join(f"\n  {refusal.device}: {refusal.reason}" for refusal in refusals)
-    raise UnmetError(f"{criteria.count} wanted, {most} of one vendor qualify{reasons}")
+    raise UnmetError(f"{criteria.count} requested, {most} of one vendor qualify{reasons}")
 
 
 def candidates(views: Iterable[DeviceView]) -> list[DeviceView]:
@@ -124,7 +126,7 @@ def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
         has, needed = size(free), size(criteria.free_memory_bytes)
         if has == needed:  # after rounding
             has, needed = f"{free} bytes", f"{criteria.free_memory_bytes} bytes"
-        return f"{has} free, {needed} wanted"
+        return f"{has} free, {needed} requested"
     return ""
 
 

@@ -91,7 +91,7 @@ class DataGuard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a job is begun again without a person."""
+    """How often a job is restarted without a person."""
 
     most: Many = 3
     within_s: Wait = field(default=6 * 3600.0, name="within")

@@ -48,7 +48,7 @@ def unpack(packed: bytes) -> Values:
     """The inverse of `pack`. Raises ValueError for a length that none has."""
     count, odd = divmod(len(packed), WIDTH)
     if odd:
-        raise ValueError(f"{len(packed)} bytes are no packed values")
+        raise ValueError(f"{len(packed)} bytes are not packed values")
     codes = packed[:count]
     numbers = iter(_plan(codes).unpack_from(packed, count))
     return tuple([next(numbers) if code in _NUMBERS else chr(code) for code in codes])

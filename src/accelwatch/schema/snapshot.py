@@ -29,7 +29,7 @@ class BackendState(StrEnum):
     UNAVAILABLE = "unavailable"
     """Hardware or driver is there, but it cannot be used; the reason says why."""
     FAILED = "failed"
-    """It crashed or broke its contract and is held out for a while."""
+    """It crashed or broke its contract and is excluded for a while."""
 
 
 class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):

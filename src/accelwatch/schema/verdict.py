@@ -34,7 +34,7 @@ _WITHOUT_REASON = {
     Absence.LOST: "the device is lost",
     Absence.SUSPENDED: "it sleeps and was left asleep",
     Absence.ERROR: "the driver answers with an error",
-    Absence.STALE: "nothing was heard from it",
+    Absence.STALE: "it did not answer",
     Absence.NOT_COLLECTED: "not read yet",
 }
 

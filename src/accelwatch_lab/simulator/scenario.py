@@ -236,7 +236,7 @@ class _Reader:
         if isinstance(device, str) and device != "*":
             self._document.complain((*location, "device"), "an index or * is expected")
         if spec.kind in NODE_KINDS and device != "*":
-            text = f"{spec.kind.value} befalls the whole node"
+            text = f"{spec.kind.value} affects the whole node"
             self._document.complain((*location, "device"), text)
 
     def _nodes(self, text: str, location: Location) -> tuple[str, ...]:

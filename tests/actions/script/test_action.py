@@ -373,7 +373,7 @@ def test_without_an_observer_nothing_is_seen(tmp_path: Path) -> None:
         assert (await performed(made, wanted)).status is ReportStatus.DONE
         done = await proposed(made, wanted)
         assert isinstance(done, Achieved)
-        assert done.text == "said by the hook, which is trusted: opened T-1"
+        assert done.text == "reported by the hook, which is trusted: opened T-1"
         assert await made.survey() == ()
 
     run(scenario())

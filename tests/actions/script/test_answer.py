@@ -35,7 +35,7 @@ def program(
         ('{"status": "refused"}', REFUSED, ""),
         ('{"status": "accepted", "external_id": "t-9", "poll_after": 30}', ACCEPTED, ""),
         ('{"status": "fine"}', UNKNOWN, "no status that we know"),
-        ('{"status": "ok"', UNKNOWN, "begins as JSON"),
+        ('{"status": "ok"', UNKNOWN, "starts like JSON"),
         ("\x1b[31mred\x1b[0m", DONE, r"\x1b[31mred\x1b[0m"),
     ],
 )

@@ -147,12 +147,12 @@ IMPOSSIBLE, NOT_ALLOWED = RefusalKind.IMPOSSIBLE, RefusalKind.NOT_ALLOWED
         (of(IntentKind.REBOOT, boot_id=""), seen(node=OURS), UNSAFE, "which boot it is from"),
         (of(IntentKind.TEST), seen(), UNSAFE, "not observed"),
         (of(IntentKind.SIGNAL_JOB, job=JOB), seen(job=job(JobState.FINISHED)), IMPOSSIBLE, "ended"),
-        (MOVED, seen(node=ALIVE), UNSAFE, "nothing of the job"),
+        (MOVED, seen(node=ALIVE), UNSAFE, "does not report the job"),
         (MOVED, seen(job=job(JobState.FINISHED)), IMPOSSIBLE, "ended"),
         (MOVED, seen(job=job(JobState.MISSING)), IMPOSSIBLE, "missing"),
         (MOVED, seen(job=job(interactive=True)), IMPOSSIBLE, "only its user"),
         (MOVED, seen(job=job(JobState.HELD)), NOT_ALLOWED, "held"),
-        (MOVED, seen(job=job(requeueable=False)), NOT_ALLOWED, "does not want"),
+        (MOVED, seen(job=job(requeueable=False)), NOT_ALLOWED, "does not allow a restart"),
         (MOVED, seen(job=job()), UNSAFE, "old copy"),
         (MOVED, seen(job=job(), node=node(answering=False)), UNSAFE, "old copy"),
         (MOVED, seen(job=job(nodes=()), node=ALIVE), UNSAFE, "not observed"),
@@ -203,7 +203,7 @@ def test_a_trusted_word_counts_where_nothing_is_seen() -> None:
     assert isinstance(proposed(wanted, seen(), TRUSTED), Step)
     done = proposed(wanted, seen(told(ReportStatus.DONE)), TRUSTED)
     assert isinstance(done, Achieved)
-    assert done.text == "said by the hook, which is trusted: so"
+    assert done.text == "reported by the hook, which is trusted: so"
 
 
 def test_what_is_seen_counts_more_than_a_trusted_word() -> None:

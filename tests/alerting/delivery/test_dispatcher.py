@@ -330,7 +330,7 @@ def test_a_dead_man_is_pinged_only_while_all_is_well(tmp_path: Path, well: bool)
             secret = tmp_path / "url"
             secret.write_text(f"{there.base}/ping/secret\n")
             alerts = Alerts(dead_man=DeadMan(url_file=str(secret), interval_s=0.01))
-            problem = ("alerts.dead_man: not pinged, for not all is well",)
+            problem = ("alerts.dead_man: not pinged, because there are problems",)
             state, asked = {"well": well}, Counter[bool]()
 
             def is_well() -> bool:
@@ -383,7 +383,7 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
                 await until(lambda: dispatcher.problems)
                 assert there.requests == []
             async with running(alerts) as dispatcher:
-                assert "whether all is well is unknown" in dispatcher.problems[0]
+                assert "health is unknown" in dispatcher.problems[0]
 
     asyncio.run(scenario())
 

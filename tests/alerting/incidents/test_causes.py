@@ -154,7 +154,7 @@ def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
     )
     assert site.follows == {"other": "", "hint": "i2"}
     assert site.quiet() == ["hint"]
-    assert site.told["i2"].timeline[-1].text == "it stands for its cause now"
+    assert site.told["i2"].timeline[-1].text == "it leads its cause now"
 
 
 def test_a_leader_that_is_muted_tells_for_nobody() -> None:

@@ -291,7 +291,7 @@ def test_without_a_folder_that_is_said() -> None:
 def test_a_damaged_journal_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, " * 400)
     problem = problem_of(tmp_path)
-    assert "it is left as it is; incidents are shown and told" in problem
+    assert "it is left as it is; incidents are shown and notified" in problem
     assert "put journal.sqlite back from a backup, or move it and journal.begun away" in problem
 
 
@@ -322,7 +322,7 @@ def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     opened.file.close()
     os.close(opened.lock or -1)
     (tmp_path / FILE).unlink()
-    assert "is gone; put it back from a backup" in problem_of(tmp_path)
+    assert "is gone; restore it from a backup" in problem_of(tmp_path)
     assert not (tmp_path / FILE).exists()
 
 
@@ -339,7 +339,7 @@ def test_a_journal_that_was_emptied_is_not_begun_anew(tmp_path: Path, what: str)
     if what == "another database":
         with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
             database.execute("CREATE TABLE other (x)")
-    told = "it was emptied, or another file was put in its place; put it back from a backup"
+    told = "it was emptied, or another file was put in its place; restore it from a backup"
     assert told in problem_of(tmp_path)
 
 

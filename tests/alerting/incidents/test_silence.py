@@ -35,8 +35,8 @@ def test_all_matchers_must_hold(text: str, mutes: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "say whom to silence"),
-        (" , ", "say whom to silence"),
+        ("", "say what to silence"),
+        (" , ", "say what to silence"),
         ("n12", "'n12' is not a valid matcher; write node=n12, or name=value, name!=value"),
         ("=n12", "is not a valid matcher; write name=value"),
         ("node=~(a+)+", "could take too long"),

@@ -116,7 +116,7 @@ def test_amendments_of_different_things_add_up(tmp_path: Path) -> None:
         ("{rules: [nvidia.lots], mode: auto}", "no rule 'nvidia.lots'; did you mean nvidia.lost?"),
         ('{rules: ["amd.*"], mode: auto}', "no rule 'amd.*'; is its pack or file among the rules?"),
         ("{rules: [], mode: auto}", "no rule is named"),
-        ("{rules: [nvidia.lost]}", "nothing is said of them; write mode, act_on"),
+        ("{rules: [nvidia.lost]}", "nothing is amended; write mode, act_on"),
         ("{rules: [nvidia.lost], mode: on}", "is one of off, observe, approve, auto"),
         ("{rules: [nvidia.lost], when: 1 == 1}", "when"),
         ("{rules: [nvidia.lost], action: {remedy: [dance]}}", "no remedy 'dance'"),

@@ -177,7 +177,7 @@ def test_windows_need_half_of_their_samples(tmp_path: Path) -> None:
         ('rate(energy_joules_total, "1m") > 5', 60.0, "a window of 1m is too short"),
         ('avg(power_watts, "30s") > 5', 60.0, "a window of 30s is too short"),
         ("age(power_watts) > 5", 60.0, "how long ago a series had its last value"),
-        ("version_lt(driver_version, \"5\")", 60.0, "version_lt cannot be said"),
+        ("version_lt(driver_version, \"5\")", 60.0, "version_lt cannot be expressed"),
         ("model == serial", 60.0, "a comparison of two texts"),
         ('state == "missing"', 60.0, "known to a hub, not to its agent"),
         ('event("nfs")', 60.0, 'events of the kind "nfs"'),

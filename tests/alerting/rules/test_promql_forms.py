@@ -209,7 +209,7 @@ def test_texts_of_what_is_no_device(scope: str, when: str, query: str) -> None:
             "that a node does not answer is known to a hub; in Prometheus, up is 0",
         ),
         ("device", 'state == "ok"', "agents do not expose the state ok"),
-        ("device", "model == serial", "a comparison of two texts cannot be said in PromQL"),
+        ("device", "model == serial", "a comparison of two texts cannot be expressed in PromQL"),
         ("device", 'labels["ä"] == "x"', "'ä' cannot be a label in Prometheus"),
         ("device", 'labels["1a"] == "x"', "'1a' cannot be a label in Prometheus"),
         ("node", "sample_age_s > 5", "agents do not expose sample_age_s as a number"),

@@ -147,7 +147,7 @@ def test_lines_over_several_blocks_are_whole(
 def test_nothing_is_written_over_and_nothing_made_of_nothing(tmp_path: Path) -> None:
     path = write(tmp_path / "r.zst", 3)
     (tmp_path / "taken").write_text("somebody's")
-    with pytest.raises(UsageError, match="is there already; choose another name"):
+    with pytest.raises(UsageError, match="exists already; choose another name"):
         repair(path, tmp_path / "taken")
     with pytest.raises(UsageError, match="no recording"):
         repair(tmp_path / "gone.zst", tmp_path / "new.zst")

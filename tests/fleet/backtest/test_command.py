@@ -48,7 +48,7 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
     assert code == 0
     assert (line["rule"], line["level"], line["node"]) == ("my.hot", "alert", fleet.names[1])
     assert said.count("my.fan") == 1
-    assert "1 of 2 rules ask for what this archive has no column of" in said
+    assert "1 of 2 rules need columns that this archive lacks" in said
     assert json.loads(run(*played, "--format", "json")[1]) == [line]
     assert json.loads(run(rules, *played[:2], "--json")[1]) == [line]
     table = run(*played, "--format", "table")[1]
@@ -67,7 +67,7 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
 def test_what_cannot_be_played_is_said(tmp_path: Path, rules: str) -> None:
     with pytest.raises(AccelwatchError, match="say one of --history DIR"):
         run("--rules", rules)
-    with pytest.raises(AccelwatchError, match="no history archive"):
+    with pytest.raises(AccelwatchError, match="not a history archive"):
         run("--history", str(tmp_path), "--rules", rules)
     with pytest.raises(AccelwatchError, match="did you mean my.hot"):
         run("--history", str(tmp_path), "--rules", rules, "--rule", "my.hut")

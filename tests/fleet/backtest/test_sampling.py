@@ -94,8 +94,8 @@ def test_an_archive_without_events_says_which_rules_that_blinds(tmp_path: Path) 
     [
         (
             "rack",
-            "the archive knows no racks: incidents of 1 rule (a) are grouped as if all nodes stood "
-            "in one, and a storm in one rack is seen from ten nodes on",
+            "the archive has no racks: incidents of 1 rule (a) are grouped as if all nodes stood "
+            "in one, and a storm in one rack needs ten nodes",
         ),
         (
             "labels.pdu",

@@ -110,7 +110,7 @@ def test_a_helper_that_fails_is_told(folder: Path, mine: Path) -> None:
     test = beside(folder, mine, sys.executable, "-c", "raise SystemExit(3)")
     with pytest.raises(AccelwatchError, match=r"has ended \(exit code 3\)"):
         list(test.steps())
-    with pytest.raises(AccelwatchError, match="no second process can be begun: No such file"):
+    with pytest.raises(AccelwatchError, match="no second process can be started: No such file"):
         list(beside(folder, mine, "/nowhere/at/all").steps())
 
 
@@ -150,7 +150,7 @@ def test_rules_that_have_changed_meanwhile_are_refused(folder: Path, mine: Path)
     share = Share(folder=str(folder), ids=("a.hot",), digest="other", files=(str(mine),))
     run = subprocess.run(share.command(), capture_output=True, text=True, timeout=60, check=False)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == "rule files have changed since the back-test began\n"
+    assert run.stderr == "rule files have changed since the back-test started\n"
 
 
 def test_one_processor_is_said(folder: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +160,6 @@ def test_one_processor_is_said(folder: Path, mine: Path, monkeypatch: pytest.Mon
     assert "one processor" not in said
     monkeypatch.setattr(backtest_command, "processors", lambda: 1)
     alone, said = printed(*played)
-    assert "one processor: one process judges all rules" in said
+    assert "one processor: one process evaluates all rules" in said
     assert alone == beside_
     assert b"a.hot" in alone

@@ -207,7 +207,7 @@ def test_a_uuid_of_several_places_is_no_name() -> None:
     assert {device.uuid for device in twins} == {None}
     assert all(device.absent == {"uuid": Absence.ERROR} for device in twins)
     assert (other.uuid, other.absent) == ("GPU-9", {})
-    told = "duplicate uuid GPU-1: 3 devices tell it"
+    told = "duplicate uuid GPU-1: 3 devices report it"
     assert roster.doubts() == {device.id: told for device in twins}
     assert DeviceIndex(DIALECT, keys[:1]).doubts() == {}
 

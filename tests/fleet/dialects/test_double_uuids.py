@@ -9,7 +9,7 @@ from accelwatch.schema.health import Health
 from support.machines import composed as machines
 
 NOW = 1_700_000_000.0
-TOLD = "duplicate uuid GPU-1: 4 devices tell it"
+TOLD = "duplicate uuid GPU-1: 4 devices report it"
 
 
 def page(*labels: str) -> str:

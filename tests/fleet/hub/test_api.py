@@ -288,7 +288,7 @@ def test_targets_that_refuse_are_one_outage() -> None:
                 "nodes_total": 4,
                 "since": None,
                 "causes": {"connection refused": 3},
-                "what_to_do": "look at the hub's network or the agents' roll-out first",
+                "what_to_do": "check the hub's network or the agents' roll-out first",
             }
         ]
 

@@ -238,7 +238,7 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
         (tmp_path / "evidence.json").write_bytes(b"{")
         async with judged(rules, state_dir=tmp_path) as (running, _):
             answer = await running.post(WEBHOOK, json=firing)
-            assert "evidence that stood is not known" in answer["problem"]
+            assert "ongoing evidence is unknown" in answer["problem"]
             assert answer["problem"] in running.hub.fleet.problems
             assert (tmp_path / "evidence.json").read_bytes() == b"{"
 

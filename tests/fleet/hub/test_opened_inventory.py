@@ -57,7 +57,7 @@ def test_where_another_hub_is_its_inventory_is_read_and_not_written(
     assert list(second.expected) == ["n1"]
     assert second.lock is None
     assert second.problem == (
-        f"{folder}: another hub keeps its inventory here; what it held is known,"
+        f"{folder}: another hub keeps its inventory here; its content is known,"
         " and what changes is in memory only until it can be written"
     )
     assert [record.getMessage() for record in caplog.records] == [second.problem]
@@ -72,7 +72,7 @@ def test_where_another_hub_is_and_nothing_can_be_read_that_is_said(folder: Path)
     (folder / FILE).write_bytes(b"no database")
     second = open_inventory(folder)
     assert second.expected == {}
-    assert "; what it held is not known, and what changes is" in second.problem
+    assert "; its content is unknown, and what changes is" in second.problem
     ended(second)
     ended(first)
 
@@ -127,7 +127,7 @@ def test_a_damaged_file_that_cannot_be_set_aside_is_left(
 
     monkeypatch.setattr(Path, "replace", full)
     opened = open_inventory(folder)
-    assert "; and no new one can be begun: [Errno 28] No space left on device; " in opened.problem
+    assert "; and no new one can be created: [Errno 28] No space left on device; " in opened.problem
     assert (folder / FILE).read_bytes() == b"no database"
     ended(opened)
 

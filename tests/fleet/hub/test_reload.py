@@ -127,7 +127,7 @@ def test_rules_that_are_taken_out_are_told(
             file.write_text("log: {level: info}\n")
             await read_again(running.server, _reading(file))
             assert running.hub.rules is None
-            told = "the configuration has no rules any more: nothing is judged any more"
+            told = "the configuration has no rules any more: no rule is evaluated any more"
             assert told in [record.getMessage() for record in caplog.records]
 
     with caplog.at_level(logging.WARNING):

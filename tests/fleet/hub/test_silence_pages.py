@@ -239,7 +239,7 @@ def test_without_a_journal_the_answer_says_that_nothing_is_kept(rules: RuleSetti
 def test_a_hub_without_rules_has_nobody_to_silence() -> None:
     async def story() -> None:
         async with hub() as running:
-            assert "no rules are judged here" in await running.post(SILENCES, 404, json=SWAP)
+            assert "no rules are evaluated here" in await running.post(SILENCES, 404, json=SWAP)
             nothing = {"judged": False, "problems": []}
             assert await running.get(SILENCES) == {**nothing, "silences": []}
             assert await running.get(MAINTENANCE) == {**nothing, "maintenance": []}
@@ -251,12 +251,12 @@ NODES = {"nodes": ["n1"], "for": "1h", "reason": "BIOS"}
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    (SILENCES, {**SWAP, "matchers": []}, "say whom to silence"),
-    (SILENCES, {**SWAP, "matchers": [""]}, "say whom to silence"),
+    (SILENCES, {**SWAP, "matchers": []}, "say what to silence"),
+    (SILENCES, {**SWAP, "matchers": [""]}, "say what to silence"),
     (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is not a valid matcher"),
     (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
     (SILENCES, {**SWAP, "for": "soon"}, "'soon' is not a valid duration"),
-    (SILENCES, {**SWAP, "for": "0h"}, "would be over before it begins"),
+    (SILENCES, {**SWAP, "for": "0h"}, "would end before it starts"),
     (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
     (SILENCES, {**SWAP, "for": ""}, "either"),
     (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),
@@ -276,7 +276,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     (
         MAINTENANCE,
         {"nodes": ["n1"], "until": "2020-01-01T00:00:00Z", "reason": "x"},
-        "is over already",
+        "has ended already",
     ),
 ]
 

@@ -98,7 +98,7 @@ def test_a_source_that_told_nothing_knows_nothing() -> None:
 def test_a_stream_begins_with_a_hello() -> None:
     for message in (layout(), tick(1), RawBackends()):
         source = new_source()
-        told = (Reason.GARBAGE, "the stream does not begin with a hello of ours")
+        told = (Reason.GARBAGE, "the stream does not start with our hello")
         assert refused(source, message) == told
     source = greeted()
     source.start_stream()
@@ -249,7 +249,7 @@ def test_layouts_without_end_are_refused_and_a_new_stream_may_begin() -> None:
     source = greeted()
     for _ in range(2):
         take(source, layout(), size=16 << 20)
-    text = "layouts without end; the stream begins anew"
+    text = "too many layouts; the stream restarts"
     assert refused(source, layout(), size=1) == (Reason.TOO_LARGE, text)
     source.start_stream()
     take(source, Hello(version="1", host="a"))

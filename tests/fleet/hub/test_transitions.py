@@ -122,7 +122,7 @@ def test_a_device_that_is_gone_is_told_after_a_while_and_when_it_is_back() -> No
     assert watch.told() == [("device_missing", name(1))]
     watch.look(2, *WELL)
     assert watch.told()[1:] == [("device_recovered", name(1))]
-    assert watch.texts()[-1] == "the device is well again, missing for 30 s"
+    assert watch.texts()[-1] == "the device is healthy again, missing for 30 s"
 
 
 def test_a_device_that_comes_back_in_time_was_never_missing() -> None:
@@ -149,7 +149,7 @@ def test_a_silent_node_is_told_once_and_its_devices_not_at_all() -> None:
     assert watch.told() == [("node_stale", ""), ("node_down", "")]
     watch.look(2, *WELL)
     assert watch.told()[2:] == [("node_recovered", "")]
-    assert watch.texts()[-1] == "the node is heard again after 91 s"
+    assert watch.texts()[-1] == "the node answers again after 91 s"
 
 
 def test_a_node_that_is_only_stale_by_other_thresholds_was_not_heard() -> None:
@@ -262,11 +262,11 @@ def test_the_events_of_a_dashboard_tell_a_bad_minute() -> None:
     for line, words in zip(
         lines,
         (
-            ("▲ warning", " stale ", "the node was last heard 11 s ago"),
-            ("✕ critical", " down ", "the node was last heard 31 s ago"),
-            ("· info", " back ", "the node is heard again after 61 s"),
+            ("▲ warning", " stale ", "the node last answered 11 s ago"),
+            ("✕ critical", " down ", "the node last answered 31 s ago"),
+            ("· info", " back ", "the node answers again after 61 s"),
             ("✕ critical", name(1), "the device hangs"),
-            ("· info", name(1), "the device is well again, unresponsive for 60 s"),
+            ("· info", name(1), "the device is healthy again, unresponsive for 60 s"),
         ),
         strict=True,
     ):

@@ -15,7 +15,7 @@ NOW = 1000.0
 REMEDY = Remedy(node="n2", stage=Stage.QUARANTINING, clocks=Clocks(since=NOW, begun=NOW))
 STEPS = (
     PlanStep(kind=Kind.QUARANTINE, text="take n2 out of the pool"),
-    PlanStep(kind=Kind.MOVE_JOB, text="have job 17 run on elsewhere"),
+    PlanStep(kind=Kind.MOVE_JOB, text="move job 17 to other nodes"),
 )
 PLAN = Plan(node="n2", stage=Stage.QUARANTINING, steps=STEPS, price=Price(saved=12.0, lost=1.0))
 

@@ -339,7 +339,7 @@ def test_a_link_whose_plan_changed_shows_the_new_one() -> None:
 
 def test_a_link_whose_plan_changed_says_what_is_new() -> None:
     hub = AskedHub()
-    stay, gone = "take n12 out of the pool", "have job 17 of ada run on elsewhere"
+    stay, gone = "take n12 out of the pool", "move job 17 of ada to other nodes"
     hub.approvals.shown.store("p1", (stay, gone))
     hub.plan("p2", stay)
     hub.runner.engine.state = RemedyState(

@@ -224,7 +224,7 @@ def test_two_hubs_do_not_share_an_inventory(tmp_path: Path) -> None:
             async with ward(simulated, clock, state_dir=tmp_path) as second:
                 (problem,) = (await second.get("/v1/fleet"))["problems"]
                 assert "another hub" in problem
-                assert "what it held is known" in problem
+                assert "its content is known" in problem
                 await second.all_well()
             assert (await first.get("/v1/fleet"))["problems"] == []
             await first.all_well()
@@ -289,7 +289,7 @@ def test_a_read_only_folder_is_told_and_its_inventory_read(tmp_path: Path) -> No
             async with hub_process(tmp_path, settings, before) as hub:
                 await hub.until(lambda row: row["devices_missing"] == 7, f"/v1/nodes/{one.address}")
                 (problem,) = (await hub.get("/v1/fleet"))["problems"]
-                assert "what it held is known" in problem
+                assert "its content is known" in problem
                 code, _ = await hub.ask(f"/v1/nodes/{one.address}/acknowledge", "POST")
                 assert code == 200
 

@@ -71,7 +71,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
         ):
             page = await hub.until(lambda page: page["judged"], "/v1/incidents")
             (problem,) = page["problems"]
-            assert "nothing of them is kept" in problem
+            assert "but not kept" in problem
             assert str(state) in problem
             assert sum((await hub.get("/v1/fleet"))["nodes"].values()) == 1
             (request,) = await there.wait_for(1)

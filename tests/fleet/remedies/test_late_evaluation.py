@@ -1,4 +1,4 @@
-"""Rules that are evaluated too late: people are notified once, and nothing new is begun meanwhile."""
+"""Rules that are evaluated too late: people are notified once, and nothing new is started meanwhile."""
 
 import asyncio
 from pathlib import Path

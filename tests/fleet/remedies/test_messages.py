@@ -60,7 +60,7 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
             done = "\n".join(last["done"])
             for text in (
                 "a takes no new work",
-                "a is well: it has looked so for",
+                "a is healthy: no fault for",
                 "a takes work again",
             ):
                 assert text in done

@@ -93,7 +93,7 @@ def test_a_node_of_ours_is_given_back_and_the_log_has_who_did_it(
             code, told = await asked(site, remedies)
         assert code == 200
         (note,) = told["notes"]
-        assert "the journal has nothing of it" in note["text"]
+        assert "it is not in the journal" in note["text"]
         assert not site.standing("n1")
 
     again(site, play)

@@ -42,7 +42,7 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
                 (
                     r"a is to be taken out, \d+\.\d s after it was suspected",
                     "a takes no new work",
-                    r"a is well: it has looked so for \d+ s on end",
+                    r"a is healthy: no fault for \d+ s",
                     "a takes work again",
                 ),
                 strict=True,

@@ -69,7 +69,7 @@ def test_without_any_readable_file_the_first_is_named(two_days: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("", "is no history archive"), ("none", "no such folder")],
+    [("", "is not a history archive"), ("none", "no such folder")],
 )
 def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(ArchiveError, match=says):

@@ -205,7 +205,7 @@ def test_the_dead_man_hears_of_a_hub_that_judges(site: Site, tmp_path: Path) -> 
             await runner.start()
             await site.tick(runner, 300.0)
             await there.wait_for(1)
-            silent = "alerts.dead_man: not pinged, for not all is well"
+            silent = "alerts.dead_man: not pinged, because there are problems"
             async with asyncio.timeout(60):
                 site.clock.advance(3600.0)  # in which it has not judged
                 while silent not in runner.problems:

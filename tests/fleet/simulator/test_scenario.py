@@ -47,7 +47,7 @@ def checked(text: str) -> Scenario:
         ),
         (
             "scenario: 1\nfaults:\n- {kind: garbage, nodes: n001, device: 1}",
-            "day.yaml:3: faults[0].device: garbage befalls the whole node",
+            "day.yaml:3: faults[0].device: garbage affects the whole node",
         ),
         (
             "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, at: 2m, back: 1m}",

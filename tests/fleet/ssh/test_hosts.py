@@ -66,7 +66,7 @@ def test_devices_of_a_host_with_nothing_of_ours(document: dict[str, Any], name: 
     [
         ("password", "credentials", "accepts none of your keys"),
         ("stranger", "host_key", "its host key is not known"),
-        ("changed", "host_key", "another than the one in known_hosts"),
+        ("changed", "host_key", "differs from the one in known_hosts"),
         ("refusing", "connect", "Connection refused"),
         ("closed", "status", "your account has expired"),
         ("chatty", "too_large", "more than 65536 bytes"),

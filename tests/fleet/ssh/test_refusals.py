@@ -30,7 +30,7 @@ from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
             "@@@@@@@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@@@@@@@@\n"
             "Host key verification failed.",
             Reason.HOST_KEY,
-            "another than the one in known_hosts",
+            "differs from the one in known_hosts",
         ),
         (
             "ssh: Could not resolve hostname n01: Name or service not known",

@@ -113,7 +113,7 @@ def test_where_nothing_was_ever_told_the_host_says_why() -> None:
     with pytest.raises(TargetFault, match="the driver is not loaded") as fault:
         reader(a=Scripted(failure))(body("a"))
     assert fault.value.reason is Reason.NO_SOURCE
-    with pytest.raises(TargetFault, match="tell of no accelerator"):
+    with pytest.raises(TargetFault, match="list no accelerator"):
         reader(a=Scripted([]))(body("a"))
 
 

@@ -32,7 +32,7 @@ def test_a_vendor_without_a_command_that_is_read() -> None:
 
 def test_nothing_at_all() -> None:
     text = why(HostProbe(pci_vendors=frozenset({"1a03"})))
-    assert text.startswith("no accelerator that is known on its PCI bus, and none of ")
+    assert text.startswith("no known accelerator on its PCI bus, and none of ")
 
 
 def test_commands_are_known_by_backend_and_key() -> None:

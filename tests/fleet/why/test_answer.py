@@ -112,7 +112,7 @@ def test_why_a_node_is_silent_is_not_called_unread() -> None:
 
 
 def test_a_node_that_has_never_been_heard_is_said_to_be_so() -> None:
-    assert asked(fleet({"n003": "never"})).sentence == "n003 has never been heard."
+    assert asked(fleet({"n003": "never"})).sentence == "n003 has never answered."
 
 
 def test_who_runs_processes_is_known_on_one_machine_too() -> None:
@@ -159,7 +159,7 @@ def test_a_job_waits_for_what_is_lost_where_its_devices_stand_idle() -> None:
     said = asked(fleet({"n002/3": "lost"}, {**idle, 11: None}), JOB)
 
     assert said.sentence == (
-        f"job {JOB} of ada waits for n002/nvidia3, which is lost; 15 of its 16 devices stand idle."
+        f"job {JOB} of ada waits for n002/nvidia3, which is lost; 15 of its 16 devices are idle."
     )
     assert (said.kind, said.waiting) == ("job", 15)
 
@@ -169,7 +169,7 @@ def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
     scene = fleet({"n002/3": "lost"}, {**idle, 11: None})
     known = msgspec.structs.replace(scene, idle_since=NOW - 200)
 
-    assert asked(known, JOB).sentence.endswith("15 of its 16 devices stand idle for 3 min.")
+    assert asked(known, JOB).sentence.endswith("15 of its 16 devices are idle for 3 min.")
     assert asked(known).sentence.endswith("waits for it with 15 idle devices for 3 min.")
     assert len(waiting(scene, subject_of(scene, JOB))) == 15
     assert waiting(fleet(), subject_of(fleet(), JOB)) == []
@@ -341,7 +341,7 @@ def test_a_machine_of_its_own_tells_reasons_and_low_clocks() -> None:
     )
     scene = scene_of_machine(machines.snapshot(msgspec.structs.replace(hot, reading=reading), sick))
 
-    assert asked(scene, "0").sentence.endswith("its clocks are held down by: thermal hardware.")
+    assert asked(scene, "0").sentence.endswith("its clocks are reduced by: thermal hardware.")
     said = asked(scene, "1")
     assert said.sentence.endswith("has been degraded for 5 min: the fabric is unhealthy.")
     assert said.evidence == ("xid 94",)

@@ -23,7 +23,7 @@ from support.machines.composed import NOW
 JOB = "48100"
 """Has all sixteen devices of n001 and n002."""
 REFUSED = "cannot connect: Connection refused"
-WHOLE = "look at the hub's network or the agents' roll-out first"
+WHOLE = "check the hub's network or the agents' roll-out first"
 ALL_DOWN = {f"n{number:03d}": "down" for number in range(1, 5)}
 AGE_S = 372.0
 """How long ago a node that is down was heard."""

@@ -315,12 +315,12 @@ def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
 
 
 def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> None:
-    held = QuarantinedComponent(part=Component("scripted", "s:1"), reason="held out for 5 s")
+    held = QuarantinedComponent(part=Component("scripted", "s:1"), reason="excluded for 5 s")
     rig = Rig(Scripted(3), held_out=(held,))
     rig.first_cycle()
     assert sorted(rig.backend.identified) == ["s:0", "s:2"]
     failures = [o.failure for o in rig.of(Outcome) if o.slot == "s:1"]
-    assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "held out for 5 s")]
+    assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "excluded for 5 s")]
     assert rig.cycles() == ["error"]
     rig.collector.inbox.put(Admit(component=held.part))
     rig.tick()

@@ -77,7 +77,7 @@ def held_out_for(seconds: int) -> Callable[[Snapshot], bool]:
 
     def check(snapshot: Snapshot) -> bool:
         reasons = row(snapshot, 3).health_reasons if only_one_dark(3)(snapshot) else ()
-        return any(f"held out for {seconds} s" in reason for reason in reasons)
+        return any(f"excluded for {seconds} s" in reason for reason in reasons)
 
     return check
 
@@ -171,7 +171,7 @@ def test_the_seven_others_go_on_in_a_second_child(
     dark = row(snapshot, 3)
     assert dark.reading.absent == {("*",): Absence.ERROR}
     assert dark.health is Health.UNKNOWN
-    assert "held out for 5 s" in dark.health_reasons[0]
+    assert "excluded for 5 s" in dark.health_reasons[0]
     assert dark.device.model == "NVIDIA H100 80GB HBM3"
     assert snapshot.events[-1].device_id == dark.device.id
     assert status(snapshot, "nvidia").state is BackendState.OK

@@ -298,7 +298,7 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
     owner.crash(READ_0)
     crash, row = owner.told[-2:]
     assert isinstance(crash, CollectorExited)
-    why = f"held out for 5 s: {crash.message}"
+    why = f"excluded for 5 s: {crash.message}"
     assert crash.message == f"the collector process ended with SIGSEGV during read of {FAKE} fake:0"
     assert row == Outcome(
         backend=FAKE,
@@ -337,7 +337,7 @@ def test_what_was_just_let_in_is_blamed_before_what_ran_well(own: Callable[..., 
     owner.crash(READ_0, READ_1)
     (held,) = owner.child.order.held_out
     assert held.part == Component(FAKE, "fake:0")
-    assert held.reason.startswith("held out for 10 s: ")
+    assert held.reason.startswith("excluded for 10 s: ")
 
 
 def test_a_backend_that_runs_well_is_not_blamed_for_a_second_one(
@@ -390,7 +390,7 @@ def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[...
             source="libfake",
             versions={"driver": "1.2"},
             reason="crash",
-            message=f"held out for 5 s: {crash.message}",
+            message=f"excluded for 5 s: {crash.message}",
             remedy="look for a fault of the driver's library; other backends are not affected",
         )
     )
@@ -424,7 +424,7 @@ def test_crashes_are_forgiven_after_a_minute_of_good_behaviour(own: Callable[...
         owner.child.tell(ALIVE)
         owner.after(4.0)
     owner.crash(READ_0)
-    assert [held.reason[:16] for held in owner.child.order.held_out] == ["held out for 5 s"]
+    assert [held.reason[:16] for held in owner.child.order.held_out] == ["excluded for 5 s"]
 
 
 # What is read of it.

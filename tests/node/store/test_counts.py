@@ -137,13 +137,13 @@ def test_every_warning_names_the_file_and_the_cause(
     CountFile(tmp_path).load()
     stored(tmp_path)
     lost = (
-        "event counters begin at 0, since a file is damaged or of another version: it is set aside and "
+        "event counters start at 0, since a file is damaged or of another version: it is set aside and "
         f"a new one begun; put a good copy in its place and restart, or remove it path={path}"
     )
     assert warnings_in(caplog) == [
         f"{lost} fault=format 9 kept={path}.damaged",
         f"{lost} fault=Expected `object`, got `array` kept={path}.damaged-2",
-        f"{path}: event counters begin at 0: Is a directory; nothing is written there until it is put "
+        f"{path}: event counters start at 0: Is a directory; nothing is written there until it is put "
         "back from a backup or moved away, and this process restarted",
         f"what is new is kept in memory only path={path} error=[Errno 21] Is a directory:"
         f" '{tmp_path}/.{path.name}.{os.getpid()}' -> '{path}'",

@@ -56,7 +56,7 @@ def test_both_are_rows_and_marked(node: Node) -> None:
         (process,) = view.reading.processes or ()
         assert (process.device_id, process.pid) == (own_id(number), int(watts))
         assert view.health is Health.DEGRADED
-        assert view.health_reasons == ("duplicate uuid GPU-1: 2 devices tell it",)
+        assert view.health_reasons == ("duplicate uuid GPU-1: 2 devices report it",)
     errors = [(error.device_id, error.code) for error in node.store.snapshot().errors]
     assert errors == [(own_id(0), "duplicate_uuid"), (own_id(1), "duplicate_uuid")]
 

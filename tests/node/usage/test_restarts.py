@@ -1,4 +1,4 @@
-"""A GPU that is lost when its agent is begun again is counted once, whoever it turns out to be."""
+"""A GPU that is lost when its agent is restarted is counted once, whoever it turns out to be."""
 
 from collections.abc import Iterator
 from pathlib import Path

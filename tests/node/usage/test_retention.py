@@ -92,9 +92,9 @@ def test_while_nobody_counted_there_is_no_data(tmp_path: Path) -> None:
     ("later_s", "said"),
     [
         (3600.0, ""),
-        (3601.0, "counted anew: it was counted last 3601 s ago"),
+        (3601.0, "counted from zero: it was counted last 3601 s ago"),
         (-3600.0, ""),
-        (-3601.0, "counted anew: it was counted last 3601 s after what the clock says now"),
+        (-3601.0, "counted from zero: it was counted last 3601 s after what the clock says now"),
     ],
 )
 def test_after_an_hour_or_with_another_clock_it_is_counted_anew(
@@ -180,7 +180,7 @@ def test_a_damaged_file_is_set_aside(
     assert (ledger.total, ledger.accounts(By.JOB)) == (None, [])
     assert not path.exists()
     assert path.with_name(f"{FILE}.damaged").read_bytes() == damaged
-    assert "usage is counted anew" in caplog.text
+    assert "usage is counted from zero" in caplog.text
 
 
 def test_a_file_that_cannot_be_read_is_left_where_it_is(

@@ -102,10 +102,10 @@ def plan(**changes: Any) -> Plan:
     full = Denial(why=DenialKind.BUDGET, text="2 of 2 nodes of pool train are out already")
     texts = (
         (IntentKind.QUARANTINE, "take n002 out of the pool", (wait, full)),
-        (IntentKind.DRAW_SPARE, "have n099 stand in", ()),
-        (IntentKind.MOVE_JOB, "have job 48101 run on elsewhere", ()),
+        (IntentKind.DRAW_SPARE, "use n099 as a spare", ()),
+        (IntentKind.MOVE_JOB, "move job 48101 to other nodes", ()),
         (IntentKind.REBOOT, "reboot n002", ()),
-        (IntentKind.RELEASE, "give n002 back, when it has looked well for 600 s", ()),
+        (IntentKind.RELEASE, "release n002 once it has been healthy for 600 s", ()),
     )
     usual: dict[str, Any] = {
         "node": "n002",

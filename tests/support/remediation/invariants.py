@@ -433,7 +433,7 @@ class Watch:
     def _counted_move(self, intent: Intent, now: float) -> None:
         limits, job = self.settings.resume, str(intent.job)
         lately = [at for at, key in self.moves if key == job and now - at < limits.within_s]
-        need(len(lately) < limits.most, "a job is begun again more often than may be")
+        need(len(lately) < limits.most, "a job is restarted more often than may be")
         self.moves.append((now, job))
 
     def not_moved(self, intent: Intent) -> None:
@@ -456,16 +456,16 @@ class Watch:
         need(begun, "a job waits on that nobody has begun to move")
 
     def _revival(self, state: RemedyState, intent: Intent, now: float) -> None:
-        """A job that has died is begun again: only with something else than the last time."""
+        """A job that has died is restarted: only with something else than the last time."""
         self._counted_move(intent, now)
         history = state.retries.jobs[f"{intent.job.cluster}/{intent.job}" if intent.job else ""]
         run = history.run
-        need(run is not None and run.dead, "a job is begun again that nobody saw die")
+        need(run is not None and run.dead, "a job is restarted that nobody saw die")
         assert run is not None
         going = [one.pursuing for one in state.remedies.values() if one.pursuing is not None]
         going += [*state.chores.values(), *state.lingering.values()]
         beside = [one for one in going if one.kind is Kind.MOVE_JOB and one.job == intent.job]
-        need(beside == [intent], "a job is begun again beside a move of it")
+        need(beside == [intent], "a job is restarted beside a move of it")
         need(intent in state.chores.values(), "a revival is not written down before it is done")
         need(state.stop is None, "a revival after STOP")
         need(run.node not in state.vetoes, "a revival for a held node")
@@ -488,7 +488,7 @@ class Watch:
         alike = history.deaths[-self.settings.resume.same_step :]
         places = {death.newest if death.step is None else str(death.step) for death in alike}
         own = len(alike) == self.settings.resume.same_step and len(places) == 1 and "" not in places
-        need(not own or any(one.device_fault for one in alike), "a job is begun again in vain")
+        need(not own or any(one.device_fault for one in alike), "a job is restarted in vain")
 
 
 def need(holds: bool, text: str) -> None:

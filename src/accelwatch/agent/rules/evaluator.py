@@ -75,7 +75,7 @@ class NodeEvaluator:
         """Other rules from now on."""
         elsewhere = len(loaded.rules) - len(node_rules(loaded.rules))
         if elsewhere:
-            logger.info("rules of jobs and racks are judged by a hub only count=%d", elsewhere)
+            logger.info("only a hub evaluates rules of jobs and racks count=%d", elsewhere)
         self._loaded, self._is_new = loaded, is_new
         self._replace_rule_evaluator()
 

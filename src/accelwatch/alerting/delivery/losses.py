@@ -74,6 +74,6 @@ def _notice_of(lost: Lost, count: int, now: float) -> Notice:
         since=now,
         time=now,
         evidence=(f"{count} never delivered, the last: {lost.reason}", text),
-        what_to_do=f"mend the sink, and try it: accelwatch alerts test {lost.sink}",
+        what_to_do=f"fix the sink, and test it: accelwatch alerts test {lost.sink}",
         rule="accelwatch.alerts.undelivered",
     )

@@ -73,7 +73,7 @@ class RefusedStart:
             key="start",
             title=f"{self._what} does not start: no rule is evaluated and nothing is done",
             text=text,
-            what_to_do="mend what the line above names (accelwatch config check and accelwatch rules "
+            what_to_do="fix what the line above names (accelwatch config check and accelwatch rules "
             "check say more), then start it again",
         )
         incident = incident_of(problem, now)

@@ -84,7 +84,7 @@ def mistakes_in(alerts: Alerts) -> Iterator[Mistake]:
     if alerts.external_url and not alerts.external_url.startswith(("http://", "https://")):
         yield "external_url", "expected http://HOST:PORT or https://HOST"
     if alerts.routes and not names:
-        yield "routes", "there are no sinks to which they could lead"
+        yield "routes", "there are no sinks for them"
 
 
 def _mistakes_of(route: Route, names: Sequence[str]) -> Iterator[Mistake]:

@@ -72,7 +72,7 @@ def rules_problem(refused: str) -> OwnProblem | None:
         return None
     return OwnProblem(
         key="rules",
-        title="rule files are broken: the rules before them stay in force",
+        title="rule files are broken: the previous rules stay in force",
         text=refused,
         what_to_do="fix the file: accelwatch rules check FILE says what is wrong. It is not used "
         "until then, and a restarted hub or agent does not start with it",
@@ -86,7 +86,7 @@ def configuration_problem(refused: str) -> OwnProblem | None:
         return None
     return OwnProblem(
         key="configuration",
-        title="the configuration is refused: the one before stays in force",
+        title="the configuration is refused: the previous one stays in force",
         text=refused,
         what_to_do="fix it: accelwatch config check says what is wrong; then reload again. "
         "A restarted hub or agent does not start with it",

@@ -234,7 +234,7 @@ class RuleRunner:
             if rules.digest != self.rules.digest:
                 await self._replace(rules)
             elif self._refused:
-                logger.info("rule files are well again count=%d", len(rules.rules))
+                logger.info("rule files are valid again count=%d", len(rules.rules))
         except (AccelwatchError, OSError) as error:
             refused = _refusal(error)
             if refused != self._refused:
@@ -290,7 +290,7 @@ class RuleRunner:
                 await self._incident_store.check_journal(self._clock.wall())
                 self._notify_of_itself()
             except Exception:
-                logger.exception("a look at this process itself failed")
+                logger.exception("the check of this process itself failed")
 
     async def _check_files(self) -> None:
         """See which state files were set aside; nothing else waits for a file system that hangs."""
@@ -301,7 +301,7 @@ class RuleRunner:
                         lambda: damaged_files(self._folder), _FILES_WAIT_S
                     )
             except Exception:
-                logger.exception("a look at the state folder failed")
+                logger.exception("the check of the state folder failed")
             await asyncio.sleep(CHECK_EVERY_S)
 
     def _notify_of_itself(self) -> None:
@@ -397,7 +397,7 @@ class RuleRunner:
         texts = (
             *self._incident_store.problems,
             *self.beside(),
-            "rules are judged no more; see the log" if has_stopped else "",
+            "rules are no longer evaluated; see the log" if has_stopped else "",
             self._broken,
             self._refused,
             "" if self._notifier_owner is None else self._notifier_owner.problem,
@@ -457,4 +457,4 @@ class RuleRunner:
 
 
 def _refusal(error: Exception) -> str:
-    return f"rules refused, those before stay in force: {error}"
+    return f"rules refused, the previous ones stay in force: {error}"

@@ -242,9 +242,7 @@ class SilencePages:
     def _required_runner(self) -> "RuleRunner":
         runner = self._runner()
         if runner is None:
-            raise UnmetError(
-                "no rules are judged here, so there are no incidents to be silent about"
-            )
+            raise UnmetError("no rules are evaluated here, so there are no incidents to silence")
         return runner
 
 

@@ -85,7 +85,7 @@ def silence_of(request: NewSilence, id_: str, now: float, user: str) -> Silence:
     starts, ends = _span(request, now)
     parsed = tuple(matcher for text in request.matchers for matcher in matchers(text))
     if not parsed:
-        raise UsageError("matchers: say whom to silence, such as node=n12 or rule=~nvidia.*")
+        raise UsageError("matchers: say what to silence, such as node=n12 or rule=~nvidia.*")
     if len(parsed) > MOST_MATCHERS:
         raise UsageError(f"matchers: more than {MOST_MATCHERS}")
     return Silence(
@@ -150,7 +150,7 @@ def _span(request: _Span, now: float) -> tuple[float, float]:
         else timestamp_of("until", request.until)
     )
     if ends <= max(starts, now):
-        raise UsageError("it would be over before it begins, or is over already")
+        raise UsageError("it would end before it starts, or has ended already")
     if ends - now > LONGEST_S:
         raise UsageError(f"it would last beyond {LONGEST_S / 86_400:g} days from now")
     return starts, ends

@@ -13,7 +13,7 @@ from accelwatch.schema.provenance import Provenance
 
 SWITCHED_OFF = Rule(
     id="service.rule_switched_off",
-    title="A rule costs too much and is not judged any more",
+    title="A rule costs too much and is no longer evaluated",
     scope=Scope.NODE,
     family="service.rule_switched_off",
     select=None,

@@ -135,7 +135,7 @@ def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> I
     if not gone:
         return incident
     if left:
-        text = f"rule {gone} is judged no more; {', '.join(left)} still is"
+        text = f"rule {gone} is no longer evaluated; {', '.join(left)} still is"
         kept = msgspec.structs.replace(incident, rules=left)
         return with_entry(kept, TimelineEntry(now, TimelineKind.NOTE, text))
     if incident.timeline and incident.timeline[-1].kind is TimelineKind.ORPHANED:

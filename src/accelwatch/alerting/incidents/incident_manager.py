@@ -191,7 +191,7 @@ class IncidentManager:
             return None
         other = self._keys.get(leader)
         title = "" if other is None else f": {self._kept[other].title}"
-        text = f"of one cause with {leader}{title}" if leader else "it stands for its cause now"
+        text = f"of one cause with {leader}{title}" if leader else "it leads its cause now"
         after = msgspec.structs.replace(self._kept[key], follows=leader)
         self._kept[key] = with_entry(after, TimelineEntry(now, TimelineKind.JOINED, text))
         return self._kept[key]

@@ -23,7 +23,7 @@ def export(source: Path, target: Path, *, redact: bool) -> int:
     AccelwatchError for what cannot be read or written.
     """
     if target.exists() or target.is_symlink():
-        raise UsageError(f"{target} is there already; choose another name with -o FILE")
+        raise UsageError(f"{target} exists already; choose another name with -o FILE")
     try:
         if redact or not source.is_file():
             _rewrite(source, target, redact=redact)

@@ -70,7 +70,7 @@ def lack_of(existing: list[Box], what: str = "nothing is frozen and the ring is 
         return "no black box is kept here; an agent keeps one, and a dashboard while it runs"
     return (
         f"{what} in {', '.join(str(box.folder) for box in existing)}; an agent or dashboard that runs "
-        "fills it within seconds, or its log says what hinders it"
+        "fills it within seconds, or its log says why not"
     )
 
 

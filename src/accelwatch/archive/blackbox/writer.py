@@ -90,7 +90,7 @@ class Writer:
         boots = {segment.boot for segment in ring.left if segment.boot}
         if not snapshot.boot_id or not boots or short_boot(snapshot.boot_id) in boots:
             return
-        text = "the machine went down, or was reset, without a word"
+        text = "the machine went down, or was reset, without a clean stop"
         self._freezer.note([Trigger(time=last, reason=MACHINE_DOWN, text=text)])
 
     def _store(self, snapshot: Snapshot) -> None:

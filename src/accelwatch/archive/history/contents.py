@@ -44,7 +44,7 @@ def contents(path: Path) -> Contents:
     described = layout.describe(folder) if (folder / DESCRIPTION).exists() else None
     segments = {table: layout.segments(folder, table) for table in TABLES}
     if not segments[DEVICES] and not segments[NODES]:
-        have = "has no samples yet" if described else "is no history archive"
+        have = "has no samples yet" if described else "is not a history archive"
         text = f"{folder}: {have}: there is no devices/date=YYYY-MM-DD.parquet or nodes/..."
         raise ArchiveError(text)
     return _made(

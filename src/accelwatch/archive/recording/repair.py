@@ -58,7 +58,7 @@ def repair(source: Path, target: Path) -> Repaired:
     AccelwatchError for what cannot be read or written.
     """
     if target.exists() or target.is_symlink():
-        raise UsageError(f"{target} is there already; choose another name with -o FILE")
+        raise UsageError(f"{target} exists already; choose another name with -o FILE")
     opened = windows(source)
     try:
         if len(opened) != 1:

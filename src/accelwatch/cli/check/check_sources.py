@@ -75,7 +75,7 @@ def of_incidents(page: bytes) -> Report:
         reply: dict[str, Any] = msgspec.json.decode(page)
         age = reply["judged_age_s"]
         if age is None or age > max(_OLDEST_S, 5 * reply["interval_s"]):
-            raise AgentSilent("the agent does not judge its rules")
+            raise AgentSilent("the agent does not evaluate its rules")
         node = reply["node"]
         counts = {
             "total": node["devices"],

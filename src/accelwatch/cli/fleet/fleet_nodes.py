@@ -106,7 +106,7 @@ def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
     if row.state != "up":
         remarks += [fault.message for fault in faults[:1]]
         if summary is not None and not summary.listed:
-            remarks.append("no target stands for it any more")
+            remarks.append("it is no longer a target")
     return "; ".join(remarks)
 
 

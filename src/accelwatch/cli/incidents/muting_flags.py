@@ -73,7 +73,7 @@ def print_created(answer: bytes, name: str, described: Described, as_json: bool)
     """Print what was set, in the field `name` of the answer, and complain of what is wrong."""
     reply = msgspec.json.decode(answer)
     if reply["problem"]:
-        complain(f"in force, but not written down: {reply['problem']}")
+        complain(f"in force, but not saved: {reply['problem']}")
     if unknown := reply.get("unknown"):
         complain(
             f"no such {'node' if name == 'maintenance' else 'label'} now: {', '.join(unknown)}"

@@ -95,7 +95,7 @@ def _try(
             f"no action {name!r} in {file}; there is: {', '.join(available) or 'none'}"
         )
     if kind not in list(IntentKind):
-        raise UsageError(f"{kind!r} is nothing to be wanted; write one of {', '.join(IntentKind)}")
+        raise UsageError(f"{kind!r} is not a goal; write one of {', '.join(IntentKind)}")
     intent = Intent(
         kind=IntentKind(kind),
         mark=OwnerAnnotation("try", _NEWEST),

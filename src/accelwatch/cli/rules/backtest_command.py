@@ -131,7 +131,7 @@ def _helpers(
             return None
         processes = min(processors(), _SIDE_BY_SIDE)
         if processes == 1:
-            complain("one processor: one process judges all rules")
+            complain("one processor: one process evaluates all rules")
     if processes == 1:
         return None
 
@@ -213,11 +213,11 @@ def _complain_of_gaps(test: "Backtest") -> None:
         named = ", ".join(unjudged[:_NAMED])
         more = f" and {len(unjudged) - _NAMED} more" if len(unjudged) > _NAMED else ""
         complain(
-            f"{len(unjudged)} of {len(test.rules)} rules ask for what this archive has no "
-            f"column of and are not judged: {named}{more}"
+            f"{len(unjudged)} of {len(test.rules)} rules need columns that this archive "
+            f"lacks and are not evaluated: {named}{more}"
         )
     if not test.context.has_jobs:
-        complain("the archive has no jobs: rules of jobs are not judged")
+        complain("the archive has no jobs: rules of jobs are not evaluated")
 
 
 def _print(
@@ -290,7 +290,7 @@ def backtest_command(
             metavar="N",
             min=1,
             max=8,
-            help="How many judge side by side; two where an archive is long, the result is the same.",
+            help="How many processes evaluate; two for a long archive. The result is the same.",
         ),
     ] = None,
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,

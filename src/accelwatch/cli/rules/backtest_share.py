@@ -44,7 +44,7 @@ def run(share: Share) -> int:
     files = [*map(pack_file, packs), *map(Path, share.files)]
     loaded = load(files, tests=False)
     if loaded.digest != share.digest:
-        raise UsageError("rule files have changed since the back-test began")
+        raise UsageError("rule files have changed since the back-test started")
     chosen = set(share.ids)
     rules = {id_: rule for id_, rule in loaded.rules.items() if id_ in chosen}
     verdicts = Verdicts(Archive(Path(share.folder)), rules, Span(share.start, share.end))

@@ -152,9 +152,7 @@ def rules_list(
         if status["switched_off"]:
             complain(f"{id_} is switched off: {status['switched_off']}")
         elif blind := status.get("blind", 0):
-            complain(
-                f"{id_} has begun on {blind} of whom nothing has been known since for too long"
-            )
+            complain(f"{id_} is pending or firing on {blind}, unknown for too long")
     if as_json:
         _write_json(rows)
         return OK

@@ -75,7 +75,7 @@ def _check_type(
     text: str, function: Function, parameter: Parameter, source: ast.expr, node: Node
 ) -> None:
     if node.type is Type.LIST:
-        raise complaint(text, column(source), "a list can only stand after in")
+        raise complaint(text, column(source), "a list is only allowed after in")
     if parameter.types and node.type not in parameter.types:
         expected = parameter.types[0]
         message = f"{parameter.name} of {function.name} is {expected}, but this is {node.type}"

@@ -79,7 +79,7 @@ class Checker:
         """The whole expression, of any type but a list; raises ExpressionError."""
         node = self.typed(self.parsed.tree)
         if node.type is Type.LIST:
-            raise self.refusal(self.parsed.tree, "a list can only stand after in")
+            raise self.refusal(self.parsed.tree, "a list is only allowed after in")
         return node
 
     def root_condition(self) -> Node:
@@ -218,7 +218,7 @@ class Checker:
         for index, operator in enumerate(operators):
             left, right = operands[index], operands[index + 1]
             if left.type is Type.LIST:
-                raise self.refusal(sources[index], "a list can only stand after in")
+                raise self.refusal(sources[index], "a list is only allowed after in")
             if operator in ("in", "not in"):
                 self._check_membership(sources[index + 1], left, right)
             else:
@@ -265,7 +265,7 @@ class Checker:
         first = elements[0].type
         for element, source in zip(elements, node.elts, strict=True):
             if element.type is Type.LIST:
-                raise self.refusal(source, "a list can only stand after in")
+                raise self.refusal(source, "a list is only allowed after in")
             if not _comparable(first, element.type):
                 message = f"elements of a list are of one type, but this is {element.type}"
                 raise self.refusal(source, f"{message} and the first is {first}")

@@ -65,7 +65,7 @@ def invoked(name: str, values: list[Query]) -> Query:
         return called("abs", values[0].text)
     if name in ("min", "max"):
         return reduce(lambda first, other: _extreme(name, first, other), values)
-    raise PromqlError(f"{name} cannot be said in PromQL")
+    raise PromqlError(f"{name} cannot be expressed in PromQL")
 
 
 def _extreme(name: str, left: Query, right: Query) -> Query:

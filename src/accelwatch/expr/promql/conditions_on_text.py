@@ -41,7 +41,7 @@ def of_text(node: Node, context: QueryContext) -> Truth:
     matched = text_condition(node)
     if matched is None:
         subject = node.name if isinstance(node, Invoke) else "a comparison of two texts"
-        raise PromqlError(f"{subject} cannot be said in PromQL")
+        raise PromqlError(f"{subject} cannot be expressed in PromQL")
     name, text_match, fits = matched
     compared = texts.compared(name, text_match, context)
     return compared if fits else compared.opposite

@@ -64,7 +64,7 @@ def window(node: Window, context: QueryContext) -> Query:
 def _window(key: Series, node: Window, context: QueryContext) -> Query:
     function = _FUNCTIONS.get(node.kind)
     if function is None:
-        raise PromqlError("PromQL cannot tell how long ago a series had its last value")
+        raise PromqlError("PromQL cannot say how long ago a series had its last value")
     if node.kind == WindowKind.CHANGED and is_counter(key):
         function = "increase"
     expected = node.seconds / context.assumed.scrape_s

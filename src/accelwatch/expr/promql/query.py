@@ -26,7 +26,7 @@ Number = float | int
 
 
 class PromqlError(AccelwatchError):
-    """Something cannot be said in PromQL over what agents expose; the message says why."""
+    """Something cannot be expressed in PromQL over what agents expose; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class QueryContext:
         inner = ",".join((*matchers, *self.matchers))
         row = by_key()[key]
         if row.group:
-            self.note(f"agents tell {row.family} with the opt-in group {row.group}")
+            self.note(f"agents report {row.family} with the opt-in group {row.group}")
         return f"{row.family}{{{inner}}}" if inner else row.family
 
     def note(self, text: str) -> None:

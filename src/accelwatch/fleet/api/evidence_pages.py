@@ -60,7 +60,7 @@ class EvidencePages:
             Route(
                 "POST",
                 PATH,
-                "Tell of nodes and devices",
+                "Push evidence about nodes and devices",
                 self._accept_ours,
                 body=NewEvidences,
                 answer=EvidenceTaken,

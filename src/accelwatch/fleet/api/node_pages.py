@@ -95,7 +95,7 @@ class NodePages:
         yield Route(
             "POST",
             "/v1/nodes/{node:path}/acknowledge",
-            "Take note that devices have gone",
+            "Acknowledge missing devices",
             self._acknowledge,
             parameters=(Parameter("device", "Id of a device."),),
             answer=Acknowledged,

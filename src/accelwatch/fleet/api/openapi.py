@@ -15,10 +15,10 @@ _PATH_PARAMETERS = {"node": "Name of the node.", "id": "Its id."}
 _STRING = {"type": "string"}
 _WORDS = {"text/plain": {"schema": _STRING}}
 _REFUSALS = {
-    "400": "A parameter makes no sense; the text says which.",
+    "400": "A parameter is not valid; the text says which.",
     "401": "Credentials are needed.",
     "403": "Not admitted.",
-    "404": "There is no such thing; the text names it.",
+    "404": "Not found; the text names it.",
     "405": "Another method is needed; see Allow.",
     "413": "A body has more than 65536 bytes, or no Content-Length.",
     "415": "A body has a Content-Encoding, or is not JSON.",

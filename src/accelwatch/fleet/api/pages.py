@@ -287,7 +287,7 @@ class HubPages:
 
     def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         if self._peers is None:
-            raise UnmetError("there is no federation here")
+            raise UnmetError("federation is not enabled")
         return self._peers.federate(query, headers)
 
     async def _devices(self, query: Query, headers: Headers) -> Page:

@@ -43,10 +43,10 @@ _OF_NODE: Mapping[str, tuple[str, Role]] = MappingProxyType(
         "hold": ("Take no automatic action on a node", Role.ACT),
         "unhold": ("Allow automatic actions on a node again", Role.ACT),
         "quarantine": ("Take a node out; only a person gives it back", Role.ACT),
-        "release": ("Give a node back once fresh data says it is well", Role.ACT),
+        "release": ("Release a node once fresh data shows it healthy", Role.ACT),
         "recovered": ("Declare a node repaired: earlier evidence no longer counts", Role.ACT),
         "retry": ("Try a failed or unknown step on a node again", Role.ACT),
-        "force_release": ("Give a node back whatever its data says", Role.ADMIN),
+        "force_release": ("Release a node whatever its data says", Role.ADMIN),
         "forget": ("Stop managing a node, and leave its state at the scheduler alone", Role.ADMIN),
     }
 )
@@ -60,7 +60,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     by: str = ""
     """Counts where nobody has to prove who he is, and is marked as unverified."""
     lasts: str = msgspec.field(name="for", default="")
-    """How long a hold or a no counts, such as `4h`; a hold without it until it is taken back."""
+    """How long a hold or a no counts, such as `4h`; a hold without it until it is removed."""
     plan: str = ""
     """Digest of the plan that was seen; needed to approve."""
 
@@ -99,14 +99,14 @@ class RemedyPages:
         yield Route(
             "GET",
             HOLDS,
-            "Our marks on nodes, and nodes that people want left alone",
+            "Our marks on nodes, and nodes on hold",
             self._quarantines,
             answer=f"{_QUARANTINE_DOCUMENTS}:QuarantinePage",
         )
         yield Route(
             "GET",
             SPARES,
-            "Who can stand in, and who does",
+            "Spare nodes, and which are in use",
             self._spares,
             answer=f"{_QUARANTINE_DOCUMENTS}:SparesPage",
         )

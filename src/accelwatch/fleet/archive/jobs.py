@@ -19,7 +19,7 @@ class JobBook:
         self._running: dict[_Key, JobRow] = {}
         self._finished: list[JobRow] = []
         self._observed_at: dict[str, int] = {}
-        """When each node was last looked at."""
+        """When each node was last checked."""
         self.changed = False
         for row in existing:
             if row.end is None:

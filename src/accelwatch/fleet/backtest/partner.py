@@ -40,7 +40,7 @@ class Partner:
                 start_new_session=True,
             )
         except OSError as error:
-            raise AccelwatchError(f"no second process can be begun: {error.strerror}") from error
+            raise AccelwatchError(f"no second process can be started: {error.strerror}") from error
         self._until = -1.0
         self._changes: dict[int, Sequence[VerdictChange]] = {}
 
@@ -60,8 +60,8 @@ class Partner:
         code = self._process.wait()
         how = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
         return (
-            f"a process that judged a share of the rules has ended ({how}); "
-            "with --processes 1 one process judges them all"
+            f"a process that evaluated a share of the rules has ended ({how}); "
+            "with --processes 1 one process evaluates them all"
         )
 
     def stop(self) -> None:

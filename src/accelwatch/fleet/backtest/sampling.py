@@ -42,8 +42,8 @@ def unseen(
     ]
     if racks:
         yield (
-            f"the archive knows no racks: incidents of {_rules(racks)} are grouped as if all nodes "
-            "stood in one, and a storm in one rack is seen from ten nodes on"
+            f"the archive has no racks: incidents of {_rules(racks)} are grouped as if all nodes "
+            "were in one, and a storm in one rack needs ten nodes"
         )
     strange: dict[str, list[str]] = {}
     for id_, rule in evaluated.items():

@@ -232,7 +232,7 @@ class Hub:
     def _warn(self) -> None:
         for section in without_credentials(self.settings.targets, self.settings.scrape):
             logger.warning(
-                "targets found here are shown no credentials, those of scrape are for static targets "
+                "targets found here get no credentials, those of scrape are for static targets "
                 "and files only key=targets.%s.scrape",
                 section,
             )

@@ -315,7 +315,7 @@ async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings
         check_kept(server.http.protection, protection)
         await server.change(loaded.settings, protection)
     except AccelwatchError as error:
-        logger.error("configuration refused, the one before stays in force: %s", error)
+        logger.error("configuration refused, the previous one stays in force: %s", error)
         server.reloads["hub"] = False
         if server.hub.rules is not None:
             server.hub.rules.refused = str(error)

@@ -141,7 +141,7 @@ def _status(prevailing: Prevailing) -> list[tuple[str, str]]:
     rows = [
         ("Everything is stopped", prevailing.stopped),
         ("Breaker", prevailing.breaker),
-        ("Nothing new is begun", prevailing.frozen),
+        ("Nothing new is started", prevailing.frozen),
     ]
     return [(name, text) for name, text in rows if text]
 
@@ -176,10 +176,10 @@ def _evidence(shown: Shown) -> Markup:
     for trace in shown.traces:
         pictures += [element("p", trace.title, class_="soft small"), graph(trace, incident.since)]
     if not pictures:
-        text = "There is no picture: nothing is kept of a single device for it."
+        text = "There is no graph: no history of a single device is kept for it."
         pictures = [element("p", text, class_="soft small")]
     elif incident.since < shown.traces[0].start:
-        text = f"It began {lasting(shown.now - incident.since)} ago, before these pictures."
+        text = f"It began {lasting(shown.now - incident.since)} ago, before these graphs."
         pictures.append(element("p", text, class_="soft small"))
     return element("section", element("h2", "Evidence"), lines, untrusted, *pictures)
 

@@ -76,11 +76,11 @@ _DESIRED: Mapping[str, str] = MappingProxyType(
 _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "suspect": ("to be decided", "decided"),
-        "suppressed": ("no remedy acts on it now", "looked at again"),
+        "suppressed": ("no remedy acts on it now", "checked again"),
         "awaiting_approval": ("your yes or no", "runs out"),
         "unreachable": ("waits for its answer", "acted on"),
         "quarantining": ("is taken out of the pool", "due"),
-        "held_by_other": ("its holder must return it", "looked at again"),
+        "held_by_other": ("its holder must return it", "checked again"),
         "quarantined": ("what is next is decided", "decided"),
         "fencing": ("nothing may run there any more", "due"),
         "draining": ("its jobs leave", "people are notified"),
@@ -154,7 +154,7 @@ class Came(StrEnum):
     UNKNOWN = "unknown"
     """Nobody knows whether what is on its way there was done."""
     NEEDS_APPROVAL = "needs approval"
-    """A person still has to say yes."""
+    """A person still has to approve."""
 
 
 _MOVES = frozenset({"approve", "quarantine", "release", "force_release", "recovered", "retry"})

@@ -19,7 +19,7 @@ AGAIN_S = 20.0
 """After which a node is told of again though nothing but the time is another: what is decided upon may
 be a minute old."""
 SAMPLE_S = 30.0
-"""A device that was not read for so long is not known to be well."""
+"""A device that was not read for so long is not known to be healthy."""
 _MAY_BE_WELL = UP | {DeviceState.EXCLUDED}
 
 

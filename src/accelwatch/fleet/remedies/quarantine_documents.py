@@ -36,7 +36,7 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     since: str
     until: str | None
-    """None: until it is taken back."""
+    """None: until it is removed."""
     by: str
     """Who asked for it; empty where a person undid what we did."""
     reason: str

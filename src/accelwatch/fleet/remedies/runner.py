@@ -227,7 +227,7 @@ class RemedyRunner:
         except NotReleasedError as error:
             # Long answers lose their end.
             return Reply(problem=f"{error}. Nor can the journal be written: {why}")
-        text = f"{done}; the journal has nothing of it: {why}"
+        text = f"{done}; it is not in the journal: {why}"
         note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
         return Reply(notes=(note,))
 

@@ -87,11 +87,11 @@ class ArchiveSource:
 
     async def acknowledge(self, node: str, device: str | None) -> str:  # noqa: ARG002 - protocol
         """There is nobody to tell. Raises UsageError."""
-        raise UsageError("an archive is only looked at")
+        raise UsageError("an archive is read-only")
 
     async def explain(self, rule: str, entity: str) -> Explanation:  # noqa: ARG002 - protocol
         """Nobody judges. Raises UsageError."""
-        raise UsageError("an archive is only looked at; accelwatch rules backtest judges it")
+        raise UsageError("an archive is read-only; accelwatch rules backtest evaluates it")
 
     async def usage(self, by: str, since: str) -> UsageReport:  # noqa: ARG002 - protocol
         """Nobody counts. Raises UsageError."""

@@ -46,7 +46,7 @@ _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
         Reason.HOST_KEY,
-        "its host key is another than the one in known_hosts; if the host was set up anew, "
+        "its host key differs from the one in known_hosts; if the host was reinstalled, "
         "ssh-keygen -R it and log in once by hand",
     ),
     (

@@ -61,9 +61,7 @@ class RoundReader:
                 programs += [output.program.rpartition("/")[2] for output in own.values()]
             views += [self._view(device, outcome, now) for device, outcome in rows]
         if not views:
-            text = (
-                "; ".join(dict.fromkeys(map(str, faults))) or "its commands tell of no accelerator"
-            )
+            text = "; ".join(dict.fromkeys(map(str, faults))) or "its commands list no accelerator"
             raise TargetFault(Reason.NO_SOURCE, text)
         return Exposed(
             dialect="+".join(DIALECT.format(program) for program in dict.fromkeys(programs)),

@@ -47,7 +47,7 @@ class Streaming:
                 await asyncio.wait({finished}, timeout=left_s)
             finished.result()
         except TimeoutError as error:
-            raise self._named(Reason.TIMEOUT, "its shell does not begin accelwatch") from error
+            raise self._named(Reason.TIMEOUT, "its shell does not start accelwatch") from error
         except EOFError as error:
             await self._connection.wait_for_exit()
             stderr = self._connection.stderr

@@ -97,8 +97,8 @@ def check(there: HostProbe, backends: dict[str, Remote]) -> None:
         text = f"an accelerator of {unread[0]} is read over ssh only where accelwatch is installed"
     else:
         count = len(_programs(backends.values()))
-        there_is = f"none of {count} vendors' commands is there"
-        text = f"no accelerator that is known on its PCI bus, and {there_is}"
+        there_is = f"none of {count} vendors' commands is installed"
+        text = f"no known accelerator on its PCI bus, and {there_is}"
     raise TargetFault(Reason.NO_SOURCE, text, retry_after_s=_NOTHING_THERE_S)
 
 

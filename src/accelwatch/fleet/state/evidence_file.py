@@ -24,7 +24,7 @@ class EvidenceFile:
 
     def __init__(self, folder: Path | None) -> None:
         decode = functools.partial(decode_version, kind=_Document, version=_VERSION, key="version")
-        loss = "evidence that stood is not known"
+        loss = "ongoing evidence is unknown"
         self._file: KeptFile[_Document] | None = (
             None if folder is None else KeptFile(folder / FILE, decode, loss, leave_damaged=True)
         )

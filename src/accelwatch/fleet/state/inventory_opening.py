@@ -100,7 +100,7 @@ def _start_new(folder: Path, why: str) -> Opened:
         aside = set_aside(folder / FILE, COMPANIONS)
         file = InventoryFile(folder)
     except (OSError, InventoryError) as error:
-        return _in_memory(folder, f"{why}; and no new one can be begun: {error}")
+        return _in_memory(folder, f"{why}; and no new one can be created: {error}")
     problem = f"{why}; it is set aside as {aside.name}, and what was expected before is not known"
     logger.error("%s", problem)
     return Opened(file, {}, problem, None)
@@ -108,7 +108,7 @@ def _start_new(folder: Path, why: str) -> Opened:
 
 def _in_memory(folder: Path, why: str) -> Opened:
     expected = _read_only(folder / FILE)
-    note = "what it held is known" if expected is not None else "what it held is not known"
+    note = "its content is known" if expected is not None else "its content is unknown"
     problem = f"{why}; {note}, and what changes is in memory only until it can be written"
     logger.error("%s", problem)
     return Opened(InventoryFile(None), expected or {}, problem, None, kept=False)

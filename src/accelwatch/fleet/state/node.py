@@ -91,7 +91,7 @@ class Node:
 
     @property
     def unlisted(self) -> bool:
-        """Whether no target stands for it any more."""
+        """Whether it is no longer a target."""
         return not self.sources
 
     def age_s(self, now: float) -> float | None:

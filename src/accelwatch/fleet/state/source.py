@@ -124,7 +124,7 @@ class TargetSource:
     def accept(self, message: Received, size: int, wall: float, monotonic: float) -> bool:
         """A message of a stream; True when it changed which devices there are. Raises TargetFault."""
         if not self._greeted and not isinstance(message, Hello):
-            raise TargetFault(Reason.GARBAGE, "the stream does not begin with a hello of ours")
+            raise TargetFault(Reason.GARBAGE, "the stream does not start with our hello")
         if isinstance(message, RawTick):
             return self._tick(message, wall, monotonic)
         if isinstance(message, Layout):
@@ -196,7 +196,7 @@ class TargetSource:
         if not 0 <= layout.slot < MAX_SLOTS or len(layout.series) > MAX_SERIES:
             raise TargetFault(Reason.TOO_LARGE, f"more than {MAX_SLOTS} devices or too many series")
         if self._layout_bytes > _MAX_LAYOUT_BYTES:
-            raise TargetFault(Reason.TOO_LARGE, "layouts without end; the stream begins anew")
+            raise TargetFault(Reason.TOO_LARGE, "too many layouts; the stream restarts")
         if not all(layout.series) or not all(series for series, _ in layout.absent):
             raise TargetFault(Reason.GARBAGE, f"a series of slot {layout.slot} has no name")
         device = StreamDevice(layout.device, self._columns.of(layout))

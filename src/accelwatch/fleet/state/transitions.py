@@ -120,7 +120,7 @@ class Transitions:
         watched.node = state
         if state in SPEAKING:
             if before not in SPEAKING:
-                text = f"the node is heard again after {duration(now - watched.silent_since)}"
+                text = f"the node answers again after {duration(now - watched.silent_since)}"
                 self._report(node, ("node_recovered", Category.OTHER, text), now)
             return
         age_s = self._fleet.age_of(node) or 0.0
@@ -130,7 +130,7 @@ class Transitions:
         if before is not NodeState.DOWN:
             fault = node.best.fault if node.best is not None else None
             why = f" ({fault.reason.value})" if fault is not None else ""
-            text = f"the node was last heard {duration(age_s)} ago{why}"
+            text = f"the node last answered {duration(age_s)} ago{why}"
             self._report(node, (*_NODE[state], text), now)
 
     def _devices(self, node: Node, watched: _Watched, *, first: bool) -> None:
@@ -192,7 +192,7 @@ class Transitions:
 
     def _recovered(self, node: Node, device_id: str, was: str, started: float) -> None:
         now = self._fleet.clock.wall()
-        text = f"the device is well again, {was} for {duration(now - started)}"
+        text = f"the device is healthy again, {was} for {duration(now - started)}"
         self._report(node, ("device_recovered", Category.OTHER, text), now, device_id)
 
     def _report(self, node: Node, notice: _Notice, time: float, device_id: str = "") -> None:

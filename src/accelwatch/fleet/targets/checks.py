@@ -69,7 +69,7 @@ def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
     if settings.api_server:
         yield from _refused(f"{key}.api_server", lambda: endpoint(settings.api_server, tls))
     if settings.service and settings.role != "endpointslice":
-        yield f"{key}.service", "only the role endpointslice looks at a service; set role"
+        yield f"{key}.service", "only the role endpointslice uses a service; set role"
     for name in ("labels", "node_labels", "pod_labels"):
         configured: dict[str, str] = getattr(settings, name)
         labels = configured if name == "labels" else dict.fromkeys(configured.values(), "")

@@ -216,7 +216,7 @@ class TargetWatch:
                 await discoverer.run(publish)
             except AccelwatchError as error:
                 if self._unbegun.get(name) != str(error):
-                    logger.error("a discovery cannot begin, it is tried again: %s", error)
+                    logger.error("a discovery cannot start, retrying: %s", error)
                 self._unbegun[name] = str(error)
             except Exception as error:
                 # A discovery must never cost the others: it is told and begun anew. What the error

@@ -266,7 +266,7 @@ class Supervisor:
         self._sink(end)
         pauses = self._quarantine.crashed(end.parts, now)
         for component, pause in pauses.items():
-            self._report_quarantine(component, f"held out for {pause:.0f} s: {end.message}")
+            self._report_quarantine(component, f"excluded for {pause:.0f} s: {end.message}")
         # When several calls were inside, the next process makes them one by one: its crash names one.
         self._careful = len(end.parts) != 1
         # With the culprit held out the next process need not wait; without one it would crash again at

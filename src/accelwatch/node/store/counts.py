@@ -25,7 +25,7 @@ class CountFile:
 
     def __init__(self, state_dir: Path, write: Write | None = None) -> None:
         self._file = StateFile(
-            state_dir / _FILE, _Document, _FORMAT, "event counters begin at 0", write
+            state_dir / _FILE, _Document, _FORMAT, "event counters start at 0", write
         )
 
     def load(self) -> Counts:

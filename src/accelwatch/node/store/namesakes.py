@@ -95,7 +95,7 @@ class Namesakes:
         if by_uuid is None or not doubtful:
             return Named(changed, device.id)
         count = len(set(self._claims[by_uuid].values()))
-        return Named(changed, device.id, f"duplicate uuid {device.uuid}: {count} devices tell it")
+        return Named(changed, device.id, f"duplicate uuid {device.uuid}: {count} devices report it")
 
 
 def _by_uuid(device: Device) -> str | None:

@@ -13,7 +13,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendStatus
 
 CRASHED = "crash"
-"""Code of a failure that says: calling it killed the collector, and it is held out for a while."""
+"""Code of a failure that says: calling it killed the collector, and it is excluded for a while."""
 
 
 class Component(msgspec.Struct, frozen=True, order=True):

@@ -98,7 +98,7 @@ class LedgerFile:
         self._file = (
             None
             if path is None
-            else KeptFile(path, _stored, "usage is counted anew", durable=False)
+            else KeptFile(path, _stored, "usage is counted from zero", durable=False)
         )
 
     def load(self, ledger: Ledger, now: float) -> None:
@@ -113,7 +113,7 @@ class LedgerFile:
         ago = now - stored.time
         if abs(ago) > WINDOW_S:
             when = f"{ago:.0f} s ago" if ago > 0 else f"{-ago:.0f} s after what the clock says now"
-            logger.info("usage is counted anew: it was counted last %s", when)
+            logger.info("usage is counted from zero: it was counted last %s", when)
             return
         ledger.resume(*stored)
 

@@ -127,11 +127,11 @@ class Pursuit:
     async def _turn(self) -> Pursued | _Pause:
         operation = self._open()
         if operation is None and self._cancelled.is_set():
-            return self._pursuit_result(PursuitResult.CANCELLED, "it is not wanted any more")
+            return self._pursuit_result(PursuitResult.CANCELLED, "it is no longer requested")
         try:
             if operation is not None and operation.state is OperationState.RESERVED:
                 # Whoever wrote it down ended before it began.
-                await self._settle(operation, OperationState.CANCELLED, "it was never begun")
+                await self._settle(operation, OperationState.CANCELLED, "it was never started")
                 operation = None
             own = operation is None or operation.intent == self._intent
             desired = self._as_of_now() if own or operation is None else operation.intent
@@ -165,7 +165,7 @@ class Pursuit:
         try:
             action.resume_operation(operation.started_step, operation.id, operation.attempt)
         except Exception as error:
-            logger.exception("an action failed to take up a step action=%s", self._site.name)
+            logger.exception("an action failed to start a step action=%s", self._site.name)
             raise ActionUnavailableError(f"taking it up failed: {error!r}") from error
 
     async def _observe(self, intent: Intent) -> Observed:
@@ -218,7 +218,7 @@ class Pursuit:
             if recovery is not Recovery.DONE:
                 by_others = self._changed_since(operation, observed)
         except Exception as error:
-            logger.exception("an action failed to judge action=%s", self._site.name)
+            logger.exception("an action failed to evaluate action=%s", self._site.name)
             raise ActionUnavailableError(f"judging failed: {error!r}") from error
         settling = self._settles_for(operation)
         if recovery is Recovery.DONE:
@@ -292,7 +292,7 @@ class Pursuit:
     async def _advance(self, desired: Intent, observed: Observed) -> Pursued | _Pause:
         """Nothing is open: the next step, or the end."""
         if self._cancelled.is_set():
-            return self._pursuit_result(PursuitResult.CANCELLED, "it is not wanted any more")
+            return self._pursuit_result(PursuitResult.CANCELLED, "it is no longer requested")
         try:
             proposal = self._site.action.propose(self._intent, observed)
             if desired != self._intent and not isinstance(proposal, Achieved):
@@ -369,7 +369,7 @@ class Pursuit:
 
     def _withheld_reason(self) -> str:
         if self._cancelled.is_set():
-            return "it is not wanted any more"
+            return "it is no longer requested"
         return self._site.gate(self._intent)
 
     def _confirmed_before(self, confirmed: list[Operation], observed: Observed) -> Pursued | None:

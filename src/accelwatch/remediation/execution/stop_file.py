@@ -66,5 +66,5 @@ def _why(path: Path | None) -> str:
         return ""
     except OSError as error:
         # Who cannot look must not go on as if nothing was there.
-        return f"the file {path} cannot be looked for: {error.strerror}"
+        return f"the file {path} cannot be checked: {error.strerror}"
     return f"the file {path} is there"

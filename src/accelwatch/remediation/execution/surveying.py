@@ -51,7 +51,7 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     except TimeoutError:
         why = f"no answer within {_WITHIN_S:g} s"
     except Exception as error:
-        logger.exception("an action failed to look at all nodes action=%s", name)
+        logger.exception("an action failed to survey all nodes action=%s", name)
         why = f"looking failed: {error!r}"
     return Surveyed(action=name, time=requested_at, unavailable=why or "it does not answer")
 

@@ -433,7 +433,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.INFO,
         Tier.DEFAULT,
         "",
-        "Place of the device in its rack: chassis, slot in it, tray among the compute slots, host in the slot; the value is always 1.",
+        "Position of the device in its rack: chassis, slot in it, tray among the compute slots, host in the slot; the value is always 1.",
         labels=(
             "chassis_serial",
             "slot",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_FLEET = {
     "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
-    "incidents": "no agent judges this; for a recording: accelwatch rules backtest --replay FILE",
+    "incidents": "no agent evaluates this; for a recording: accelwatch rules backtest --replay FILE",
 }
 """Screens of a fleet, and what is said of them where there is none."""
 _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})

@@ -286,7 +286,7 @@ class FleetCommands:
             return False
         node = self._controller.board.node(screen.selected_node)
         if self._controller.source.player is not None:
-            self._app.show_message("an archive is only looked at")
+            self._app.show_message("an archive is read-only")
         elif self._app.readonly:
             self._app.show_message("nothing is acknowledged (--readonly)")
         elif node is None:
@@ -306,7 +306,7 @@ class FleetCommands:
             choices.append(("device", f"{device_name} is not expected any more"))
         all_ = f"its {missing} missing devices are" if missing else "it is"
         choices.append(("node", f"{all_} not expected any more"))
-        text = ["The hub forgets what has gone until it sees it again.", ""]
+        text = ["The hub forgets missing devices until it sees them again.", ""]
         dialog = ChoiceScreen(self._app.board, f"Acknowledge {name}", text, choices)
 
         def chosen(choice: str | None) -> None:

@@ -48,7 +48,7 @@ def readable(view: DeviceView) -> bool:
 
 
 def is_stale(view: DeviceView) -> bool:
-    """Whether nothing was heard from it, which says nothing about the device itself."""
+    """Whether it did not answer, which says nothing about the device itself."""
     return view.reading.absent.get(("*",)) is Absence.STALE
 
 

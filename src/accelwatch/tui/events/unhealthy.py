@@ -104,7 +104,7 @@ def _devices(view: FleetView) -> Iterator[Change]:
 
 
 def _level(status: str) -> str:
-    """As events have it; that nothing was heard of a device says nothing about the device itself."""
+    """As events have it; that no data from a device says nothing about the device itself."""
     return "critical" if severity(status) >= BAD and status not in _UNHEARD else "warning"
 
 

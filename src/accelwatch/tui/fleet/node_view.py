@@ -42,5 +42,5 @@ def _stale(view: DeviceView, status: NodeStatus, now: float) -> DeviceView:
         state=DeviceState.UNRESPONSIVE,
         state_since=view.state_since if status.age_s is None else now - status.age_s,
         reading=wholly_absent(view.device.id, Absence.STALE),
-        health_reasons=(f"nothing was heard of {status.node}",),
+        health_reasons=(f"no data from {status.node}",),
     )

@@ -70,7 +70,7 @@ def _wrong(board: RemedyBoard, page: "RemediesPage", glyphs: Glyphs) -> Line:
         state = page.breaker.replace("_", " ")
         return [(f" breaker {state}", "bad"), (_shown(f": {page.breaker_why}", glyphs), "warn")]
     for head, text in (
-        ("nothing new is begun", page.frozen),
+        ("nothing new is started", page.frozen),
         ("remedies", next(iter(page.problems), "")),
     ):
         if text:

@@ -90,9 +90,7 @@ class ChangeList:
 
     def bare(self, width: int) -> list[Line]:
         """What is shown when there is no row."""
-        text = (
-            " Nothing has happened since this began to look: no state has changed, no event came."
-        )
+        text = " Nothing has happened since the start: no state has changed, no event came."
         return [clipped([(text, "dim")], width)]
 
 

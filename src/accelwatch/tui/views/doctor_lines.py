@@ -21,7 +21,7 @@ _STATE_LABELS = {
     BackendState.OK: ("ok", "ok", "in use"),
     BackendState.ABSENT: ("excluded", "dim", "not present"),
     BackendState.UNAVAILABLE: ("degraded", "warn", "here, but cannot be used"),
-    BackendState.FAILED: ("lost", "bad", "crashed or broke its contract; held out for a while"),
+    BackendState.FAILED: ("lost", "bad", "crashed or broke its contract; excluded for a while"),
 }
 Own = Mapping[tuple[str, ...], Number]
 _SILENCE_REMEDY = "see that the node is on, that its agent runs, and that the hub can reach it"
@@ -60,7 +60,7 @@ def _silence(node_status: "NodeStatus", shot: Snapshot, width: int, glyphs: Glyp
 
     role = NODE_ROLES.get(node_status.state, "bad")
     since = (
-        f", last heard {fmt.ago(node_status.age_s)} ago" if node_status.age_s is not None else ""
+        f", last answered {fmt.ago(node_status.age_s)} ago" if node_status.age_s is not None else ""
     )
     head = "has never answered" if node_status.age_s is None else f"is {node_status.state}{since}"
     name = printable(node_status.node, ascii_only=glyphs.ascii_only)
@@ -77,7 +77,7 @@ def _silence(node_status: "NodeStatus", shot: Snapshot, width: int, glyphs: Glyp
     stale = sum(fmt.is_stale(view) for view in shot.devices)
     if stale:
         them = "its device is" if stale == 1 else f"its {stale} devices are"
-        result += _facts("so", f"{them} stale: nothing is known of now", width, "dim")
+        result += _facts("so", f"{them} stale: no current data", width, "dim")
     return [*result, []]
 
 

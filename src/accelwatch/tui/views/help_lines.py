@@ -11,7 +11,7 @@ SIGNS = (
     ("ok", "it answers, and nothing is wrong"),
     (
         "degraded",
-        "it answers, but says itself that something is wrong, or part of it is unreadable",
+        "it answers, but reports a problem, or part of it is unreadable",
     ),
     ("lost", "it was there and is gone"),
     ("unresponsive", "a driver call has not returned"),
@@ -19,9 +19,9 @@ SIGNS = (
     ("excluded", "not for this user, or not listed by its exporter"),
 )
 NODE_SIGNS = (
-    ("up", "a node that is heard of"),
-    ("slow", "heard of later than it should be"),
-    ("stale", "silent; its values are the last that were heard"),
+    ("up", "a node that answers"),
+    ("slow", "answers late"),
+    ("stale", "silent; its values are the last received"),
     ("down", "silent for long, or its connection failed"),
     ("never", "has never answered"),
 )
@@ -103,9 +103,7 @@ def _signs(width: int, glyphs: Glyphs) -> list[Line]:
         sign = next(glyph for name, glyph in glyphs.states.items() if name == state)
         signs += _entry(f"{sign} {state_label(state)}", meaning, width, "text")
     signs += _entry(f"{glyphs.hot} hot", "near its own temperature limit", width, "text")
-    signs += _entry(
-        f"{glyphs.stale} stale", "nothing was heard of it for three intervals", width, "text"
-    )
+    signs += _entry(f"{glyphs.stale} stale", "no data from it for three intervals", width, "text")
     return signs
 
 

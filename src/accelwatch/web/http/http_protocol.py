@@ -98,12 +98,12 @@ class HttpProtocol(asyncio.Protocol):
             self._body.lose()
 
     async def _drained(self) -> None:
-        """Wait until there is room to write. Raises ConnectionError when the client has gone."""
+        """Wait until there is room to write. Raises ConnectionError when the client disconnected."""
         if self._full:
             self._writer = asyncio.get_running_loop().create_future()
             await self._writer
         if self._gone or self._transport.is_closing():
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client disconnected")
 
     def _resume(self) -> None:
         """Do what can be done with what is here."""

@@ -50,7 +50,7 @@ class Reply:
         method: str,
         close: bool = False,
     ) -> None:
-        """`drain` raises ConnectionError once the client has gone; `close` after this answer."""
+        """`drain` raises ConnectionError once the client disconnected; `close` after this answer."""
         self._http = http
         self._transport = transport
         self._drain = drain
@@ -100,7 +100,7 @@ class Reply:
     def backlog(self) -> int:
         """Bytes that the client's connection has not taken yet. Raises ConnectionError."""
         if self._transport.is_closing():
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client disconnected")
         return self._transport.get_write_buffer_size()
 
     def _head(self, code: int, headers: Mapping[str, str], close: bool) -> bytes:

@@ -35,7 +35,7 @@ class Body:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
         if not self.is_complete:
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client disconnected")
         return b"".join(self._pieces)
 
     def _wake(self) -> None:

@@ -99,7 +99,7 @@ def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:
 
 
 def many(query: Query, name: str) -> list[str]:
-    """Values of a parameter that may stand several times or be separated by commas."""
+    """Values of a parameter that may be repeated or be separated by commas."""
     pieces = (piece.strip() for value in query.get(name, ()) for piece in value.split(","))
     return [piece for piece in pieces if piece]
 

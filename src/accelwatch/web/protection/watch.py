@@ -103,7 +103,7 @@ class Watch:
     def _refused(self, error: ConfigError) -> None:
         if self._refusal != str(error):
             self._refusal = str(error)
-            logger.error("web configuration refused, the one before stays in force: %s", error)
+            logger.error("web configuration refused, the previous one stays in force: %s", error)
         self._outcome(False)
 
 

@@ -51,7 +51,7 @@ class SlurmScheduler:
         """All of it. Raises AccelwatchError, UnmetError where it is not installed."""
         if absent := missing():
             raise UnmetError(
-                f"Slurm is not whole here: {', '.join(absent)} cannot be found ({INSTALL_HINT});"
+                f"Slurm is incomplete here: {', '.join(absent)} cannot be found ({INSTALL_HINT});"
                 " --scheduler stand-in does without it"
             )
         self.slurm.start(slurmd_timeout_s=_SLURMD_TIMEOUT_S)

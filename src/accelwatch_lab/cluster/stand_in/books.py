@@ -112,7 +112,7 @@ class Job(msgspec.Struct, kw_only=True):
     not_before: float = 0.0
     """Unix seconds."""
     over: bool = False
-    """Whether it is not begun again when its copy is gone."""
+    """Whether it is not restarted when its copy is gone."""
     failed: bool = False
 
     @property
@@ -220,7 +220,7 @@ class Books:
         job.avoided |= {call.entity.node, *call.bad_nodes}
         job.liked = call.run_on
         job.state = State.STOPPING if job.nodes else State.WAITING
-        return HookReply(status="ok", message="begins again elsewhere")
+        return HookReply(status="ok", message="restarts elsewhere")
 
     def _draw(self, call: Call, _: float) -> HookReply:
         return self._drawn(call.spare, drawn=True)

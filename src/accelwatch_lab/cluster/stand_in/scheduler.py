@@ -53,7 +53,7 @@ class StandIn:
         try:
             text: str = msgspec.json.decode((self._folder / _ADDRESS).read_bytes(), type=str)
         except (OSError, msgspec.DecodeError):
-            raise NoAnswerError(f"no scheduler was begun in {self._folder}") from None
+            raise NoAnswerError(f"no scheduler was started in {self._folder}") from None
         return text
 
     @property

@@ -89,7 +89,7 @@ def _requeued(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     job = snapshot.job
     if job is None or job.restarts <= context.restarts:
         return None
-    return Sign(snapshot.at, f"the job is begun again, for time {job.restarts}")
+    return Sign(snapshot.at, f"the job is restarted, for time {job.restarts}")
 
 
 def _no_spare(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
@@ -145,7 +145,7 @@ def _verified(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     remedy = snapshot.remedies.get(context.node)
     if remedy is not None and remedy["stage"] not in ("releasing", "probation"):
         return None
-    return Sign(snapshot.at, f"{context.node} looks well for as long as the rule asks")
+    return Sign(snapshot.at, f"{context.node} looks healthy for as long as the rule requires")
 
 
 def _released(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:

@@ -23,7 +23,7 @@ class DeadManPing:
         self._interval_s = settings.interval_s
         self._well = well
         self._poster = Poster(_TIMEOUT_S)
-        self.problem = "" if well else "whether all is well is unknown, so nothing is pinged"
+        self.problem = "" if well else "health is unknown, so nothing is pinged"
 
     async def run(self) -> None:
         """Ping, for ever."""
@@ -34,7 +34,7 @@ class DeadManPing:
     async def _once(self, well: Callable[[], bool]) -> None:
         try:
             if not well():
-                self.problem = "not pinged, for not all is well"
+                self.problem = "not pinged, because there are problems"
                 return
             answer = await self._poster.post(self._url, b"", method="GET")
             self.problem = "" if answer.well else f"answered {answer.code}"

@@ -45,7 +45,7 @@ def audit_journal(path: Path, now: float) -> Audit:
 
 def _differing(file: JournalFile, now: float) -> tuple[str, ...]:
     with (
-        journal_errors(f"{file.path}: the journal cannot be looked over"),
+        journal_errors(f"{file.path}: the journal cannot be checked"),
         contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy,
     ):
         file.copy_to(copy)

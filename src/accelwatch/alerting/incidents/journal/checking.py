@@ -30,7 +30,7 @@ def check_path(path: Path, opened: Identity) -> None:
         there = identity(path)
     except OSError as error:
         raise sqlite3.OperationalError(
-            f"{path} is gone ({error.strerror}); put it back from a backup and restart"
+            f"{path} is gone ({error.strerror}); restore it from a backup and restart"
         ) from error
     if there != opened:
         raise sqlite3.OperationalError(

@@ -69,7 +69,7 @@ def _open(folder: Path, now: float) -> Opened:
     existed = marker.exists()
     if existed and not path.exists():
         return _without(
-            f"{path} is gone; put it back from a backup, or remove {marker.name} to begin a new one"
+            f"{path} is gone; restore it from a backup, or remove {marker.name} to begin a new one"
         )
     file = None
     try:
@@ -89,14 +89,14 @@ def _what_to_do(error: Exception, path: Path, marker: Path) -> str:
         return "start the version that wrote it"
     if isinstance(error, JournalDamagedError):
         return (
-            f"put {path.name} back from a backup, or move it and {marker.name} away to begin a new one, "
+            f"put {path.name} back from a backup, or move it and {marker.name} away to start a new one, "
             "and restart"
         )
     return "see that this user may write there and that the disk has room, and restart"
 
 
 def _without(why: str, what_to_do: str = "") -> Opened:
-    problem = f"{why}; incidents are shown and told, but nothing of them is kept"
+    problem = f"{why}; incidents are shown and notified, but not kept"
     if what_to_do:
         problem = f"{problem}. What to do: {what_to_do}"
     logger.error("%s", problem)

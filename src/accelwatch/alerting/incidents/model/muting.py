@@ -118,7 +118,7 @@ class Muting:
         return True
 
     def mute_of(self, id_: str) -> Mute | None:
-        """What mutes an incident, as it was when it was last looked at."""
+        """What mutes an incident, as it was when it was last checked."""
         return self._mutes.get(id_)
 
     def muted_now(self, incident: Incident) -> Mute | None:

@@ -77,7 +77,7 @@ def matchers(text: str) -> tuple[Matcher, ...]:
         fragment.replace("\\,", ",") for fragment in re.split(r"(?<!\\),", text) if fragment.strip()
     ]
     if not fragments:
-        raise UsageError("say whom to silence, such as node=n12 or rule=~nvidia.*")
+        raise UsageError("say what to silence, such as node=n12 or rule=~nvidia.*")
     if len(fragments) > MOST_MATCHERS:
         raise UsageError(f"more than {MOST_MATCHERS} matchers")
     return tuple(_matcher(fragment) for fragment in fragments)

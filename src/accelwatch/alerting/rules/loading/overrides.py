@@ -52,9 +52,7 @@ def _amendment(written: AmendmentDocument, section: Section, file: Path) -> Amen
         section.complain("rules", "no rule is named; write for example [nvidia.lost]")
     settings = (written.act_on, written.trust, written.action, written.canary)
     if mode is None and not any(settings):
-        section.complain(
-            "rules", "nothing is said of them; write mode, act_on, trust, action or canary"
-        )
+        section.complain("rules", "nothing is amended; write mode, act_on, trust, action or canary")
     return Amendment(
         rules=tuple(written.rules),
         mode=Mode.OFF if isinstance(mode, bool) else mode,

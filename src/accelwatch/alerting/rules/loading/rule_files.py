@@ -89,7 +89,7 @@ def refuse_empty_folders(paths: Iterable[Path]) -> None:
         if path.is_dir() and not files_of([path]):
             raise ConfigError(
                 f"{path}: there is no rule file in this folder; they end in {' or '.join(SUFFIXES)}, "
-                "and folders inside it are not looked at"
+                "and folders inside it are not read"
             )
 
 

@@ -129,7 +129,7 @@ class DeviceIndex:
     def _doubt(self, number: int) -> str:
         uuid = self.facts[number].get("uuid", "")
         count = self._doubles.get(normal_uuid(uuid), 0)
-        return f"duplicate uuid {uuid}: {count} devices tell it" if count else ""
+        return f"duplicate uuid {uuid}: {count} devices report it" if count else ""
 
     def _lookup(self, ids: dict[str, str]) -> int | None:
         if "uuid" in ids:

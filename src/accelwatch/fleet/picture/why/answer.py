@@ -35,7 +35,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """RFC 3339."""
     incident: str = ""
     waiting: int = 0
-    """Devices that stand idle because of it."""
+    """Devices that are idle because of it."""
     others: int = 0
     """How many more things are wrong with it."""
     differs: str = ""
@@ -165,7 +165,7 @@ def _of_well_device(device: ObservedDevice) -> str:
     text = f"nothing is wrong with {name}" + (f": {', '.join(details)}" if details else "")
     if device.slowed_by:
         causes = ", ".join(cause.replace("_", " ") for cause in device.slowed_by)
-        text += f"; its clocks are held down by: {causes}"
+        text += f"; its clocks are reduced by: {causes}"
     return text
 
 
@@ -185,7 +185,7 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
         return text
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
-        rest = f"{len(waits)} of its {counted(len(own), 'device')} stand idle{_for(scene)}"
+        rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{_for(scene)}"
         return f"{name} waits for {_trouble_text(scene, chief, which=', which')}; {rest}"
     return f"{runs}, but {_trouble_text(scene, chief)}"
 
@@ -229,7 +229,7 @@ def _trouble_text(scene: Scene, trouble: Trouble, *, which: str = "") -> str:
 
 
 def _now(condition: str) -> str:
-    return "has never been heard" if condition == NEVER_REPORTED else f"is {condition}"
+    return "has never answered" if condition == NEVER_REPORTED else f"is {condition}"
 
 
 def _verdict(trouble: Trouble) -> str:
@@ -264,7 +264,7 @@ def _for(scene: Scene) -> str:
 
 
 def waiting(scene: Scene, subject: Subject) -> list[ObservedDevice]:
-    """The devices that stand idle because of what is worst about it."""
+    """The devices that are idle because of what is worst about it."""
     wrong = about(troubles(scene), subject)
     return _waiting(_fellows(scene, subject, wrong[0]), wrong[0]) if wrong else []
 
@@ -297,7 +297,7 @@ def _fellows(scene: Scene, subject: Subject, chief: Trouble) -> Sequence[Observe
 
 
 def _waiting(devices: Iterable[ObservedDevice], chief: Trouble) -> list[ObservedDevice]:
-    """Those that stand idle beside it; none where half of the others or more have work."""
+    """Those that are idle beside it; none where half of the others or more have work."""
     blamed = {(node, chief.device) for node in chief.nodes}
     others = [device for device in devices if (device.node, device.id) not in blamed]
     measured = [device for device in others if device.load_ratio is not None]

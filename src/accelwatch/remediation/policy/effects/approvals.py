@@ -99,7 +99,7 @@ def deny(at: Scene) -> Remedy:
     if rules:
         no = Denied(node=node, rules=tuple(rules), by=by, until=until)
         at.ctx.set_row(DENIED, node, no)
-    text = f"{by} said no to {', '.join(rules) or 'what would be done'}"
+    text = f"{by} denied {', '.join(rules) or 'what would be done'}"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY, by)
     return replace(at.remedy, approval=replace(at.remedy.approval, approved="", approved_plan=""))
 

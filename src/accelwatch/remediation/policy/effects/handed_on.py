@@ -46,7 +46,7 @@ def wait_on(at: Scene) -> Remedy:
     )
     at.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(job)}", move)
     at.ctx.pursue(move)
-    text = f"job {job} waits on for nodes, and {at.remedy.node} is looked after meanwhile"
+    text = f"job {job} keeps waiting for nodes, and {at.remedy.node} is handled meanwhile"
     at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
     return _without(at.remedy, job)
 

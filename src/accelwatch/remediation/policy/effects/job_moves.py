@@ -27,7 +27,7 @@ replace = msgspec.structs.replace
 
 
 def resume_counted(at: Scene) -> Remedy:
-    """A job is begun again elsewhere, and counts from now on."""
+    """A job is restarted elsewhere, and counts from now on."""
     job = next_job(at.ctx, at.remedy)
     if job is not None:
         count_resume(at.ctx, at.remedy, job)
@@ -119,7 +119,7 @@ def job_done(at: Scene) -> Remedy:
             at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
         )
     if pursued.intent.kind is Kind.CANCEL_JOB:
-        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.NOTIFY)
+        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule requires", Loudness.NOTIFY)
         return replace(
             at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
         )
@@ -141,7 +141,7 @@ def moved_back(at: Scene) -> Remedy:
     """A job was moved and runs on a bad node all the same."""
     where = () if at.happening.pursued is None else at.happening.pursued.moved_to
     text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
-    at.ctx.note(at.remedy, f"{text}; a person has to look at it", Loudness.ALERT)
+    at.ctx.note(at.remedy, f"{text}; a person has to check it", Loudness.ALERT)
     return job_done(at)
 
 
@@ -173,7 +173,7 @@ def leave_job(at: Scene) -> Remedy:
                 at.remedy.jobs, fence_first=True, stranded=_with(at.remedy.jobs.stranded, job)
             ),
         )
-    what = "is not begun again" if pursued.intent.revive else "stays until it ends"
+    what = "is not restarted" if pursued.intent.revive else "stays until it ends"
     at.ctx.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job)))
 

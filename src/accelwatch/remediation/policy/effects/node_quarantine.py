@@ -202,7 +202,7 @@ def _shown(happening: Happening) -> NodeObservation | None:
 
 def override(at: Scene) -> Remedy:
     """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
-    what = "it is left alone, as a person wants"
+    what = "it is left alone, as a person asked"
     bad = _unhealthy_text(at)
     _override(at.ctx, at.remedy, what)
     if at.remedy.hold is not None:
@@ -261,7 +261,7 @@ def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | N
 
 def revert_late_quarantine(at: Scene) -> Remedy:
     """A mark of ours came late on a node that a person wants free."""
-    at.ctx.note(at.remedy, "a late mark of ours is taken back", Loudness.NOTIFY)
+    at.ctx.note(at.remedy, "a late mark of ours is removed", Loudness.NOTIFY)
     return replace(at.remedy, approval=replace(at.remedy.approval, forced="who undid it before"))
 
 

@@ -72,7 +72,7 @@ def fail(at: Scene) -> Remedy:
     failures = at.remedy.failures + 1
     trouble = f"{_what(at)} could not be done: {_text(at)}"
     if failures > MOST_FAILURES:
-        trouble += "; it is not tried again before a person says so"
+        trouble += "; it is not retried until a person says so"
     at.ctx.note(at.remedy, trouble, Loudness.ALERT)
     return replace(at.remedy, failures=failures, came_from=at.remedy.stage, trouble=trouble)
 
@@ -156,9 +156,9 @@ def notify_verified(at: Scene) -> Remedy:
     """It has shown that it is well, and may be given back."""
     node, vouched = at.remedy.node, at.remedy.approval.vouched
     if vouched:
-        text = f"{node} is well, as {vouched} says, and is seen to be so now"
+        text = f"{node} is healthy, as {vouched} says, and fresh data confirm it"
     else:
-        text = f"{node} is well: it has looked so for {well_for_s(at.ctx, at.remedy):.0f} s on end"
+        text = f"{node} is healthy: no fault for {well_for_s(at.ctx, at.remedy):.0f} s"
     at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     return at.remedy
 

@@ -52,7 +52,7 @@ def may_start(
     tried = state.tried.get(incident, 0)
     if tried >= budget.attempts:
         text = f"{tried} remedies were tried for {incident}, and {budget.attempts} may be"
-        return Denial(why=DenialKind.ATTEMPTS, text=f"{text}; a person has to look at it")
+        return Denial(why=DenialKind.ATTEMPTS, text=f"{text}; a person has to check it")
     times = state.of_node.get(location.node, ())
     free = free_at(times, now, budget.remedies_per_week, WEEK_S)
     if free > now:

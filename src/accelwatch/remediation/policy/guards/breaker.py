@@ -1,4 +1,4 @@
-"""The breaker: when more goes wrong than one broken node explains, nothing new is begun. Pure.
+"""The breaker: when more goes wrong than one broken node explains, nothing new is started. Pure.
 
 It stops new quarantines and remedies only. What was begun is finished, own nodes are verified and
 released, people are told. After a while one node is tried; a person can close it at any time.

@@ -200,10 +200,10 @@ def _paced(state: BudgetState, location: FailureDomain, now: float, budget: Budg
         spaced = free_at(times, now, 1, budget.spacing_s)
         if hourly > latest:
             latest = hourly
-            text = f"{budget.per_hour} quarantines of {_pool(pool)} were begun within an hour"
+            text = f"{budget.per_hour} quarantines of {_pool(pool)} were started within an hour"
         if spaced > latest:
             latest = spaced
-            text = f"a quarantine of {_pool(pool)} was begun less than {budget.spacing_s:g} s ago"
+            text = f"a quarantine of {_pool(pool)} was started less than {budget.spacing_s:g} s ago"
     if not text:
         return PERMIT
     return Denial(why=DenialKind.RATE, text=f"{text}; this one may follow later", until=latest)

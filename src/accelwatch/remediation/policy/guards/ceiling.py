@@ -151,6 +151,6 @@ def _of_people(bearing: Bearing) -> Iterator[Answer]:
     for who, kind, text in (
         (bearing.silence, DenialKind.SILENCE, "it is silenced or in maintenance: {}"),
         (bearing.vetoed_by, DenialKind.VETOED, "nothing may be done to it: {}"),
-        (bearing.denied_by, DenialKind.DENIED, "{} has said no to it"),
+        (bearing.denied_by, DenialKind.DENIED, "{} has denied it"),
     ):
         yield Denial(why=kind, text=text.format(who)) if who else PERMIT

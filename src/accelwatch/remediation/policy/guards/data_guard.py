@@ -72,10 +72,10 @@ def record_tick(
 def may_start(state: DataGuardState) -> Answer:
     """Whether anything new may be begun."""
     if not state.is_warmed_up:
-        text = "the engine has just begun and looks around until most agents were heard"
+        text = "the engine has just started and observes until most agents have answered"
         return Denial(why=DenialKind.STARTING, text=text)
     if state.why:
-        return Denial(why=DenialKind.DATA, text=f"nothing new is begun: {state.why}")
+        return Denial(why=DenialKind.DATA, text=f"nothing new is started: {state.why}")
     return PERMIT
 
 

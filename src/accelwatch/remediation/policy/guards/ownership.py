@@ -37,7 +37,7 @@ class Ownership(StrEnum):
     OVERRIDDEN = "overridden"
     """It was ours, and a person has given it back to work."""
     ADOPTED = "adopted"
-    """It bears our mark, but nothing is written down of it."""
+    """It has our mark, but the journal has no record of it."""
     DOWN = "down"
     """The scheduler itself has given it up."""
     MAINTENANCE = "maintenance"
@@ -133,7 +133,7 @@ def ownership_text(observation: NodeObservation, whose: Ownership) -> str:
             return f"{observation.name} is reserved for maintenance"
         case Ownership.ADOPTED:
             return (
-                f"{observation.name} bears our mark, but nothing is written down of it{by}{reason}"
+                f"{observation.name} has our mark, but the journal has no record of it{by}{reason}"
             )
         case Ownership.TAKEN_OVER:
             return f"{observation.name} was taken over from accelwatch{by}{reason}"

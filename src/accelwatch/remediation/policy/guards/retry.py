@@ -164,7 +164,7 @@ def may_resume(state: RetryState, job: str, tried: Try, now: float, limits: Resu
 
 
 def resumed(state: RetryState, job: str, tried: Try, now: float, limits: Resume) -> RetryState:
-    """The job is begun again: it counts from the decision on."""
+    """The job is restarted: it counts from the decision on."""
     history = state.jobs.get(job, JobHistory())
     changed = msgspec.structs.replace(
         history,
@@ -198,7 +198,7 @@ def blamed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
 
 
 def passed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
-    """A job is begun again on the same nodes, because what spoke against them has passed."""
+    """A job is restarted on the same nodes, because what spoke against them has passed."""
     history = state.jobs[job]
     every = tuple(dict.fromkeys((*history.passed, *what)))[-MOST_DEATHS:]
     return _with(state, job, msgspec.structs.replace(history, passed=every))
@@ -263,7 +263,7 @@ def _same_again(history: JobHistory, tried: Try) -> str:
         if again and not _cleared(tried, death.tried):
             return "a fault of a device ended it, and it would run on the same nodes again"
     if history.latest is not None and not differs(tried, history.latest):
-        return "it would be begun with the same nodes and the same checkpoint as the last time"
+        return "it would be started with the same nodes and the same checkpoint as the last time"
     for earlier_death in history.deaths:
         if earlier_death.tried.checkpoint and not (
             earlier_death.device_fault or differs(tried, earlier_death.tried)

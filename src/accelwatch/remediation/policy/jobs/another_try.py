@@ -1,4 +1,4 @@
-"""With what a job that has died is begun again: what is another than the last time. Pure.
+"""With what a job that has died is restarted: what is another than the last time. Pure.
 
 Without the nodes that have gone bad or do not answer; on the same ones, once, when what spoke against
 them has passed; and when nothing of the kind speaks for it, from the checkpoint before the newest.

@@ -55,7 +55,7 @@ def _needs_none(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) ->
         return True
     if silent(ctx, remedy) or (case is not None and case.silence):
         return True
-    # A job that has left the node is begun again elsewhere, whatever the node is like.
+    # A job that has left the node is restarted elsewhere, whatever the node is like.
     return kind is Kind.MOVE_JOB and next_job(ctx, remedy) not in (jobs_of(ctx, remedy) or ())
 
 

@@ -1,6 +1,6 @@
 """Jobs that were begun again: watched for a while, and what is done about those that die again. Pure.
 
-A job is begun again only with something else than the last time: without a node that has gone bad, from
+A job is restarted only with something else than the last time: without a node that has gone bad, from
 a later checkpoint, or after what befell many has passed. What its own code does is left to people.
 """
 
@@ -77,14 +77,14 @@ def may_resume(ctx: StepView, remedy: Remedy, job: JobKey) -> Answer:
     """Whether a job that runs on a bad node may be begun again elsewhere without a person."""
     name = name_of(job)
     if f"revive {name}" in ctx.state.chores or f"{MOVED_ON}{name}" in ctx.state.chores:
-        text = f"job {job} is being begun again already"
+        text = f"job {job} is being restarted already"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
     tried, limits = _without(ctx, remedy, job), ctx.settings.resume
     return retry.may_resume(_histories(ctx, job), name_of(job), tried, ctx.now, limits)
 
 
 def count_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> None:
-    """A job is begun again elsewhere, and counts from now on; the run before it ends by its node."""
+    """A job is restarted elsewhere, and counts from now on; the run before it ends by its node."""
     name, limits = name_of(job), ctx.settings.resume
     retries = retry.tidied(_histories(ctx, job), ctx.now, limits)
     run = retries.jobs.get(name, JobHistory()).run
@@ -215,13 +215,13 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     ctx.set(RETRIES, retries)
     if observed_job.state is JobState.RUNNING:
         _add_note(
-            ctx, run, f"job {job} has died, and its scheduler has begun it again", Loudness.NOTIFY
+            ctx, run, f"job {job} has died, and its scheduler has restarted it", Loudness.NOTIFY
         )
         own = replace(run.moved, checkpoint="")  # its scheduler tells it no checkpoint
         _watch(ctx, name, replace(run, since=ctx.now, seen=observed_job, moved=own))
         return
     ran_s = ctx.now - run.since
-    text = f"job {job} has died {ran_s:.0f} s after it was begun again: {pursued.text}"
+    text = f"job {job} has died {ran_s:.0f} s after its restart: {pursued.text}"
     _add_note(ctx, run, text, Loudness.NOTIFY)
     dead = replace(run, since=ctx.now, seen=last, dead=True, group=group_of(ctx, last.nodes))
     ctx.set(RETRIES, retry.watched(ctx.state.retries, name, dead))
@@ -266,7 +266,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         return
     limits = ctx.settings.resume
     ctx.set(RETRIES, retry.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
-    _add_note(ctx, run, f"job {run.moved.job} is begun again{_with_what(other)}", Loudness.NOTIFY)
+    _add_note(ctx, run, f"job {run.moved.job} is restarted{_with_what(other)}", Loudness.NOTIFY)
     _count_passed(ctx, name, other)
     where = sorted(other.bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
     intent = replace(
@@ -352,7 +352,7 @@ def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
     for_good = denial.why is DenialKind.RETRY and denial.until is None
     if lasts < (DEATH_SETTLES_S if for_good else REVIVAL_S):
         return
-    text = f"job {run.moved.job} is not begun again: {denial.text}"
+    text = f"job {run.moved.job} is not restarted: {denial.text}"
     _add_note(ctx, run, text, Loudness.ALERT)
     ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
     _restore(ctx, name, run)
@@ -371,7 +371,7 @@ def revived(ctx: StepContext, pursued: Pursued) -> None:
         ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
         follow(ctx, run.node, _with_earlier(run.moved, pursued))
         return
-    text = f"job {job} could not be begun again: {pursued.text}; a person has to look at it"
+    text = f"job {job} could not be restarted: {pursued.text}; a person has to check it"
     _add_note(ctx, run, text, Loudness.ALERT)
     ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
     tried = _with_earlier(run.moved, pursued)

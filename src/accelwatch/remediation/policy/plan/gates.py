@@ -118,7 +118,7 @@ def _first(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
         return _blocked(ctx, remedy, kind, None) or PERMIT
     case, denial = _nearest(ctx, remedy)
     if case is None:
-        return Denial(why=DenialKind.MODE, text="no rule wants it taken out")
+        return Denial(why=DenialKind.MODE, text="no rule requests a quarantine")
     return denial or PERMIT
 
 
@@ -277,7 +277,7 @@ def _answering(ctx: StepView, remedy: Remedy) -> Answer:
         return _denial(DenialKind.DATA, f"{action} does not answer: {scheduler.unavailable}")
     if ctx.now - scheduler.time > FRESH_S:
         age = ctx.now - scheduler.time
-        return _denial(DenialKind.DATA, f"{action} was last looked at {age:.0f} s ago")
+        return _denial(DenialKind.DATA, f"{action} was last checked {age:.0f} s ago")
     return PERMIT
 
 

@@ -33,7 +33,7 @@ def text_of(ctx: StepView, remedy: Remedy, for_s: float) -> str:
         case Stage.FENCING:
             return (
                 f"it is not proven {after} that what ran on {node} has stopped, so its jobs are held. "
-                f"Take the power of {node}, or reboot it"
+                f"Power off {node}, or reboot it"
             )
         case Stage.DRAINING:
             return _draining(ctx, remedy, after)
@@ -46,7 +46,7 @@ def text_of(ctx: StepView, remedy: Remedy, for_s: float) -> str:
             return _verifying(ctx, remedy, after)
         case Stage.RELEASING:
             return (
-                f"{node} is well and not given back {after}{_denial_text(remedy)}. Give it back: "
+                f"{node} is healthy and not released {after}{_denial_text(remedy)}. Give it back: "
                 f"accelwatch remedy release {node} --force --reason WHY"
             )
         case _:
@@ -120,6 +120,6 @@ def _verifying(ctx: StepView, remedy: Remedy, after: str) -> str:
     answer = verify_health(ctx, remedy)
     why = f": {answer.text}" if isinstance(answer, Denial) else _denial_text(remedy)
     return (
-        f"{node} cannot be seen to be well {after}{why}. Look at the node and its agent; to give it "
+        f"{node} is not confirmed healthy {after}{why}. Look at the node and its agent; to give it "
         f"back all the same: accelwatch remedy release {node} --force --reason WHY"
     )

@@ -171,5 +171,5 @@ def _nothing(ctx: StepView, remedy: Remedy) -> str:
     if remedy.stage is Stage.HEALTHY:
         return "nothing that we know of is wrong with it"
     if counting(ctx, remedy):
-        return "no rule that fires on it wants anything done"
+        return "no rule that fires on it requests an action"
     return "a person has taken it out, and only a person gives it back"

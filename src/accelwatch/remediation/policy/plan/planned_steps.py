@@ -42,7 +42,7 @@ def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Ki
         if test not in passed:
             yield Kind.TEST, f"test {test} on {node}"
     if remedy.stage is not Stage.PROBATION:
-        yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
+        yield Kind.RELEASE, f"release {node} once it has been healthy for {policy.passive_s:g} s"
 
 
 _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
@@ -89,11 +89,11 @@ def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Ki
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
     if policy.draw_spare and not remedy.jobs.spare:
         yield Kind.DRAW_SPARE, _spare(ctx, remedy)
-    yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "have job {} run on elsewhere")
+    yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "move job {} to other nodes")
     for job in left:
         yield (
             Kind.MOVE_JOB,
-            f"have job {job}, which has left {remedy.node}, begin again if it has died",
+            f"restart job {job}, which has left {remedy.node}, if it has died",
         )
 
 
@@ -110,7 +110,7 @@ def _leaving(
 
 def _spare(ctx: StepView, remedy: Remedy) -> str:
     answer = drawn(ctx, remedy)[1]
-    return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
+    return answer.text if isinstance(answer, Denial) else f"use {answer.name} as a spare"
 
 
 def not_done(ctx: StepView, remedy: Remedy, policy: Policy) -> str:

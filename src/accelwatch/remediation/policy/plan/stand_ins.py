@@ -50,7 +50,7 @@ def candidate(ctx: StepView, name: str) -> Candidate:
     node = hub_name(ctx, name)
     status = ctx.node_status(node)
     if status is None:
-        return Candidate(usable=False, why="has not been heard of since the hub began")
+        return Candidate(usable=False, why="has not answered since the hub started")
     why = _why_unusable(ctx, name, status)
     return Candidate(
         labels={"model": status.model, "rack": status.rack, **status.labels},
@@ -72,7 +72,7 @@ def _why_unusable(ctx: StepView, name: str, status: NodeStatus) -> str:
     if ctx.now - status.time > FRESH_S:
         return "is silent"
     if status.healthy is not True or _has_trouble(ctx, status.node):
-        return "is not known to be well"
+        return "is not known to be healthy"
     return ""
 
 

@@ -34,22 +34,22 @@ def passive_s(ctx: NodeView, remedy: Remedy) -> float:
 
 
 def verify_health(ctx: NodeView, remedy: Remedy) -> Answer:
-    """Whether it has looked well for long enough, and does so now."""
+    """Whether it has been healthy for long enough, and does so now."""
     good, verification = ctx.world.good.get(remedy.node), remedy.repair.verification
     if barring(ctx, remedy):
         return _denial("something is wrong with it still")
     if good is None or not -FRESH_S <= ctx.now - good.until <= FRESH_S:
-        return _denial("no fresh data says that it is well")
+        return _denial("no fresh data shows it healthy")
     if verification is None or not verification.generation:
         return _denial("verification of this machine has not started")
     if verification.generation != good.generation:
         return _denial("it is another boot or other hardware than was verified")
     if good.until <= verification.since:
-        return _denial("it was not looked at since")
+        return _denial("it was not checked since")
     lasted, needed = well_for_s(ctx, remedy), passive_s(ctx, remedy)
     if lasted < needed:
         until = ctx.now + needed - lasted
-        text = f"it has looked well for {lasted:.0f} s of {needed:.0f} s"
+        text = f"it has been healthy for {lasted:.0f} s of {needed:.0f} s"
         return Denial(why=DenialKind.DATA, text=text, until=until)
     return PERMIT
 

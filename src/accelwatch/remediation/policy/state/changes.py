@@ -32,7 +32,7 @@ class Verb(StrEnum):
     APPROVE = "approve"
     DENY = "deny"
     HOLD = "hold"
-    """Nothing is done to the node until `until`, or until it is taken back."""
+    """Nothing is done to the node until `until`, or until it is removed."""
     UNHOLD = "unhold"
     QUARANTINE = "quarantine"
     RELEASE = "release"

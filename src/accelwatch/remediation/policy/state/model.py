@@ -219,7 +219,7 @@ class Departed(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     """By the scheduler's names."""
     begin_again: bool = False
-    """Whether its user wants it begun again when it has died of itself, and nobody has looked yet."""
+    """Whether its user wants it restarted when it has died of itself, and nobody has looked yet."""
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +242,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Veto(msgspec.Struct, frozen=True, kw_only=True):
-    """A person asked that nothing be done to a node until a moment, or until it is taken back."""
+    """A person asked that nothing be done to a node until a moment, or until it is removed."""
 
     node: str
     by: str

@@ -63,7 +63,7 @@ def _why_vain(ctx: StepContext, remedy: Remedy, command: Command) -> str:
     plan = plan_of(ctx, remedy)
     if not plan:
         return f"what runs on {command.node} is unknown now; the plan keeps waiting"
-    return f"the plan for {command.node} is another one now: {plan}; look at it again"
+    return f"the plan for {command.node} has changed: {plan}; check it again"
 
 
 def _of_node(ctx: StepContext, command: Command) -> None:

@@ -62,7 +62,7 @@ def _intent_for(ctx: StepContext, departure: Departed, kind: Kind) -> Intent:
         kind=kind,
         mark=OwnerAnnotation(OWN_END, ctx.state.token),
         node=departure.nodes[0],
-        reason="its user wants it begun again",
+        reason="its user wants it restarted",
         job=departure.job,
         asked=ctx.now,
         deadline=ctx.now + JOB_S,
@@ -100,7 +100,7 @@ def apply_job_check(ctx: StepContext, key: str, pursued: Pursued) -> None:
     node = _least_allowed(ctx, observed_job.nodes)
     if node is None:
         text = (
-            f"job {row.job} has died of itself and is not begun again: its nodes are not known here"
+            f"job {row.job} has died of itself and is not restarted: its nodes are not known here"
         )
         ctx.call(text)
         return

@@ -73,7 +73,7 @@ class IncidentChanging:
         """By whom it is changed; where it may not be, that is said."""
         changes = self._controller.source.changes
         if changes is None:
-            self._app.show_message("an archive is only looked at")
+            self._app.show_message("an archive is read-only")
         elif self._app.readonly:
             self._app.show_message(f"nothing is {done} (--readonly)")
         elif incident.state != "open":

@@ -25,10 +25,10 @@ _VETO_SPANS = {
     "1h": "for an hour",
     "4h": "for 4 hours",
     "1d": "for a day",
-    "": "until it is taken back",
+    "": "until it is removed",
 }
 _BACK = {
-    "release": "release it once fresh data says that it is well",
+    "release": "release it once fresh data shows it healthy",
     "recovered": "it is repaired: evidence until now no longer counts",
     "retry": "you have checked the node: retry what failed or is unknown",
     "force_release": "release it without any check",
@@ -169,7 +169,7 @@ class RemedyCommands:
             commands.insert(
                 0,
                 (
-                    f"take it back: {node} is acted on again",
+                    f"remove the hold: rules may act on {node} again",
                     Command(verb="unhold", node=node, reason=""),
                 ),
             )

@@ -22,7 +22,7 @@ _MOST_WIDE = 90
 _TITLES = {
     Came.REFUSED: "It changes nothing",
     Came.UNKNOWN: "Not known whether it was done",
-    Came.NEEDS_APPROVAL: "A person still has to say yes",
+    Came.NEEDS_APPROVAL: "A person still has to approve",
 }
 
 
@@ -41,7 +41,7 @@ class RemedyRequests:
                 "nothing is done about incidents here; a hub with remedy.actions does"
             )
         elif self._app.readonly:
-            self._app.show_message("nothing is said to the hub (--readonly)")
+            self._app.show_message("no order is sent to the hub (--readonly)")
         elif not board.acts:
             self._app.show_message(
                 board.problem or "this hub does nothing: it has no remedy.actions"

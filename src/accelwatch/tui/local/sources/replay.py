@@ -26,7 +26,7 @@ def banner(source: "ReplaySource", glyphs: Glyphs) -> str:
     if not glyphs.ascii_only:
         sign = f"{'▶' if goes_on else '■'} {sign}"
     loop = ", loop" if source.loop else ""
-    again = ", p begins again" if source.is_finished else ""
+    again = ", p starts again" if source.is_finished else ""
     return f"{sign} {source.speed:g}x, {number} of {count}{loop}{again}"
 
 

@@ -164,21 +164,21 @@ def _no_agent(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     problem = fleet.problem
     what = "the agent of this machine has no rules" if problem is None else problem.text
     more = (
-        "this screen shows what the agent of this machine has found, and the agent judges by rules; "
-        "they are switched on in its configuration:",
+        "this screen shows what the rules of this machine's agent found; enable rules in its "
+        "configuration:",
     )
     lines = _advice(f"no incidents: {what}", more, width, glyphs)
     lines += [[], *([(f"   {row}", "accent")] for row in _SWITCH_ON), []]
     for text in (
         "accelwatch agent --config.file agent.yaml starts it with them",
-        "accelwatch check judges once, now, without an agent; accelwatch rules list shows the rules",
+        "accelwatch check evaluates once, now, without an agent; accelwatch rules list shows the rules",
     ):
         lines += paragraph(" ", text, "dim", width, glyphs)
     return [clipped(line, width) for line in lines]
 
 
 def _no_rules(width: int, glyphs: Glyphs) -> list[Line]:
-    what = "the hub has no rules, so nothing is judged and there are no incidents"
+    what = "the hub has no rules, so there are no incidents"
     lines = _advice(
         what, ("rules are switched on in the hub's configuration, which is then read again (SIGHUP):",),
         width, glyphs,
