@@ -67,7 +67,7 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
 def test_what_cannot_be_played_is_said(tmp_path: Path, rules: str) -> None:
     with pytest.raises(AccelwatchError, match="say one of --history DIR"):
         run("--rules", rules)
-    with pytest.raises(AccelwatchError, match="not a history archive"):
+    with pytest.raises(AccelwatchError, match="no history archive"):
         run("--history", str(tmp_path), "--rules", rules)
     with pytest.raises(AccelwatchError, match="did you mean my.hot"):
         run("--history", str(tmp_path), "--rules", rules, "--rule", "my.hut")

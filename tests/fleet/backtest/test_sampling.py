@@ -94,7 +94,7 @@ def test_an_archive_without_events_says_which_rules_that_blinds(tmp_path: Path) 
     [
         (
             "rack",
-            "the archive has no racks: incidents of 1 rule (a) are grouped as if all nodes stood "
+            "the archive has no racks: incidents of 1 rule (a) are grouped as if all nodes were "
             "in one, and a storm in one rack needs ten nodes",
         ),
         (
