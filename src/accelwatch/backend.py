@@ -135,14 +135,18 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     def entry_of(self, device: Device) -> str | None:
         """The device as the variable names it; None where it has nothing that may stand there."""
         if self.uuid_pattern is not None:
-            told, pattern = device.uuid or "", self.uuid_pattern
+            identity, pattern = device.uuid or "", self.uuid_pattern
         elif self.entry.endswith("{index}"):
             return self.entry.replace("{index}", str(device.index))
         else:
-            told, pattern = device.pci_bus_id or "", _PCI_ADDRESS
-        if re.fullmatch(pattern, told, re.ASCII) is None:
+            identity, pattern = device.pci_bus_id or "", _PCI_ADDRESS
+        if re.fullmatch(pattern, identity, re.ASCII) is None:
             return None
-        return told if self.uuid_pattern is not None else self.entry.replace("{pci_bus_id}", told)
+        return (
+            identity
+            if self.uuid_pattern is not None
+            else self.entry.replace("{pci_bus_id}", identity)
+        )
 
 
 class Support(msgspec.Struct, frozen=True, kw_only=True):

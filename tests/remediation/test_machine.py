@@ -13,9 +13,10 @@ from accelwatch.alerting.rules.loading.checks import REMEDIES
 from accelwatch.remediation.policy import conditions, effects
 from accelwatch.remediation.policy.conditions.permission import (
     may_cancel,
+    may_check,
+    may_cordon,
     may_draw,
     may_fence,
-    may_look,
     may_move,
     may_power_cycle,
     may_quarantine,
@@ -25,7 +26,6 @@ from accelwatch.remediation.policy.conditions.permission import (
     may_service,
     may_signal,
     may_swap,
-    may_take_out,
     may_test,
 )
 from accelwatch.remediation.policy.conditions.progress import idle
@@ -37,13 +37,13 @@ from accelwatch.remediation.policy.table.machine import ROWS, TABLE
 from accelwatch.remediation.policy.table.row import Row
 
 ALLOWED_BY = {
-    IntentKind.QUARANTINE: {may_quarantine, may_take_out},
+    IntentKind.QUARANTINE: {may_quarantine, may_cordon},
     IntentKind.FENCE: {may_fence},
     IntentKind.SIGNAL_JOB: {may_signal},
     IntentKind.MOVE_JOB: {may_move},
     IntentKind.CANCEL_JOB: {may_cancel},
     IntentKind.SWAP_IN_JOB: {may_swap},
-    IntentKind.FOLLOW_JOB: {may_look},
+    IntentKind.FOLLOW_JOB: {may_check},
     IntentKind.DRAW_SPARE: {may_draw},
     IntentKind.RESET_DEVICE: {may_reset},
     IntentKind.REBOOT: {may_reboot},

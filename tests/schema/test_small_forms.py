@@ -276,7 +276,7 @@ def test_only_hello_and_ticks_are_packed() -> None:
     assert isinstance(small, PackedTick)
     assert (small.sequence, small.time) == (tick.sequence, tick.time) == (1, machines.NOW)
     (row,), (original,) = small.devices, tick.devices
-    for name in ("slot", "state", "state_since", "health", "sample_time", "whole"):
+    for name in ("slot", "state", "state_since", "health", "sample_time", "device_absence"):
         assert getattr(row, name) == getattr(original, name)
     assert row.state_since == machines.NOW - 60
     assert unpack(row.values) == original.values

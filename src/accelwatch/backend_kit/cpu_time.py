@@ -17,6 +17,6 @@ def busy_ratio(before: CpuTimes, now: CpuTimes) -> tuple[float | None, CpuTimes]
     passed = {mode: max(0.0, seconds - before.get(mode, 0.0)) for mode, seconds in now.items()}
     total = sum(passed.values())
     if total < _MIN_SPAN_S:
-        begun_anew = sum(now.values()) < sum(before.values())
-        return None, now if begun_anew else before
+        is_reset = sum(now.values()) < sum(before.values())
+        return None, now if is_reset else before
     return 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total, now

@@ -8,9 +8,9 @@ from accelwatch.expr.checking.tree import Event, EventPattern, Window
 from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.expr.vocabulary.kleene import Key, Missing, Raw, Value, number
 from accelwatch.expr.vocabulary.peers import (
-    LEAST_KNOWN,
     LEAST_PEERS,
     LEAST_SCALE,
+    LEAST_WITH_VALUE,
     MAD_SCALE,
     SMALL_GROUP,
 )
@@ -187,8 +187,8 @@ def folded(environment: Environment, kind: str, by: str, inner: Inner | None) ->
         return True if True in truths else None if None in truths else False
     if kind == "all":
         return False if False in truths else None if None in truths else True
-    known = len(truths) - truths.count(None)
-    if known < LEAST_KNOWN * len(truths):
+    recognised = len(truths) - truths.count(None)
+    if recognised < LEAST_WITH_VALUE * len(truths):
         return None
     true = truths.count(True)
-    return true if kind == "count" else true / known
+    return true if kind == "count" else true / recognised

@@ -169,13 +169,13 @@ def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) 
     if node.operand is None:
         return ""
     run = generate_rule(node.operand)
-    known = sum(run(member) is not None for member in group.members)
+    recognised = sum(run(member) is not None for member in group.members)
     called = by.replace("_model", " and model")
-    count_text = f"{known} of the {len(group.members)} devices of its {called}"
+    count_text = f"{recognised} of the {len(group.members)} devices of its {called}"
     if isinstance(node, Fold):
         return (
             f"only {count_text} are known"
-            if known
+            if recognised
             else f"none of the {len(group.members)} is known"
         )
     if run(environment) is None and node.kind == "z":

@@ -23,9 +23,9 @@ def set_aside(path: Path, companions: Iterable[str] = ("",)) -> Path:
     `companions` are endings of files that go with it, as SQLite's. What was set aside before stays.
     """
     aside = _free_name(path)
-    for ending in companions:
+    for suffix in companions:
         with contextlib.suppress(FileNotFoundError):
-            Path(f"{path}{ending}").replace(f"{aside}{ending}")
+            Path(f"{path}{suffix}").replace(f"{aside}{suffix}")
     return aside
 
 

@@ -49,13 +49,13 @@ CERTAIN = """
 import signal, time
 from accelwatch.node.sampler import child
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
-child._end_for_certain(0.01)
+child._arm_kill_timer(0.01)
 time.sleep(60)
 """
 TIED = """
 import ctypes
 from accelwatch.node.sampler import child
-child._go_first()
+child._prefer_oom_kill()
 child.die_with_parent()
 number = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)

@@ -57,7 +57,7 @@ _UNREACHABLE = """
 import os, subprocess
 import pytest
 
-from accelwatch.node.sampler.protocol.commands import end_commands
+from accelwatch.node.sampler.protocol.commands import kill_commands
 first = subprocess.Popen(["sleep", "60"])
 second = subprocess.Popen(["sleep", "60"])
 group = os.getpgid
@@ -66,7 +66,7 @@ def refused(pid):
         raise {error}
     return group(pid)
 os.getpgid = refused
-end_commands(os.getpid())
+kill_commands(os.getpid())
 print(second.wait(), first.poll())
 first.kill()
 """

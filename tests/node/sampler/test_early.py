@@ -11,17 +11,17 @@ from support.machines.nvml_stand_ins import NvmlScenario
 WANTS_NOTHING = """
 import os, sys
 from accelwatch.node.sampler import early
-early.begin()
+early.start()
 pid, reports, orders, crash, _ = early.hand_over()
 os.close(orders)
 print(os.waitpid(pid, 0)[1])
 """
 TWICE = """
 from accelwatch.node.sampler import early
-early.begin()
-first = early._begun
-early.begin()
-assert early._begun is first
+early.start()
+first = early._started_child
+early.start()
+assert early._started_child is first
 assert early.hand_over() is first
 assert early.hand_over() is None
 import os
@@ -38,21 +38,21 @@ print(*sorted(set(sys.modules) - shared))
 ORDERED = """
 import os
 from accelwatch.node.sampler import early
-early.begin()
+early.start()
 pid, reports, orders, crash, _ = early.hand_over()
-from accelwatch.node.sampler.protocol.frames import MarkedSplitter, decode, encode
-from accelwatch.node.sampler.protocol.settings import Begin, CollectSettings
+from accelwatch.node.sampler.protocol.frames import ChecksumSplitter, decode, encode
+from accelwatch.node.sampler.protocol.settings import StartOrder, CollectSettings
 settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=30.0)
-os.write(orders, encode(Begin(settings=settings)))
+os.write(orders, encode(StartOrder(settings=settings)))
 told = b""
 while chunk := os.read(reports, 65536):
     told += chunk
-print(os.waitpid(pid, 0)[1], type([*map(decode, MarkedSplitter().feed(told))][-1]).__name__)
+print(os.waitpid(pid, 0)[1], type([*map(decode, ChecksumSplitter().feed(told))][-1]).__name__)
 """
 DAMAGED = """
 import os
 from accelwatch.node.sampler import early
-early.begin()
+early.start()
 pid, reports, orders, crash, _ = early.hand_over()
 os.write(orders, b"\\0\\0\\0\\1\\xc1")
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0).decode())
@@ -60,7 +60,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0)
 SILENT = """
 import os, time
 from accelwatch.node.sampler import early
-early.begin()
+early.start()
 pid, reports, orders, crash, _ = early.hand_over()
 links = []
 for _ in range(3000):
@@ -113,7 +113,7 @@ def test_a_failure_of_its_own_is_told_with_its_end() -> None:
 STAYS = """
 import os, time
 from accelwatch.node.sampler import early
-early.begin(lasting=True)
+early.start(lasting=True)
 assert early.hand_over() is None
 pid, reports, orders, crash, printed = early.hand_over(lasting=True)
 links = []
@@ -171,9 +171,9 @@ def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
     program = (
         "import os, signal\n"
         "from accelwatch.node.sampler import early\n"
-        "early.begin()\n"
-        "os.kill(early._begun[0], signal.SIGKILL)\n"
-        "os.waitpid(early._begun[0], 0)\n"
+        "early.start()\n"
+        "os.kill(early._started_child[0], signal.SIGKILL)\n"
+        "os.waitpid(early._started_child[0], 0)\n"
         "from accelwatch.node.snapshots import CollectSettings, read_once\n"
         "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
         "print(len(shot.devices), shot.devices[0].state)\n"

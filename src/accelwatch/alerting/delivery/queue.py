@@ -66,9 +66,9 @@ class Queue:
     def next(self, sink: str, now: float) -> Message | None:
         """What is to be sent to a sink now. It is in flight until `settle`."""
         while (message := self.messages.pop(sink, now)) is not None:
-            held_until = self._stages.held_until(message, now)
-            if held_until is not None:
-                self.messages.schedule(message, held_until, now)
+            waits_until = self._stages.waits_until(message, now)
+            if waits_until is not None:
+                self.messages.schedule(message, waits_until, now)
             elif message.is_final and not message.is_pending:
                 self.messages.remove(message)
             else:

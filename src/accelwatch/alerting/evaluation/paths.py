@@ -10,4 +10,4 @@ _OF_RULES = (INCIDENTS, RULES, EXPLAIN, SILENCES, MAINTENANCE)
 
 def is_about_rules(path: str) -> bool:
     """Whether a page is one of those, or below one."""
-    return any(path == known or path.startswith(f"{known}/") for known in _OF_RULES)
+    return any(path == recognised or path.startswith(f"{recognised}/") for recognised in _OF_RULES)

@@ -96,7 +96,7 @@ class _Salvage:
         self.window = window
         self.lost = self.damaged_lines = self.positions = 0
         self._lines = LineCutter()
-        self._found = 0
+        self._result = 0
         """Documents since the last index: those of the block that the next one describes."""
 
     def documents(self) -> Iterator[tuple[bytes, float]]:
@@ -147,8 +147,8 @@ class _Salvage:
         """An index tells how many documents the block before it had."""
         index = index_at(self.window, offset)
         if index is not None:
-            self.lost += max(len(index.times) - self._found, 0)
-            self._found = 0
+            self.lost += max(len(index.times) - self._result, 0)
+            self._result = 0
         elif self.window.read(offset, 4) == block_index.FRAME_MAGIC:
             self.positions += 1
 
@@ -193,7 +193,7 @@ class _Salvage:
         if line is None or time is None:
             self.damaged_lines += only is None
         else:
-            self._found += 1
+            self._result += 1
             yield line, time
 
 

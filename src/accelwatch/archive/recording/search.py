@@ -73,7 +73,7 @@ def _plain_content(window: Window, block: Block) -> Iterator[bytes]:
 def _search_plain(survey: Survey, window: Window) -> None:
     survey.start_block(0)
     offset = start = 0
-    while offset < window.size and not survey.ended:
+    while offset < window.size and not survey.is_closed:
         chunk = window.read(offset, _CHUNK)
         if not chunk:
             break
@@ -107,7 +107,7 @@ def _gzip_content(window: Window, block: Block) -> Iterator[bytes]:
 
 def _search_gzip(survey: Survey, window: Window) -> None:
     offset = 0
-    while offset < window.size and not survey.ended:
+    while offset < window.size and not survey.is_closed:
         if gzip_members.starts_at(window, offset):
             survey.start_block(offset)
             offset = _search_member(survey, window, offset)
@@ -123,7 +123,7 @@ def _search_member(survey: Survey, window: Window, offset: int) -> int:
         for chunk, read in gzip_members.unpacked(window, offset):
             offset = read
             survey.feed(chunk, offset)
-            if survey.ended:
+            if survey.is_closed:
                 return offset
     except EOFError:  # each document was flushed: what is there is whole
         survey.unfinished = True

@@ -64,7 +64,7 @@ class Survey:
         self._budget = _FREE_BYTES + _MAX_RATIO * window.size
 
     @property
-    def ended(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the search must end before the file does."""
         return self.damaged_at is not None or self.cut
 
@@ -131,7 +131,7 @@ class Survey:
 
     def finish(self, offset: int) -> None:
         """The file ends there; its last line may lack its break."""
-        if self.ended:
+        if self.is_closed:
             self._lines.drop()
         if self.pending:
             line = self._lines.rest()

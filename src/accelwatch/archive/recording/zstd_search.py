@@ -63,21 +63,21 @@ def index_at(window: Window, offset: int) -> BlockIndex | None:
 def search_zstd(survey: Survey, window: Window) -> None:
     """Fill the survey from a zstd file. Raises WireError for one of a newer major version."""
     offset = 0
-    while offset < window.size and not survey.ended:
+    while offset < window.size and not survey.is_closed:
         size = zstd_frames.skippable(window, offset)
         if zstd_frames.starts_at(window, offset):
             offset = _search_frame(survey, window, offset)
         elif size is not None and offset + 8 + size <= window.size:
             offset += 8 + size
         else:
-            is_begun = size is not None or offset + 8 > window.size
-            offset = _end(survey, window, offset, is_begun=is_begun)
+            has_started = size is not None or offset + 8 > window.size
+            offset = _end(survey, window, offset, has_started=has_started)
     survey.finish(min(offset, window.size))
 
 
-def _end(survey: Survey, window: Window, offset: int, *, is_begun: bool) -> int:
+def _end(survey: Survey, window: Window, offset: int, *, has_started: bool) -> int:
     """What is there does not end: the file was cut off if nothing follows, else it is damaged."""
-    if is_begun and zstd_frames.next_frame(window, offset + 1) >= window.size:
+    if has_started and zstd_frames.next_frame(window, offset + 1) >= window.size:
         survey.unfinished = True
     else:
         survey.reject_block(offset)
@@ -93,8 +93,8 @@ def _search_frame(survey: Survey, window: Window, offset: int) -> int:
         survey.reject_block(offset)
         return window.size
     except EOFError:
-        _end(survey, window, offset, is_begun=True)
-        return window.size if survey.ended else _unpack_frame(survey, offset)
+        _end(survey, window, offset, has_started=True)
+        return window.size if survey.is_closed else _unpack_frame(survey, offset)
     index = index_at(window, walk.end)
     if index is None and not _is_damaged_index(window, walk.end):
         return _unpack_frame(survey, offset)
@@ -121,7 +121,7 @@ def _unpack_frame(survey: Survey, offset: int) -> int:
     try:
         for chunk in zstd_frames.unpacked(walk):
             survey.feed(chunk, walk.end)
-            if survey.ended:
+            if survey.is_closed:
                 return walk.end
     except EOFError:  # each document was flushed: what is there is whole
         survey.unfinished = True

@@ -87,13 +87,13 @@ def invoke(argv: list[str]) -> int:
 
     Raises AccelwatchError, also where click's own words cannot be written.
     """
-    words = normalised(argv)
-    if words[:1] == ["help"]:
-        words = [*words[1:], "--help"]
+    arguments = normalised(argv)
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     root = build()
     try:
         # As `root.main` does, but ^C stays KeyboardInterrupt (`entry.guarded`).
-        with root.make_context("accelwatch", words) as ctx:
+        with root.make_context("accelwatch", arguments) as ctx:
             root.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -131,9 +131,9 @@ def _complain_of(error: click.ClickException) -> int:
 def _text_of(error: click.ClickException) -> str:
     if not isinstance(error, click.NoSuchOption):
         return error.format_message()
-    known = ", ".join(sorted(error.possibilities or ()))
+    recognised = ", ".join(sorted(error.possibilities or ()))
     return f"no such option: {error.option_name}" + (
-        f" (Possible options: {known})" if known else ""
+        f" (Possible options: {recognised})" if recognised else ""
     )
 
 

@@ -27,10 +27,10 @@ class _Complete(ShellComplete):
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the one that is being written, and that one."""
         line = os.environ.get(_ARGS, "")
-        words = split_arg_string(line)[1:]
-        if words and not line.endswith(" "):
-            return words[:-1], words[-1]
-        return words, ""
+        arguments = split_arg_string(line)[1:]
+        if arguments and not line.endswith(" "):
+            return arguments[:-1], arguments[-1]
+        return arguments, ""
 
     def format_completion(self, item: CompletionItem) -> str:
         """The word alone."""
@@ -45,9 +45,9 @@ class Bash(_Complete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the one that is being written, and that one."""
-        words = split_arg_string(os.environ["COMP_WORDS"])
+        arguments = split_arg_string(os.environ["COMP_WORDS"])
         position = int(os.environ["COMP_CWORD"])
-        return words[1:position], words[position] if position < len(words) else ""
+        return arguments[1:position], arguments[position] if position < len(arguments) else ""
 
 
 class Zsh(_Complete):
@@ -93,9 +93,9 @@ class PowerShell(_Complete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the one that is being written, and that one."""
-        words = split_arg_string(os.environ.get(_ARGS, ""))
+        arguments = split_arg_string(os.environ.get(_ARGS, ""))
         incomplete = os.environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "")
-        return words[1:-1] if incomplete else words[1:], incomplete
+        return arguments[1:-1] if incomplete else arguments[1:], incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
         """The word and its help, apart by three colons."""

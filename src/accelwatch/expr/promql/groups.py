@@ -5,7 +5,7 @@ from collections.abc import Callable
 from accelwatch.expr.checking.tree import Fold, Node, Peers
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, constant, joined
 from accelwatch.expr.promql.query_context import Group, QueryContext
-from accelwatch.expr.vocabulary.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE
+from accelwatch.expr.vocabulary.peers import LEAST_PEERS, LEAST_SCALE, LEAST_WITH_VALUE, MAD_SCALE
 
 Number = Callable[[Node, QueryContext], Query]
 Condition = Callable[[Node, QueryContext], Truth]
@@ -61,7 +61,7 @@ def number_of(node: Fold, context: QueryContext, condition: Condition) -> Query:
     if inner.true is None and inner.false is None:
         raise PromqlError("a condition that is never known")
     truths = _as_numbers(inner)
-    enough = joined(constant(LEAST_KNOWN), "*", group.everybody)
+    enough = joined(constant(LEAST_WITH_VALUE), "*", group.everybody)
     sufficient = joined(group.folded("count", truths, numbers=True), ">=", enough)
     folding = "avg" if node.kind == "share" else "sum"
     return group.number(joined(group.folded(folding, truths, numbers=True), "and", sufficient))
@@ -73,5 +73,5 @@ def _as_numbers(truth: Truth) -> Query:
     if truth.true is None:
         assert nothing is not None, "something is known"
         return nothing
-    ones = joined(joined(truth.true, "*", constant(0)), "+", constant(1))
-    return ones if nothing is None else joined(ones, "or", nothing)
+    names = joined(joined(truth.true, "*", constant(0)), "+", constant(1))
+    return names if nothing is None else joined(names, "or", nothing)

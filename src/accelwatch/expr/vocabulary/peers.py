@@ -30,7 +30,7 @@ MAD_SCALE = 1.4826
 """Median deviation to standard deviation, for a normal distribution."""
 LEAST_SCALE = 0.005
 """Of the level: deviations below this share of the median count as this much."""
-LEAST_KNOWN = 0.5
+LEAST_WITH_VALUE = 0.5
 """Of the members, as many must be known to count them."""
 
 

@@ -13,7 +13,7 @@ from accelwatch.web.protection.roles import Role
 
 _PATH_PARAMETERS = {"node": "Name of the node.", "id": "Its id."}
 _STRING = {"type": "string"}
-_WORDS = {"text/plain": {"schema": _STRING}}
+_TEXTS = {"text/plain": {"schema": _STRING}}
 _REFUSALS = {
     "400": "A parameter is not valid; the text says which.",
     "401": "Credentials are needed.",
@@ -73,7 +73,7 @@ def _answer_of(route: Route) -> type[msgspec.Struct] | None:
 def _operation(route: Route, answer: type[msgspec.Struct] | None) -> dict[str, Any]:
     content = {media: {} if answer is None else _schema_of(answer) for media in route.media}
     refusals = {
-        code: {"description": text, "content": _WORDS}
+        code: {"description": text, "content": _TEXTS}
         for code, text in {**_REFUSALS, **route.errors}.items()
     }
     operation: dict[str, Any] = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REMEDIES = "/v1/remedies"
 PLAN = "/v1/plan"
-HOLDS = "/v1/holds"
+QUARANTINES = "/v1/holds"
 SPARES = "/v1/spares"
 # Only hubs that act load them.
 _DOCUMENTS = "accelwatch.fleet.remedies.documents"
@@ -98,7 +98,7 @@ class RemedyPages:
         )
         yield Route(
             "GET",
-            HOLDS,
+            QUARANTINES,
             "Our marks on nodes, and nodes on hold",
             self._quarantines,
             answer=f"{_QUARANTINE_DOCUMENTS}:QuarantinePage",

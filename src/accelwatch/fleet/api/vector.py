@@ -93,9 +93,9 @@ def _compared(operator: str, left: Node, right: Node, rows: Rows) -> Truths:
     if Type.STRING in (left.type, right.type):
         return _texts_compared(operator, left, right, rows)
     first, second = _number(left, rows), _number(right, rows)
-    is_known = ~(np.isnan(first) | np.isnan(second))
-    true = _ORDER[operator](first, second) & is_known
-    return Truths(true, is_known & ~true)
+    is_recognised = ~(np.isnan(first) | np.isnan(second))
+    true = _ORDER[operator](first, second) & is_recognised
+    return Truths(true, is_recognised & ~true)
 
 
 def _texts_compared(operator: str, left: Node, right: Node, rows: Rows) -> Truths:
@@ -112,14 +112,14 @@ def _among(operator: str, left: Node, right: Items, rows: Rows) -> Truths:
         if len(left.keys) != 1 or not isinstance(left.keys[0], str):
             raise UnfitError
         texts = rows.text(left.keys[0])
-        is_known = texts != None  # noqa: E711 - element by element
+        is_recognised = texts != None  # noqa: E711 - element by element
         among = np.isin(texts.astype(str), [str(constant) for constant in constants])
     else:
         value = _number(left, rows)
-        is_known = ~np.isnan(value)
+        is_recognised = ~np.isnan(value)
         among = np.isin(value, np.array(constants, dtype=np.float64))
-    true = is_known & among
-    inside = Truths(true, is_known & ~true)
+    true = is_recognised & among
+    inside = Truths(true, is_recognised & ~true)
     return inside if operator == "in" else Truths(inside.false, inside.true)
 
 

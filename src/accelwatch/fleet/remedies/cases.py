@@ -102,4 +102,4 @@ def _same(basis: _Basis, other: _Basis) -> bool:
     """Whether they are the very same things; their contents need not be compared."""
     if len(basis) != len(other) or basis[-1:] != other[-1:]:
         return False
-    return all(one is two for one, two in zip(basis[:-1], other[:-1], strict=True))
+    return all(ours is theirs for ours, theirs in zip(basis[:-1], other[:-1], strict=True))

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.expr.vocabulary.peers import (
-    LEAST_KNOWN,
     LEAST_PEERS,
     LEAST_SCALE,
+    LEAST_WITH_VALUE,
     MAD_SCALE,
     SMALL_GROUP,
 )
@@ -138,7 +138,7 @@ class Groups:
         count = self.counted(true).astype(np.float64)
         total = count + self.counted(false)
         result = count if kind == "count" else count / np.maximum(total, 1)
-        result[total < LEAST_KNOWN * self.sizes] = np.nan
+        result[total < LEAST_WITH_VALUE * self.sizes] = np.nan
         numbers: Floats = self.spread(result, np.nan)  # type: ignore[assignment]  # of floats
         return numbers
 

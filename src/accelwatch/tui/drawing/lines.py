@@ -76,14 +76,14 @@ def wrapped(text: str, width: int) -> list[str]:
     """Words on as many lines as needed; a longer word is cut."""
     rows: list[str] = []
     row = ""
-    for word in text.split():
-        joined = f"{row} {word}" if row else word
+    for token in text.split():
+        joined = f"{row} {token}" if row else token
         if cell_len(joined) <= width:
             row = joined
             continue
         if row:
             rows.append(row)
-        row = word if cell_len(word) <= width else set_cell_size(word, width)
+        row = token if cell_len(token) <= width else set_cell_size(token, width)
     return [*rows, row] if row else rows or [""]
 
 

@@ -21,7 +21,7 @@ Chops = Mapping[int, Strip | None]
 """Parts of one line by their first column; None: as they were."""
 
 
-def _part(module: str, name: str) -> Any:
+def _private(module: str, name: str) -> Any:
     """A private part, looked up when it is needed; None where this release has none of the name."""
     try:
         return getattr(import_module(module), name, None)
@@ -30,7 +30,7 @@ def _part(module: str, name: str) -> Any:
 
 
 def _compositor(name: str) -> Any:
-    return _part("textual._compositor", name)
+    return _private("textual._compositor", name)
 
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class KeyParser(Protocol):
 
 def can_parse_keys() -> bool:
     """Whether Textual's parser of keys is where it is expected."""
-    return _part("textual._xterm_parser", "XTermParser") is not None
+    return _private("textual._xterm_parser", "XTermParser") is not None
 
 
 def key_parser(driver: Driver) -> KeyParser:
     """Textual's parser; there where `can_parse_keys`."""
-    parser = _part("textual._xterm_parser", "XTermParser")
+    parser = _private("textual._xterm_parser", "XTermParser")
     return cast(KeyParser, parser(getattr(driver, "_debug", False)))
 
 

@@ -81,7 +81,7 @@ CURSOR = Parameter("cursor", "`next` of the page before.")
 
 def choice(choices: Iterable[str]) -> Mapping[str, object]:
     """JSON Schema of one of some words."""
-    return {"type": "string", "enum": [str(word) for word in choices]}
+    return {"type": "string", "enum": [str(text) for text in choices]}
 
 
 class RouteTable:

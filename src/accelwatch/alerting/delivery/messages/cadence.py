@@ -35,10 +35,10 @@ def rings_at(cadences: Sequence[Cadence], severity: Severity, timestamp: float) 
     return min(times, default=timestamp)
 
 
-def reminds_at(cadences: Sequence[Cadence], severity: Severity, rung_at: float) -> float | None:
+def reminds_at(cadences: Sequence[Cadence], severity: Severity, alerted_at: float) -> float | None:
     """When what rang at a moment is to ring again; None for never."""
     times = (
-        after_quiet_hours(cadence.quiet, severity, rung_at + cadence.remind_s)
+        after_quiet_hours(cadence.quiet, severity, alerted_at + cadence.remind_s)
         for cadence in cadences
         if cadence.remind_s
     )

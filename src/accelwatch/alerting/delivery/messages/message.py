@@ -57,7 +57,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
     error: str = ""
     notified_at: float | None = None
     """When something was last delivered; None while the sink knows nothing."""
-    rung_at: float = 0.0
+    alerted_at: float = msgspec.field(default=0.0, name="rung_at")
     """When something was last delivered that is meant to be heard."""
     notified_severity: Severity = Severity.INFO
     is_end_notified: bool = False
@@ -81,7 +81,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
     def shift(self, seconds: float) -> None:
         """Have all that was delivered before be as long ago on a clock that was set."""
         self.pending_since += seconds
-        self.rung_at += seconds
+        self.alerted_at += seconds
         if self.notified_at is not None:
             self.notified_at += seconds
 
@@ -103,7 +103,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
     @property
     def reminds_at(self) -> float:
         """When it is to ring again that it is still open."""
-        at = reminds_at(self.cadences, self.notice.severity, self.rung_at)
+        at = reminds_at(self.cadences, self.notice.severity, self.alerted_at)
         return NEVER if at is None else at
 
     @property

@@ -47,11 +47,11 @@ class DedupStage:
         if _is_worse(message, incident):
             self._group.release(message)
             due = min(due, plan.due)
-        elif not self._group.holds(message) and self._is_decided(incident):
+        elif not self._group.must_wait(message) and self._is_decided(incident):
             due = min(due, plan.due)
         return Notification(NoticeKind.OPENED, max(due, now))
 
-    def heard(
+    def record_delivery(
         self, message: Message, incident: Incident, plan: Plan, now: float
     ) -> Notification | None:
         """Of an incident of which the sink has heard, or may have; None where nothing is to be said."""

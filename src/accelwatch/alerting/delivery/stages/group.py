@@ -42,11 +42,11 @@ class GroupStage:
         """Hold a message no more: it has become worse, or is gone."""
         self._family_of.pop(message.key, None)
 
-    def holds(self, message: Message) -> bool:
+    def must_wait(self, message: Message) -> bool:
         """Whether a message waits for others of its family."""
         return message.key in self._family_of
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """While others of its family begin: until none has for the whole wait."""
         family = self._family_of.get(message.key)
         if family is None:

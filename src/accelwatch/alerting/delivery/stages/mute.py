@@ -27,7 +27,7 @@ class MuteStage:
         elif plan is not None and message.due == NEVER:
             self._messages.schedule(message, plan.due, now)
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """The end of quiet hours, for what would ring in them.
 
         They were minded when it was scheduled; but a sink that was down, or a hub, may be back in the

@@ -40,11 +40,11 @@ class OpenStage:
 
     def open_late(self, sink: str, incident: Incident, plan: Plan, now: float) -> None:
         """A person is called for what is over, and of which the sink knows nothing, or no more."""
-        beginning = self._messages.get(incident.id, sink)
-        if beginning is not None:
+        start = self._messages.get(incident.id, sink)
+        if start is not None:
             # Nobody was notified of it. In flight it may arrive yet; its outcome then concerns nobody.
-            self._group.release(beginning)
-            self._messages.remove(beginning)
+            self._group.release(start)
+            self._messages.remove(start)
         if not self._messages.has_room(sink):
             return
         message = self._composer.first(sink, incident, NoticeKind.CALLED, plan, now)

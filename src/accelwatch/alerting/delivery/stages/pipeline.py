@@ -20,10 +20,10 @@ from accelwatch.alerting.delivery.stages.wait import WaitStage
 from accelwatch.alerting.incidents.model.incident import Incident
 
 
-class HoldingStage(Protocol):
+class WaitingStage(Protocol):
     """A stage that may hold back what is due."""
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """Until when, Unix seconds; None where the message may pass."""
         ...
 
@@ -55,7 +55,7 @@ class Pipeline(NamedTuple):
         elif is_unheard and not self.messages.in_flight(message):
             self._update_unheard(message, incident, plan, now)
         else:
-            self._update_heard(message, incident, plan, now)
+            self._record_deliveries(message, incident, plan, now)
 
     def _update_unheard(
         self, message: Message, incident: Incident, plan: Plan | None, now: float
@@ -67,7 +67,7 @@ class Pipeline(NamedTuple):
         else:
             self._notify(message, incident, self.dedup.unheard(message, incident, plan, now), now)
 
-    def _update_heard(
+    def _record_deliveries(
         self, message: Message, incident: Incident, plan: Plan | None, now: float
     ) -> None:
         if not incident.is_open:
@@ -78,7 +78,9 @@ class Pipeline(NamedTuple):
         self.remind.set_cadences(message, plan, now)
         self.mute.hold_back(message, plan, now)
         if plan is not None:
-            self._notify(message, incident, self.dedup.heard(message, incident, plan, now), now)
+            self._notify(
+                message, incident, self.dedup.record_delivery(message, incident, plan, now), now
+            )
 
     def _notify(
         self, message: Message, incident: Incident, notification: Notification | None, now: float
@@ -87,10 +89,10 @@ class Pipeline(NamedTuple):
             self.composer.replace(message, incident, notification.kind, now)
             self.messages.schedule(message, notification.due, now)
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """Until when the first stage that holds a message back does; None where all let it pass."""
-        stages: tuple[HoldingStage, ...] = (self.group, self.wait, self.mute, self.remind)
-        times = (stage.held_until(message, now) for stage in stages)
+        stages: tuple[WaitingStage, ...] = (self.group, self.wait, self.mute, self.remind)
+        times = (stage.waits_until(message, now) for stage in stages)
         return next((until for until in times if until is not None), None)
 
 

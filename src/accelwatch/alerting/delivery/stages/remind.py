@@ -33,7 +33,7 @@ class RemindStage:
         if not message.is_pending:
             self._messages.schedule(message, self.remind_at(message), now)
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """When it is to remind, if a clock that was set has come into quiet hours, or out of them."""
         if message.is_pending or message.is_final:
             return None

@@ -21,7 +21,7 @@ class SetNotifiesStage:
         if sent.kind is NoticeKind.OPENED or outcome.reference:
             message.reference = outcome.reference
         if rings(sent, message.notified_severity):
-            message.rung_at = now
+            message.alerted_at = now
         message.attempts, message.error, message.notified_at = 0, "", now
         message.notified_severity = sent.severity
         # A call after the end leaves the end as what the sink knows.

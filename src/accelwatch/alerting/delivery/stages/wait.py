@@ -26,7 +26,7 @@ class WaitStage:
         forgets = self._traits[message.sink].repeat_s is not None
         return 0.0 if forgets else self._outlook.resolve_wait_s(message.incident)
 
-    def held_until(self, message: Message, now: float) -> float | None:
+    def waits_until(self, message: Message, now: float) -> float | None:
         """Until when an incident that is over may come back, or something is still done about it."""
         wait_s = self.resolve_wait_s(message) if message.is_closing else 0.0
         return now + wait_s if wait_s > 0.0 else None

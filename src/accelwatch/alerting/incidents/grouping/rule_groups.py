@@ -115,7 +115,7 @@ class RuleGroups:
     def _grow(self, key: _Key, rule: Rule, now: float, at: float) -> Incident | None:
         group = self._groups[key]
         if group.incident is None:
-            return self._begin(group, key, rule, now, at)
+            return self._start(group, key, rule, now, at)
         new = list(group.candidates.values())
         if not new:
             return None
@@ -125,7 +125,7 @@ class RuleGroups:
         group.incident = msgspec.structs.replace(grown, title=title)
         return group.incident
 
-    def _begin(
+    def _start(
         self, group: GroupState, key: _Key, rule: Rule, now: float, at: float
     ) -> Incident | None:
         recent = group.started_since(at - self._rules[key].within_s)

@@ -20,12 +20,12 @@ def must_fence(at: Situation) -> bool:
 def jobs_wait(at: Situation) -> bool:
     """Jobs are there about which something is to be done or waited for, without a fence."""
     waiting = jobs.jobs_waiting(at.ctx, at.remedy) and not must_fence(at)
-    return waiting or look_next(at)
+    return waiting or check_next(at)
 
 
 def jobs_gone(at: Situation) -> bool:
     """It is known that no job of the node is to be looked after any more."""
-    return jobs.jobs_gone(at.ctx, at.remedy) and not look_next(at)
+    return jobs.jobs_gone(at.ctx, at.remedy) and not check_next(at)
 
 
 def empty(at: Situation) -> bool:
@@ -33,7 +33,7 @@ def empty(at: Situation) -> bool:
     return jobs.jobs_of(at.ctx, at.remedy) == ()
 
 
-def look_next(at: Situation) -> bool:
+def check_next(at: Situation) -> bool:
     """A job is to be looked for that may have died of the node, and could be begun again."""
     if not jobs.gone_jobs(at.ctx, at.remedy):
         return False
@@ -57,7 +57,7 @@ def spare_next(at: Situation) -> bool:
     return needs_spare(at.ctx, at.remedy)
 
 
-def spare_found(at: Situation) -> bool:
+def has_spare(at: Situation) -> bool:
     """A spare can stand in for the node."""
     return not no_spare(at)
 
@@ -135,7 +135,7 @@ def died_before(pursued: Pursued | None) -> bool:
     return dead and pursued.intent.kind is Kind.MOVE_JOB and not pursued.intent.revive
 
 
-def of_look(at: Situation) -> bool:
+def of_check(at: Situation) -> bool:
     """What has ended is a look at how a job has ended."""
     return at.happening.pursued_kind is Kind.FOLLOW_JOB
 

@@ -104,22 +104,22 @@ def not_forced(at: Situation) -> bool:
     return not at.remedy.approval.forced
 
 
-def holding(at: Situation) -> bool:
+def is_quarantined(at: Situation) -> bool:
     """Our mark is on it."""
     return at.remedy.hold is not None
 
 
-def not_holding(at: Situation) -> bool:
+def is_not_quarantined(at: Situation) -> bool:
     """Our mark is not on it."""
     return at.remedy.hold is None
 
 
-def ours_seen(at: Situation) -> bool:
+def ours_observed(at: Situation) -> bool:
     """An intent has ended, and our mark was seen on it then."""
     return at.happening.pursued_hold_state is HoldState.OURS
 
 
-def open_seen(at: Situation) -> bool:
+def open_observed(at: Situation) -> bool:
     """An intent has ended, and the node was seen to take work then."""
     return at.happening.pursued_hold_state is HoldState.OPEN
 

@@ -24,10 +24,10 @@ def _may(kind: Kind, name: str) -> Condition:
     return may
 
 
-may_take_out = _may(Kind.QUARANTINE, "may_take_out")
+may_cordon = _may(Kind.QUARANTINE, "may_cordon")
 may_quarantine = _may(Kind.QUARANTINE, "may_quarantine")
 may_fence = _may(Kind.FENCE, "may_fence")
-may_look = _may(Kind.FOLLOW_JOB, "may_look")
+may_check = _may(Kind.FOLLOW_JOB, "may_check")
 may_signal = _may(Kind.SIGNAL_JOB, "may_signal")
 may_draw = _may(Kind.DRAW_SPARE, "may_draw")
 may_move = _may(Kind.MOVE_JOB, "may_move")

@@ -44,7 +44,7 @@ def clock_runs(at: Situation) -> bool:
     return at.remedy.clocks.due is not None
 
 
-def judged_otherwise(at: Situation) -> bool:
+def evaluated_otherwise(at: Situation) -> bool:
     """Another rule's policy counts by now than the one by which it was taken out."""
     return is_otherwise(at.ctx, at.remedy)
 

@@ -51,7 +51,7 @@ def next_is_service(at: Situation) -> bool:
     return denial is not None and denial.why in _TRIED_ENOUGH
 
 
-def rung_impossible(at: Situation) -> bool:
+def step_impossible(at: Situation) -> bool:
     """The step that is next can be done to no node here."""
     if not needs_repair(at.ctx, at.remedy):
         return False
@@ -77,7 +77,7 @@ def still_wrong(at: Situation) -> bool:
     return verify.still_wrong(at.ctx, at.remedy)
 
 
-def seen_bad(at: Situation) -> bool:
+def observed_bad(at: Situation) -> bool:
     """A rule with an action fires on fresh data, though none of its incidents is open."""
     return verify.is_observed_bad(at.ctx, at.remedy)
 

@@ -309,7 +309,11 @@ def restore_jobs(at: Scene) -> Remedy:
 
 
 def _with_jobs_put_back(ctx: StepContext, remedy: Remedy) -> Remedy:
-    for moved in (*remedy.jobs.moved, *remedy.jobs.unfinished, *_moves_of_held_jobs(ctx, remedy)):
+    for moved in (
+        *remedy.jobs.moved,
+        *remedy.jobs.unfinished,
+        *_moves_of_pending_jobs(ctx, remedy),
+    ):
         restore_job(ctx, moved)
     return replace(remedy, jobs=replace(remedy.jobs, moved=(), unfinished=(), stranded=()))
 
@@ -332,7 +336,7 @@ def restore_job(ctx: StepContext, move: Intent) -> None:
     ctx.pursue(intent)
 
 
-def _moves_of_held_jobs(ctx: StepContext, remedy: Remedy) -> list[Intent]:
+def _moves_of_pending_jobs(ctx: StepContext, remedy: Remedy) -> list[Intent]:
     """The moves that did not come about of jobs that may be held for them."""
     handled = {*remedy.jobs.handled, *(move.job for move in remedy.jobs.unfinished)}
     left = [job for job in remedy.jobs.stranded if job not in handled]

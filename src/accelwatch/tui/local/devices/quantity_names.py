@@ -43,4 +43,4 @@ def quantity_name(series: Series) -> str:
 
 
 def _spelled(text: str) -> str:
-    return " ".join(_SPELLED.get(word, word) for word in text.replace("_", " ").split(" "))
+    return " ".join(_SPELLED.get(piece, piece) for piece in text.replace("_", " ").split(" "))

@@ -78,7 +78,7 @@ def _start_of(past: Past) -> float:
     return past.end - steps * past.step_s
 
 
-def _known_range(past: Past, paths: list[str]) -> Past:
+def _expected_range(past: Past, paths: list[str]) -> Past:
     """The past of some series from where the first of them is known."""
     lines = {path: _steps(past, path) for path in paths}
     starts = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
@@ -105,7 +105,7 @@ def incident_strip(
     paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
     if not paths or incident_past.past is None or height < 4:
         return []
-    past = _known_range(incident_past.past, paths)
+    past = _expected_range(incident_past.past, paths)
     graphs = [_graph(incident, past, path, index) for index, path in enumerate(paths)]
     drawn = side_by_side(board, graphs, width, height - 2)
     return [

@@ -1,0 +1,126 @@
+"""Identifiers use the words of the field: CONTRIBUTING.md, "Words"."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("src", "backends", "exporters", "actions", "alerts")
+WORDS = {
+    "asked asks asking asker": "requested, request, query",
+    "begin begins begun began beginning": "start, started",
+    "brings bring brought": "refresh, load, fetch",
+    "census crowd roster seat seats": "counts, device index, slot",
+    "ended ending": "finished, stopped, closed, resolved",
+    "found": "match, result, problems",
+    "given": "configured, provided, passed",
+    "glance glimpse": "peek, partial decode",
+    "heard hear hears hearing": "received, status",
+    "held holds holding": "quarantined, cached, pending; hold is Slurm's",
+    "judge judges judged judging": "evaluate, evaluated",
+    "keeper ladder rung rungs": "manager, escalation, step",
+    "known": "existing, cached, recognised",
+    "look looks looked looking": "check, poll, inspect, lookup",
+    "mark marks marked": "annotation, marker, flag",
+    "mend mends mended unwell": "repair, repaired, unhealthy",
+    "moment moments": "timestamp, time, now",
+    "news stir stirs rouse": "changes, wake",
+    "one ones": "the noun",
+    "part parts": "component, chunk, segment, piece",
+    "place places placed placing": "position, index, slot, address, path, location",
+    "said say says saying": "text, output, summary",
+    "seen sees": "observed, visited",
+    "sight sights": "context, coverage, view",
+    "spell spells": "state, episode",
+    "standing standings": "status, active, static",
+    "take takes taken taking took": "acquire, adopt, accept, read",
+    "tell tells told teller": "report, notify, received",
+    "thing things twin anew": "the noun; again",
+    "wanted want wants wish wishes": "desired, requested, needed",
+    "way ways": "transport, channel, route",
+    "whole": "complete, total, full",
+    "word words": "token, argument, keyword, text",
+}
+INSTEAD = {word: instead for words, instead in WORDS.items() for word in words.split()}
+# Words that are right where they stand, within an identifier.
+RIGHT = re.compile(
+    r"last_?seen|first_?seen|one_?shot|not_found|all_ones|open_ended|taken_over|one_reading"
+    r"|has_job_ended|whole_disks|known_hosts",
+    re.IGNORECASE,
+)
+# Names of files and documents that users have, and words that another program says so.
+SLURM = re.compile(
+    r"actions/accelwatch_slurm|action/observed\.py|cli/remedy/|fleet/incident_page/forms\.py"
+)
+OF_DOCUMENTS = {"EvidenceTaken", "StandingEvidence", "Wish"}
+INFINIBAND = "backends/accelwatch_host/network.py"
+
+
+def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that a module defines, with their lines; fields of documents are users' keys and left out."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Assign() | ast.For() | ast.comprehension() | ast.NamedExpr():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    yield from _stored(target)
+            case ast.AnnAssign(target=ast.Attribute()):
+                yield from _stored(node.target)
+
+
+def _stored(target: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+
+
+def old_words(name: str) -> list[str]:
+    """The words of an identifier for which the field has others."""
+    pieces = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", RIGHT.sub("", name))
+    return [piece.lower() for piece in pieces if piece.lower() in INSTEAD]
+
+
+def complaints(path: Path) -> Iterator[str]:
+    """What to rename in a module."""
+    where = str(path.relative_to(ROOT))
+    for name, line in [*definitions(ast.parse(path.read_text())), (path.stem, 1)]:
+        if name in OF_DOCUMENTS:
+            continue
+        for word in old_words(name):
+            if (word in ("held", "holds") and SLURM.search(where)) or (
+                word in ("word", "words") and where == INFINIBAND
+            ):
+                continue
+            yield f"{where}:{line}: {name}: not {word!r} but {INSTEAD[word]}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_identifiers_use_the_words_of_the_field(folder: str) -> None:
+    modules = sorted((ROOT / folder).rglob("*.py"))
+    assert modules
+    assert [complaint for path in modules for complaint in complaints(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("told_at", ["told"]),
+        ("_Standing", ["standing"]),
+        ("MOST_PARTS", ["parts"]),
+        ("last_seen", []),
+        ("seen_at", ["seen"]),
+        ("OneShotLookup", []),
+        ("partition", []),
+    ],
+)
+def test_a_word_is_found_within_a_name(name: str, words: list[str]) -> None:
+    assert old_words(name) == words
