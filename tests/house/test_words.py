@@ -60,7 +60,7 @@ INFINIBAND = "backends/accelwatch_host/network.py"
 
 
 def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that a module defines, with their lines; fields of documents are users' keys and left out."""
+    """Names that a module defines, with their lines; fields of documents are users' keys, not names."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
