@@ -17,11 +17,11 @@ import numpy as np
 from accelwatch.expr import MISSING, Key, Missing, Value, compile_condition, device_names
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.rule import RuleExpression, compile_rule
-from accelwatch.fleet.rules.columns import Texts
-from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.past import Past, WindowRequest
-from accelwatch.fleet.rules.plain import PlainColumns
-from accelwatch.fleet.rules.program import Program
+from accelwatch.fleet.rules.columns.columns import Texts
+from accelwatch.fleet.rules.columns.groups import Groups
+from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.plain import PlainColumns
+from accelwatch.fleet.rules.vectors.program import Program
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series

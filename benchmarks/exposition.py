@@ -12,10 +12,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
 from accelwatch.exposition.selection import Selection
-from accelwatch.schema.compact import CompactEncoder, Message
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import CompactEncoder, Message
 from accelwatch_prometheus.render import Renderer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

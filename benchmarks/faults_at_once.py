@@ -39,7 +39,7 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.remediation.policy.guards.breaker import BreakerStatus

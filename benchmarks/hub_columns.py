@@ -21,16 +21,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork, Turns
 from accelwatch.fleet.api.live import Feed
-from accelwatch.fleet.api.names import columns, condition
-from accelwatch.fleet.api.rows import page
+from accelwatch.fleet.api.query.names import columns, condition
+from accelwatch.fleet.api.query.rows import page
+from accelwatch.fleet.api.query.totals import counted
 from accelwatch.fleet.api.summaries import fleet_document
-from accelwatch.fleet.api.totals import counted
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import refresh_nodes
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.packed import pack
+from accelwatch.schema.stream.packed import pack
 from support.fleet.hub_peers import stream_bytes
 from support.machines import composed as machines
 

@@ -14,7 +14,8 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from accelwatch.schema.compact import (
+from accelwatch.schema.reading import complete
+from accelwatch.schema.stream.compact import (
     CompactEncoder,
     Hello,
     Layout,
@@ -23,7 +24,6 @@ from accelwatch.schema.compact import (
     Tick,
     packed,
 )
-from accelwatch.schema.reading import complete
 from accelwatch.web.http.stream import MSGPACK, PACKED, framed
 from support.machines import composed as machines
 

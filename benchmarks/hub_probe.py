@@ -16,7 +16,7 @@ from pathlib import Path
 from accelwatch.cli.servers.hub import hub_command
 from accelwatch.daemon.memory import use_single_arena
 from accelwatch.fleet.hub import serve
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.nodes.source import TargetSource
 
 TIMER_S = 0.01
 

@@ -24,14 +24,14 @@ from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.tsdb.federation import Federating
 from accelwatch.fleet.tsdb.follow import StoreFollower
 from accelwatch.fleet.tsdb.query import Instant, Range
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.writing import Writer
-from accelwatch.schema.compact import CompactEncoder
+from accelwatch.schema.stream.compact import CompactEncoder
 from accelwatch.web.http.stream import MSGPACK, framed
 from accelwatch_lab.simulator.fleet import Fleet as Simulated
 from accelwatch_lab.simulator.serving.connection import Request

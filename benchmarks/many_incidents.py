@@ -18,7 +18,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.incident_feed import IncidentFeed
+from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.follow.frames import RawTick
 from accelwatch.fleet.hub.collecting import spare_the_old
 from accelwatch.fleet.rules.evaluator import FleetEvaluator

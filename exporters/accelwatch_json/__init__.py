@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.schema.json.wire import to_document
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import to_document
 
 _ALWAYS = ("id", "index", "vendor", "state")
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
-from accelwatch.fleet.state.devices import StreamDevice
+from accelwatch.fleet.state.nodes.devices import StreamDevice
 from accelwatch.fleet.table.pick import decoded
-from accelwatch.schema.compact import CompactEncoder, Hello, Tick, packed
-from accelwatch.schema.packed import FORM, pack, unpack
+from accelwatch.schema.stream.compact import CompactEncoder, Hello, Tick, packed
+from accelwatch.schema.stream.packed import FORM, pack, unpack
 from accelwatch.web.http.stream import MSGPACK, NDJSON, OFFERED, PACKED, framed
 from accelwatch.web.pages.negotiation import choose
 from support.fleet.hub_peers import STREAM_HEAD, agent, hub, peer, stream_bytes

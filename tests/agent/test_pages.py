@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families
 
 from accelwatch.agent.server import ServerLimits
-from accelwatch.schema.wire import decode
+from accelwatch.schema.json.wire import decode
 from support.machines import composed as machines
 
 Serve = Callable[..., Any]

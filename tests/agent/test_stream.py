@@ -12,9 +12,9 @@ import pytest
 from accelwatch.agent.server import ServerLimits
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.base.clock import ManualClock
-from accelwatch.schema.compact import Hello, Layout, Message, Tick
-from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import Hello, Layout, Message, Tick
+from accelwatch.schema.stream.context import Backends, Event, Processes
 from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, Stalled, framed
 from support.fleet.stream_reader import StreamFollower
 from support.machines import composed as machines

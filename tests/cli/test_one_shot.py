@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.schema.wire import decode, device_rows
+from accelwatch.schema.json.wire import decode, device_rows
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import PATIENT, accelwatch
 

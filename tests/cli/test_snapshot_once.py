@@ -23,11 +23,11 @@ from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.scene import scene_of_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.health import Health
+from accelwatch.schema.json.wire import decode
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
-from accelwatch.schema.wire import decode
+from accelwatch.schema.status.device_status import effective_state
 from support.machines import composed as machines
 from support.machines.samples import FIXTURES
 from support.processes.shell_scripts import script

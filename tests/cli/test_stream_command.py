@@ -10,7 +10,7 @@ from typing import IO
 import pytest
 
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
-from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.stream.compact import Hello, Layout
 from support.machines.packed_trees import FakeTree
 from support.processes.warm_command import accelwatch
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.schema.wire import decode
+from accelwatch.schema.json.wire import decode
 from accelwatch_json import JsonExporter
 from support.machines.composed import lost_view, snapshot, view
 

@@ -22,15 +22,15 @@ from accelwatch.base.errors import AccelwatchError, ConfigError
 from accelwatch.files.damaged import damaged_files
 from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
 from accelwatch.fleet.approval.secret import signing_key
-from accelwatch.fleet.state.evidence_file import EvidenceFile
-from accelwatch.fleet.state.inventory import FILE as INVENTORY
-from accelwatch.fleet.state.inventory_writer import InventoryWriter
-from accelwatch.node.store.counts import CountFile
-from accelwatch.node.store.identity_file import IdentityFile
+from accelwatch.fleet.state.evidence.file import EvidenceFile
+from accelwatch.fleet.state.inventory.file import FILE as INVENTORY
+from accelwatch.fleet.state.inventory.writer import InventoryWriter
+from accelwatch.node.store.persistence.counts import CountFile
+from accelwatch.node.store.persistence.identity_file import IdentityFile
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE as USAGE
 from accelwatch.node.usage.ledger_file import LedgerFile
-from accelwatch.schema.frames import frame
+from accelwatch.schema.stream.frames import frame
 from accelwatch_kernel_log.backend import PositionStore
 
 Unread = tuple[str, ...]

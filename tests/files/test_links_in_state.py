@@ -14,12 +14,12 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.files.atomic_file import read_replaced
 from accelwatch.fleet.approval.secret import FILE as LINKS_KEY
 from accelwatch.fleet.approval.secret import signing_key
-from accelwatch.fleet.hub_client.inventory_folder import acquire_folder
-from accelwatch.fleet.state.evidence_file import EvidenceFile
-from accelwatch.fleet.state.inventory import FILE as INVENTORY
-from accelwatch.fleet.state.inventory_opening import LOCK as INVENTORY_LOCK
-from accelwatch.fleet.state.inventory_opening import open_inventory
-from accelwatch.node.store.counts import CountFile
+from accelwatch.fleet.hub_client.local_hub.inventory_folder import acquire_folder
+from accelwatch.fleet.state.evidence.file import EvidenceFile
+from accelwatch.fleet.state.inventory.file import FILE as INVENTORY
+from accelwatch.fleet.state.inventory.opening import LOCK as INVENTORY_LOCK
+from accelwatch.fleet.state.inventory.opening import open_inventory
+from accelwatch.node.store.persistence.counts import CountFile
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE as USAGE
 from accelwatch.node.usage.ledger_file import LedgerFile

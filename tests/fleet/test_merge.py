@@ -12,9 +12,9 @@ from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import merge
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.merge import identity
-from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
-from accelwatch.fleet.state.joined import merged
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.nodes.devices import FleetDevice, ReadDevice, StreamDevice
+from accelwatch.fleet.state.nodes.joined import merged
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import Device, DeviceState

@@ -3,16 +3,16 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.api.documents import DeviceRow
-from accelwatch.fleet.api.groups import check_grouping
-from accelwatch.fleet.api.names import condition as hub_condition
+from accelwatch.fleet.api.documents.fleet import DeviceRow
+from accelwatch.fleet.api.query.groups import check_grouping
+from accelwatch.fleet.api.query.names import condition as hub_condition
 from accelwatch.fleet.names import GONE, NODE_SEVERITY, SHOWN_STATES, NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.wire import DeviceSlot
 from accelwatch.schema.device import UP
-from accelwatch.schema.device_status import BAD, WORST_FIRST, effective_state, severity
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import OWNER_NAMES, Owner
+from accelwatch.schema.status.device_status import BAD, WORST_FIRST, effective_state, severity
 from accelwatch.tui.fleet import filters
 from support.dashboards.fleets import place_of
 

@@ -32,7 +32,7 @@ from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules import evaluator
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.remediation.execution import engine
 from accelwatch.remediation.execution.effect import Site

@@ -6,14 +6,14 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.target import Target, targets_of
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.context import Event
 from night.scheduler import NightScheduler
 from support.fleet.two_nodes import view
 from support.machines import composed as machines

@@ -7,10 +7,10 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
 from accelwatch.query.fields import Cell, Field, cell, columns, fields, reason, resolve
 from accelwatch.schema.device import Device
+from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.wire import device_rows
 from support.machines import composed as machines
 
 STANDING = ("state", "state_since", "sample_time", "sample_age_s", "health")

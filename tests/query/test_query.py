@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from accelwatch.expr import MISSING, Key, device_names
-from accelwatch.fleet.api.names import Subject
-from accelwatch.fleet.api.names import lookup as fleet_lookup
+from accelwatch.fleet.api.query.names import Subject
+from accelwatch.fleet.api.query.names import lookup as fleet_lookup
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.state.devices import ReadDevice
+from accelwatch.fleet.state.nodes.devices import ReadDevice
 from accelwatch.query.fields import cell
 from accelwatch.query.lookup import PROCESS_NAMES, lookup, process_lookup, process_names
 from accelwatch.schema.device import DeviceState

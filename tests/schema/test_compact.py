@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Message, Tick
-from accelwatch.schema.context import Backends, Event, Processes
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import CompactEncoder, Hello, Layout, Message, Tick
+from accelwatch.schema.stream.context import Backends, Event, Processes
 from support.fleet.stream_reader import StreamFollower
 from support.machines.composed import NOW, lost_view, snapshot, view
 

@@ -4,8 +4,12 @@ import msgspec
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.compact import CompactEncoder, Message, Tick, is_spare
-from accelwatch.schema.context import (
+from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
+from accelwatch.schema.stream.compact import CompactEncoder, Message, Tick, is_spare
+from accelwatch.schema.stream.context import (
     MAX_OWN,
     MAX_PROCESSES,
     Event,
@@ -15,7 +19,7 @@ from accelwatch.schema.context import (
     Processes,
     processes_message,
 )
-from accelwatch.schema.context_encoder import (
+from accelwatch.schema.stream.context_encoder import (
     BACKLOG,
     CHECK_EVERY_S,
     NUMBERS_EVERY_S,
@@ -23,10 +27,6 @@ from accelwatch.schema.context_encoder import (
     ContextEncoder,
     EventNumbers,
 )
-from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.reading import Process
-from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from support.fleet.stream_reader import StreamFollower
 from support.machines.composed import NOW, device, lost_view, processes, snapshot, view
 

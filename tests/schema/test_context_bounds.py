@@ -3,8 +3,14 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema import context
-from accelwatch.schema.context import (
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.json.wire import decode, encode
+from accelwatch.schema.metrics import Series, host_metrics, reading_metrics
+from accelwatch.schema.reading import Number, Process, Reading, complete
+from accelwatch.schema.snapshot import Owner, is_host, physical_devices
+from accelwatch.schema.stream import context
+from accelwatch.schema.stream.context import (
     MAX_OWNERS,
     MAX_PROCESSES,
     MAX_USERS,
@@ -14,12 +20,6 @@ from accelwatch.schema.context import (
     process_of,
     processes_message,
 )
-from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.metrics import Series, host_metrics, reading_metrics
-from accelwatch.schema.reading import Number, Process, Reading, complete
-from accelwatch.schema.snapshot import Owner, is_host, physical_devices
-from accelwatch.schema.wire import decode, encode
 from support.machines import composed as machines
 
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.base.errors import WireError
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.node.sampler.protocol.frames import encode
 from accelwatch.node.sampler.protocol.settings import LetIn
 from accelwatch.node.store.reports import Component
-from accelwatch.schema.compact import Hello
-from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
+from accelwatch.schema.stream.compact import Hello
+from accelwatch.schema.stream.frames import FrameSizeError, Splitter, body_size, frame
 from accelwatch.web.http.stream import MSGPACK, NDJSON, SSE, framed
 
 

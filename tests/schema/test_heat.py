@@ -2,9 +2,9 @@
 
 import pytest
 
-from accelwatch.schema.heat import MARGIN_CELSIUS, is_hot, near_limit, within_margin
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.schema.status.heat import MARGIN_CELSIUS, is_hot, near_limit, within_margin
 
 
 def values(celsius: Number | None, **limits: Number) -> dict[Series, Number]:

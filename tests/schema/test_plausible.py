@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.sampler.turns.contract import sound_readings
+from accelwatch.schema.json.wire import decode, encode
 from accelwatch.schema.metrics import (
     Kind,
     Metric,
@@ -31,7 +32,6 @@ from accelwatch.schema.plausible import (
     refusal_text,
 )
 from accelwatch.schema.reading import Number, Process, Reading
-from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter

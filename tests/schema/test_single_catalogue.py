@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.query.fields import fields
+from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Kind, Metric, Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.wire import device_rows
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter

@@ -7,18 +7,6 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
-from accelwatch.schema.compact import (
-    LETTERS,
-    REASONS,
-    CompactEncoder,
-    Hello,
-    Layout,
-    PackedTick,
-    Tick,
-    is_spare,
-    packed,
-)
-from accelwatch.schema.context import Backends
 from accelwatch.schema.device import (
     Device,
     DeviceState,
@@ -27,14 +15,11 @@ from accelwatch.schema.device import (
     normal_uuid,
     same_address,
 )
-from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.event import severity as severity_of_event
-from accelwatch.schema.frames import FrameSizeError, Splitter, body_size, frame
 from accelwatch.schema.health import Health, evaluate_health
+from accelwatch.schema.json.plain import entries_of, plain, plain_all
 from accelwatch.schema.metrics import Kind, Metric, Series, Tier, nearest
-from accelwatch.schema.packed import WIDTH, pack, unpack
-from accelwatch.schema.plain import entries_of, plain, plain_all
 from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Collected,
@@ -50,6 +35,21 @@ from accelwatch.schema.reading import (
 )
 from accelwatch.schema.series import flatten, nest, path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from accelwatch.schema.status.device_status import effective_state, severity
+from accelwatch.schema.stream.compact import (
+    LETTERS,
+    REASONS,
+    CompactEncoder,
+    Hello,
+    Layout,
+    PackedTick,
+    Tick,
+    is_spare,
+    packed,
+)
+from accelwatch.schema.stream.context import Backends
+from accelwatch.schema.stream.frames import FrameSizeError, Splitter, body_size, frame
+from accelwatch.schema.stream.packed import WIDTH, pack, unpack
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none, unix_seconds
 from support.machines import composed as machines
 

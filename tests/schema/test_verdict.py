@@ -9,7 +9,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, ReadFailure, Snapshot
-from accelwatch.schema.verdict import CHECK_COLLECTION, NOTHING_WRONG, REMEDIES, verdict
+from accelwatch.schema.status.verdict import CHECK_COLLECTION, NOTHING_WRONG, REMEDIES, verdict
 from support.machines.composed import NOW, lost_view, snapshot, view
 
 NVML = (

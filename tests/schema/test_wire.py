@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
 from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.json.wire import decode, device_rows, encode, to_document
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import path_of, series_of
 from accelwatch.schema.snapshot import (
@@ -22,7 +23,6 @@ from accelwatch.schema.snapshot import (
     Snapshot,
 )
 from accelwatch.schema.timestamps import timestamp, unix_seconds
-from accelwatch.schema.wire import decode, device_rows, encode, to_document
 from support.machines.composed import NOW, device, lost_view, mig_view, snapshot, view
 
 

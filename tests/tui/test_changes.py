@@ -8,7 +8,7 @@ from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
+from accelwatch.schema.status.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.events.changes import Change, Changes

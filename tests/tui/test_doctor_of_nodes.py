@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason
+from accelwatch.fleet.follow.failures.faults import Reason
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView, Problem
-from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
+from accelwatch.schema.status.verdict import CHECK_COLLECTION, REMEDIES
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList

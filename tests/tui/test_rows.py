@@ -5,9 +5,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import WORST_FIRST
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.device_status import WORST_FIRST
+from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.device_signs import STATE_ROLES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.schema.verdict import NOTHING_WRONG, Verdict
+from accelwatch.schema.status.verdict import NOTHING_WRONG, Verdict
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import plain, width_of
 from accelwatch.tui.drawing.sentence import full_sentence, sentence

@@ -11,8 +11,8 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.base.clock import Clock
-from accelwatch.schema.compact import CompactEncoder, Message, Tick, packed
-from accelwatch.schema.context_encoder import EventNumbers
+from accelwatch.schema.stream.compact import CompactEncoder, Message, Tick, packed
+from accelwatch.schema.stream.context_encoder import EventNumbers
 from accelwatch.web.http.stream import PACKED, Outlet, Stalled, framed
 
 _GATHER = 0.1

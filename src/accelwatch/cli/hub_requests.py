@@ -12,8 +12,8 @@ from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, 
 from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.endpoint import HubEndpoint
-    from accelwatch.fleet.hub_client.session import HubSession
+    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+    from accelwatch.fleet.hub_client.connection.session import HubSession
 
 DEFAULT_HUB = HUB_ADDRESS
 DEFAULT_AGENT = AGENT_ADDRESS
@@ -94,9 +94,9 @@ def _over(
 ) -> "T":
     import asyncio
 
-    from accelwatch.fleet.follow.faults import Reason, TargetFault, leaves_doubt
+    from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_doubt
+    from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.once import plainly
-    from accelwatch.fleet.hub_client.session import HubSession
 
     async def main() -> T:
         for address in addresses:
@@ -124,7 +124,7 @@ def _over(
 
 def _resolve_addresses(hub: HubFlags) -> "list[HubEndpoint]":
     """Where to ask, one after the other. Raises UsageError, ConfigError."""
-    from accelwatch.fleet.hub_client.endpoint import hub_endpoint
+    from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 
     if hub.agent is not None:
         if hub.hub != DEFAULT_HUB:

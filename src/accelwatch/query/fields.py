@@ -11,12 +11,12 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
 from accelwatch.schema.device import Device
+from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Metric, Series, by_key, nearest
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.timestamps import timestamp
-from accelwatch.schema.wire import device_rows
 
 Cell = str | Number | None
 

@@ -13,7 +13,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading
 
 SCHEMA = "accelwatch/2"
-"""Of documents and recordings; streams have their own (`schema/compact.py`)."""
+"""Of documents and recordings; streams have their own (`schema/stream/compact.py`)."""
 
 
 NO_ACCELERATORS = frozenset({"host", "kernel_log"})

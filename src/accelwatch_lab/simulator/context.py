@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from accelwatch.schema.context import (
+from accelwatch.schema.stream.context import (
     Backends,
     Context,
     Findings,
@@ -16,7 +16,7 @@ from accelwatch.schema.context import (
     owners_message,
     processes_message,
 )
-from accelwatch.schema.context_encoder import CHECK_EVERY_S, EventNumbers
+from accelwatch.schema.stream.context_encoder import CHECK_EVERY_S, EventNumbers
 from accelwatch_lab.simulator.conditions import NodeCondition
 from accelwatch_lab.simulator.fleet import Fleet, Instant, backends, events_of
 from accelwatch_lab.simulator.nodes import Node

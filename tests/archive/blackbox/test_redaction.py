@@ -4,8 +4,8 @@ import msgspec
 
 from accelwatch.archive.blackbox.redaction import redacted, without_argv
 from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.json.wire import decode, encode
 from accelwatch.schema.snapshot import Owner, Snapshot
-from accelwatch.schema.wire import decode, encode
 from support.machines import composed as machines
 
 

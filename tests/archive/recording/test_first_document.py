@@ -8,9 +8,9 @@ import pytest
 
 from accelwatch.archive.recording import Recorder
 from accelwatch.node.snapshots import first_recorded
+from accelwatch.schema.json.wire import encode
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import encode
 from archive.recording.shots import shot, write
 from support.machines import composed as machines
 from support.processes.installed_command import accelwatch

@@ -21,8 +21,8 @@ from accelwatch.archive.recording import (
 from accelwatch.archive.recording.block_index import BlockIndex
 from accelwatch.base.errors import AccelwatchError, UsageError, WireError
 from accelwatch.cli.replayed import replayed
+from accelwatch.schema.json.wire import decode, encode
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import decode, encode
 from archive.recording.shots import notes, number_of, numbers, shot, write
 from support.machines import composed as machines
 

@@ -17,7 +17,7 @@ import zstandard
 from accelwatch.archive.recording import Compression, Recorder, Recording
 from accelwatch.archive.recording.layout import compression_by_name
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.schema.wire import encode
+from accelwatch.schema.json.wire import encode
 from archive.recording.shots import notes, number_of, numbers, shot, write
 
 NAMES = ["r.ndjson", "r.ndjson.gz", "r.ndjson.zst"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from accelwatch.archive.recording import Recording
 from accelwatch.archive.recording.repair import repair
 from accelwatch.base.errors import WireError
+from accelwatch.schema.json.wire import encode
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import encode
 from archive.recording.shots import shot, write
 
 COUNT = 150

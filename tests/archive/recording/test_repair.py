@@ -12,7 +12,7 @@ import zstandard
 from accelwatch.archive.recording import Recorder
 from accelwatch.archive.recording.repair import Repaired, repair, repaired_path
 from accelwatch.base.errors import UsageError, WireError
-from accelwatch.schema.wire import encode
+from accelwatch.schema.json.wire import encode
 from archive.recording.shots import notes, numbers, shot, write
 from support.processes.installed_command import accelwatch
 

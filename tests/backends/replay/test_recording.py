@@ -20,9 +20,9 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.json.wire import encode
 from accelwatch.schema.reading import Reading, wholly_absent
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import encode
 from accelwatch_lab.replay import ReplayBackend
 from support.machines import composed as machines
 

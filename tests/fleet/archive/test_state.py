@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.archive.history.names import column_of, series_of
 from accelwatch.fleet.archive.observed import observed
-from accelwatch.fleet.replay.status import unread_state
+from accelwatch.fleet.replay.reading.status import unread_state
 from accelwatch.schema.device import DeviceState
 from support.machines import composed as machines
 

@@ -11,7 +11,7 @@ from typing import Any
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.avoid.page import AvoidPages
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from support.fleet.hub_peers import Running, agent, hub

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.archive.history.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.rules.program import Program
+from accelwatch.fleet.rules.vectors.program import Program
 from support.archives.synthetic_fleet import Fault, Plan, archive
 
 from .conftest import Rules

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.api.totals import counted
+from accelwatch.fleet.api.query.totals import counted
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series

@@ -6,7 +6,7 @@ from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.plans.host import MAX_OF_EACH
 from accelwatch.fleet.dialects.registry import DIALECTS
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.target import targets_of
 from accelwatch.fleet.tsdb.families import readable_families

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.state.devices import ReadDevice
+from accelwatch.fleet.state.nodes.devices import ReadDevice
 from accelwatch.schema.metrics import Kind, by_key
 from support.machines.samples import FIXTURES, samples_root
 

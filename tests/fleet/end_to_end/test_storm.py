@@ -20,7 +20,7 @@ from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView

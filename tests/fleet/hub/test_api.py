@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from accelwatch.config.model import Web
-from accelwatch.schema.wire import decode
+from accelwatch.schema.json.wire import decode
 from accelwatch.web.protection.roles import Role
 from accelwatch.web.protection.web_config import Protection, load_protection
 from support.fleet.hub_peers import agent, hub

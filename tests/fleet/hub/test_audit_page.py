@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.journal.file import JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord, StateRecord
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.fleet.api.audit_pages import AuditPages
+from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 
 NOW = 1_795_000_000.0
 

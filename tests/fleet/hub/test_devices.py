@@ -7,15 +7,15 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
-from accelwatch.fleet.state.usage import UNUSED
+from accelwatch.fleet.state.nodes.devices import FleetDevice, ReadDevice, StreamDevice
+from accelwatch.fleet.state.nodes.usage import UNUSED
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
+from accelwatch.schema.json.wire import to_document
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.wire import to_document
 from support.machines import composed as machines
 
 POWER, GPU, MEMORY = (

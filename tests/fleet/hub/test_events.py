@@ -13,13 +13,13 @@ from accelwatch.fleet.state.events import (
     counted,
 )
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.context import Event
-from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import SEVERITIES, Category, ErrorEvent, severity
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.schema.stream.context import Event
+from accelwatch.schema.stream.context_encoder import EventNumbers
 from support.fleet.hub_peers import context_bytes
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines

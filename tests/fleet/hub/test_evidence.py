@@ -12,9 +12,9 @@ import pytest
 
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.state import evidence as board_module
-from accelwatch.fleet.state.evidence import EvidenceBoard, ReceivedAlert
-from accelwatch.fleet.state.evidence_file import EvidenceFile
+from accelwatch.fleet.state.evidence import board as board_module
+from accelwatch.fleet.state.evidence.board import EvidenceBoard, ReceivedAlert
+from accelwatch.fleet.state.evidence.file import EvidenceFile
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.web.protection.web_config import Protection
 from agent.credentials import basic

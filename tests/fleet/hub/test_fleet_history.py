@@ -9,7 +9,7 @@ import pytest
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.fleet_history import NAMES, STEP_S, STEPS, KeptTotals, numbers_of
-from accelwatch.fleet.api.totals import Totals
+from accelwatch.fleet.api.query.totals import Totals
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets

@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.stream.compact import Hello, Layout
 from accelwatch.web.http.stream import MSGPACK, framed
 from support.fleet.hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
 from support.machines import composed as machines

@@ -12,10 +12,10 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.incident_feed import IncidentFeed
-from accelwatch.fleet.hub_client.messages import message
+from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
+from accelwatch.fleet.hub_client.connection.messages import message
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
-from accelwatch.schema.frames import PREFIX_BYTES
+from accelwatch.schema.stream.frames import PREFIX_BYTES
 from accelwatch.web.http.stream import INCIDENT_LINES, MSGPACK, NDJSON, SSE
 from support.fleet.hub_peers import Running, agent, hub
 from support.incidents.incident_samples import START, incident, later, over, storm

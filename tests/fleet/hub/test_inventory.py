@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.fleet.state.inventory import (
+from accelwatch.fleet.state.inventory.file import (
     FILE,
     Changes,
     DamagedError,

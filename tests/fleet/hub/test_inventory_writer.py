@@ -8,9 +8,9 @@ import pytest
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.hub import hub as hub_module
-from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
-from accelwatch.fleet.state.inventory_opening import Opened, open_inventory
-from accelwatch.fleet.state.inventory_writer import InventoryWriter
+from accelwatch.fleet.state.inventory.file import FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory.opening import Opened, open_inventory
+from accelwatch.fleet.state.inventory.writer import InventoryWriter
 from fleet.misbehaving_targets.short_waits import START, simulation, ward
 from support.fleet.hub_sources import until
 from support.machines import composed as machines

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from accelwatch.action.observed import HoldState, NodeObservation
-from accelwatch.fleet.state.machine import machine_of
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.machine import machine_of
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Machine, Proof, ProofKind, prove
 from support.fleet.hub_peers import agent, hub

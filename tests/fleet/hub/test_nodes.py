@@ -5,13 +5,13 @@ import math
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.state.devices import ReadDevice
-from accelwatch.fleet.state.inventory import Expected
-from accelwatch.fleet.state.liveness import LATEST_S, Skew, Thresholds, is_time
-from accelwatch.fleet.state.node import Node, speaks_for
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.inventory.file import Expected
+from accelwatch.fleet.state.nodes.devices import ReadDevice
+from accelwatch.fleet.state.nodes.liveness import LATEST_S, Skew, Thresholds, is_time
+from accelwatch.fleet.state.nodes.node import Node, speaks_for
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceKind

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
-from accelwatch.fleet.state.inventory_opening import LOCK, Opened, open_inventory
+from accelwatch.fleet.state.inventory.file import FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory.opening import LOCK, Opened, open_inventory
 from support.fleet.manual_fleet import Bench
 
 NODE = Expected(first_seen=1.0, last_seen=2.0)

@@ -5,8 +5,8 @@ import asyncio
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import Turns
 from accelwatch.fleet.api.own import own_series
-from accelwatch.fleet.api.totals import Totals
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.api.query.totals import Totals
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series

@@ -6,7 +6,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, precedence, ranker
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
 from support.machines import composed as machines

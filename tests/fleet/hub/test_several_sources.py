@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.target import targets_of

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.follow.failures import SCHEME_HINTS
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.texts import SCHEME_HINTS
 from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
     RawBackends,
@@ -16,7 +16,7 @@ from accelwatch.fleet.follow.frames import (
     RawProcesses,
     RawTick,
 )
-from accelwatch.fleet.state.source import (
+from accelwatch.fleet.state.nodes.source import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_SLOTS,
     MAX_SERIES,
@@ -25,12 +25,12 @@ from accelwatch.fleet.state.source import (
 )
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.compact import Hello, Layout
-from accelwatch.schema.context import Event, Findings, Own, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import EventCount, Owner
+from accelwatch.schema.stream.compact import Hello, Layout
+from accelwatch.schema.stream.context import Event, Findings, Own, Owners
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
 

@@ -7,7 +7,7 @@ import pytest
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.target import Target, targets_of
 from support.fleet.manual_fleet import THRESHOLDS
 from support.machines import composed as machines

@@ -15,13 +15,13 @@ import pytest
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.files.sqlite_files import COMPANIONS
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.state.devices import ReadDevice
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
-from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
-from accelwatch.fleet.state.joined import merged
-from accelwatch.fleet.state.liveness import Skew
+from accelwatch.fleet.state.inventory.file import FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.nodes.devices import ReadDevice
+from accelwatch.fleet.state.nodes.joined import merged
+from accelwatch.fleet.state.nodes.liveness import Skew
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
 from support.fleet.manual_fleet import THRESHOLDS, Bench
@@ -310,7 +310,7 @@ def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
         from pathlib import Path
         sys.path.insert(0, {str(Path(machines.__file__).parents[2])!r})
         from support.machines import composed as machines
-        from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+        from accelwatch.fleet.state.inventory.file import Changes, Expected, InventoryFile
 
         held = InventoryFile(Path({str(tmp_path)!r}))
         for number in range(100):

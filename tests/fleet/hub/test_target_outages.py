@@ -3,7 +3,7 @@
 import asyncio
 
 from accelwatch.fleet.api.target_outages import TargetOutages
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.schema.timestamps import timestamp
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.fleet.api.events import event_row
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.api.query.events import event_row
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.state.events import NODE_CAPACITY, OWN_CAPACITY, EventLog, Noted
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.context import Event
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.events.event_lines import event_line

@@ -12,7 +12,7 @@ from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects import ForeignReader, read_devices
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.remedies.node_status import is_healthy
-from accelwatch.fleet.state.inventory import FILE, read_all
+from accelwatch.fleet.state.inventory.file import FILE, read_all
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.transitions import MISSING_AFTER_S, Transitions
 from accelwatch.fleet.target import targets_of

@@ -10,14 +10,14 @@ import pytest
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.names import SHOWN_STATES
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.fleet.state.source import MAX_CONTEXT_BYTES
-from accelwatch.fleet.state.usage import UNUSED, occupancy, usage_of
-from accelwatch.schema.compact import Hello
-from accelwatch.schema.context import Owners
-from accelwatch.schema.device_status import WORST_FIRST
+from accelwatch.fleet.state.nodes.source import MAX_CONTEXT_BYTES
+from accelwatch.fleet.state.nodes.usage import UNUSED, occupancy, usage_of
+from accelwatch.schema.json.wire import decode
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.schema.wire import decode
+from accelwatch.schema.status.device_status import WORST_FIRST
+from accelwatch.schema.stream.compact import Hello
+from accelwatch.schema.stream.context import Owners
 from accelwatch.web.http.stream import MSGPACK, framed
 from support.fleet.hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
 from support.fleet.manual_fleet import Bench

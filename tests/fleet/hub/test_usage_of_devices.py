@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.state.usage import NOBODY, UNUSED, Occupancy, Usage, occupancy, usage_of
-from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, processes_message
+from accelwatch.fleet.state.nodes.usage import NOBODY, UNUSED, Occupancy, Usage, occupancy, usage_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+from accelwatch.schema.stream.context import MAX_OWNERS, MAX_USERS, processes_message
 from support.machines import composed as machines
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")

@@ -6,9 +6,9 @@ import weakref
 
 import pytest
 
-from accelwatch.fleet.follow.answer import Answer
-from accelwatch.fleet.follow.body import Body, OpenBody
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.answer import Answer
+from accelwatch.fleet.follow.http.body import Body, OpenBody
 
 LIMIT = 1000
 PAGE = b"up 1\n" * 20

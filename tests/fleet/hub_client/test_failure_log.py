@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.fleet.follow.failure_log import FIRST_S, LONGEST_S, FailureLog
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.failure_log import FIRST_S, LONGEST_S, FailureLog
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.target import Target
 
 REFUSED = TargetFault(Reason.CONNECT, "cannot connect: Connection refused")

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.fleet.dialects import ForeignReader
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.first_request import FirstRequest
 from accelwatch.fleet.follow.follow import Follower, Rounds
 from accelwatch.fleet.follow.frames import Received

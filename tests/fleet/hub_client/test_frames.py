@@ -5,7 +5,7 @@ import struct
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import MAX_SLOTS, FrameReader, RawTick, Received
 
 

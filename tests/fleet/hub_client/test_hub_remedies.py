@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
-from accelwatch.fleet.hub_client.endpoint import hub_endpoint
+from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.remedies import Remedies
-from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.remedies import Command
 from accelwatch.fleet.remedies.documents import PlanPage
 from support.fleet.canned_hub import Answers, answering

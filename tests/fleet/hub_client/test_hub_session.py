@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.fleet.follow import kept
-from accelwatch.fleet.follow.body import Body
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client import transport as ways
-from accelwatch.fleet.hub_client.endpoint import HubEndpoint, socket_endpoint
-from accelwatch.fleet.hub_client.session import HubSession, Prolong
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http import kept
+from accelwatch.fleet.follow.http.body import Body
+from accelwatch.fleet.hub_client.connection import transport as ways
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint, socket_endpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession, Prolong
 from fleet.hub_client.single_server import KEPT, Server
 from support.fleet.hub_sources import until
 

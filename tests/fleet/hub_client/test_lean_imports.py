@@ -10,7 +10,7 @@ CLIENTS = (
     "accelwatch.cli.fleet.fleet",
     "accelwatch.fleet.follow.follow",
     "accelwatch.fleet.hub.foreign",
-    "accelwatch.fleet.hub_client.own_hub",
+    "accelwatch.fleet.hub_client.local_hub.own_hub",
     "accelwatch.fleet.hub_client.incidents",
     "accelwatch.fleet.hub_client.once",
     "accelwatch.fleet.hub_client.source",
@@ -33,7 +33,7 @@ def test_a_client_of_plain_http_loads_what_it_needs(module: str) -> None:
 
 
 def test_a_hub_with_its_server_is_as_lean() -> None:
-    loaded = loaded_by("accelwatch.fleet.hub_client.embedded")
+    loaded = loaded_by("accelwatch.fleet.hub_client.local_hub.embedded")
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
 
 
@@ -42,7 +42,7 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     unused = (
         "accelwatch.alerting.delivery",
-        "accelwatch.fleet.follow.by_aiohttp",
+        "accelwatch.fleet.follow.http.by_aiohttp",
         "accelwatch.fleet.remedies",
         "accelwatch.fleet.rules",
         "accelwatch.fleet.ssh.follow",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.fleet.follow.lookup_threads import LookupThreads
-from accelwatch.fleet.follow.resolver import Resolver, name_of
+from accelwatch.fleet.follow.http.lookup_threads import LookupThreads
+from accelwatch.fleet.follow.http.resolver import Resolver, name_of
 from support.processes.waiting import wait_until
 
 ADDRESS = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 0))

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.resolver import Resolver
-from accelwatch.fleet.hub_client.endpoint import hub_endpoint
-from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.resolver import Resolver
+from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 

@@ -9,9 +9,9 @@ import aiohappyeyeballs
 import pytest
 
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.resolver import Resolver
 from accelwatch.fleet.follow.pages import Pages
-from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import TargetClient, target_client
 from accelwatch.fleet.scrape_settings import Scrape

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import cast
 
-from accelwatch.fleet.follow.failure_log import FailureLog
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.failure_log import FailureLog
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.follow.poll import Exposed

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from accelwatch.fleet.follow.body import OpenBody
-from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
-from accelwatch.fleet.follow.kept import KeptConnection
+from accelwatch.fleet.follow.http.body import OpenBody
+from accelwatch.fleet.follow.http.kept import KeptConnection
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.schema.frames import frame
+from accelwatch.schema.stream.frames import frame
 from accelwatch.web.http.stream import MSGPACK
 from fleet.hub_client.single_server import KEPT, Server, served
 from remediation.virtual_time import VirtualLoop, run

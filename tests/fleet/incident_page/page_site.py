@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.fleet.api.incident_feed import IncidentFeed
+from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.approval.approvals import Approvals

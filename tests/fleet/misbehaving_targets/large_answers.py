@@ -3,7 +3,7 @@
 import gzip
 import zlib
 
-from accelwatch.schema.compact import Layout
+from accelwatch.schema.stream.compact import Layout
 from accelwatch.web.http.stream import MSGPACK, framed
 from fleet.misbehaving_targets.misbehaving import (
     PLAIN_HEAD,

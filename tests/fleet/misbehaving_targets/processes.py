@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from accelwatch.fleet.state.inventory import FILE
+from accelwatch.fleet.state.inventory.file import FILE
 
 _CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 _WITHIN_S = 60.0

@@ -21,8 +21,8 @@ from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
 from accelwatch.web.protection.web_config import Protection

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory.file import FILE, Changes, Expected, InventoryFile
 from fleet.misbehaving_targets.processes import hub_process, written
 from fleet.misbehaving_targets.short_waits import START, simulation, ward
 from support.fleet.hub_peers import agent
@@ -24,7 +24,7 @@ _KILLED = """
     import os, signal, sys
     from pathlib import Path
     from support.machines import composed as machines
-    from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+    from accelwatch.fleet.state.inventory.file import Changes, Expected, InventoryFile
 
     def flush(folder: Path, allowed: int) -> int:
         held = InventoryFile(folder)

@@ -13,8 +13,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.follow.frames import MAX_SLOTS
+from accelwatch.schema.json.wire import decode
 from accelwatch.schema.plausible import limits
-from accelwatch.schema.wire import decode
 from fleet.misbehaving_targets.malformed import (
     HEALTH,
     SAMPLED,

@@ -12,7 +12,7 @@ from accelwatch.alerting.evaluation import own_problems, runner
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.node.store.counts import CountFile
+from accelwatch.node.store.persistence.counts import CountFile
 from fleet.remedies.hub_site import HubSite
 from remediation.fake_scheduler import FakeScheduler
 from support.fleet.hub_peers import hub

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
-from accelwatch.fleet.api.remedy_pages import RemedyPages
+from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.web.pages.page import Change
 from accelwatch.web.pages.routes import RouteTable

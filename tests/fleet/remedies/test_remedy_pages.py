@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
-from accelwatch.fleet.api.remedy_pages import RemedyPages
+from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.web.pages.page import Change, Page
 from accelwatch.web.pages.routes import RouteTable

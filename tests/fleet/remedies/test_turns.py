@@ -10,7 +10,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.fleet.remedies.node_status import NodeStatusReader
 from accelwatch.fleet.remedies.turns import EVERY_S, Turns
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.target import targets_of
 from remediation.virtual_time import LoopClock, VirtualLoop, run
 from support.fleet.manual_fleet import THRESHOLDS

@@ -13,7 +13,7 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
+from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner

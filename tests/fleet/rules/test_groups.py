@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from accelwatch.fleet.rules.groups import Groups
+from accelwatch.fleet.rules.columns.groups import Groups
 
 
 def groups(*sizes: int, loose: int = 0) -> Groups:

@@ -8,10 +8,10 @@ import pytest
 
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.context import Event
 from support.fleet.hub_peers import stream_bytes
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines

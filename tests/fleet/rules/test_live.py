@@ -15,20 +15,20 @@ from accelwatch.expr.explain import explain
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.scene import HOST, RuleHistory, Scene
-from accelwatch.fleet.rules.live import FleetColumns
-from accelwatch.fleet.rules.program import Program, column_of
+from accelwatch.fleet.rules.columns.live import FleetColumns
 from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner
+from accelwatch.schema.stream.context import Event
 from support.fleet.two_nodes import ToldFleet, host, view
 from support.machines import composed as machines
 

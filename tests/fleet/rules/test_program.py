@@ -12,11 +12,11 @@ from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_valu
 from accelwatch.expr.vocabulary.functions import FUNCTIONS, Function, Parameter
 from accelwatch.expr.vocabulary.kleene import Key, Raw
 from accelwatch.expr.vocabulary.names import Type
-from accelwatch.fleet.rules.columns import Texts, factored
-from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.plain import PlainColumns
-from accelwatch.fleet.rules.program import Program, column_of
+from accelwatch.fleet.rules.columns.columns import Texts, factored
+from accelwatch.fleet.rules.columns.groups import Groups
+from accelwatch.fleet.rules.columns.plain import PlainColumns
 from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.table.belief import Floats
 
 POWER = ("power_watts",)

@@ -9,13 +9,13 @@ from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.state.evidence import ReceivedAlert
-from accelwatch.fleet.state.tracing import class_of, of_node, of_value
+from accelwatch.fleet.state.evidence.board import ReceivedAlert
+from accelwatch.fleet.state.nodes.tracing import class_of, of_node, of_value
 from accelwatch.fleet.target import STORED, Target
-from accelwatch.schema.context import Event
 from accelwatch.schema.event import PUSHED, Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance, strongest, weakest
+from accelwatch.schema.stream.context import Event
 from support.fleet.two_nodes import ToldFleet, host, view
 from support.machines import composed as machines
 

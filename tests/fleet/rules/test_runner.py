@@ -17,9 +17,9 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.windows import WindowsError
-from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
+from accelwatch.schema.stream.context import Event
 from support.fleet.two_nodes import ToldFleet, view
 from support.machines import composed as machines
 

@@ -9,7 +9,7 @@ import pytest
 from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
+from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

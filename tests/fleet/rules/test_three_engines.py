@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
-from accelwatch.fleet.rules.columns import factored
-from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.plain import PlainColumns
-from accelwatch.fleet.rules.program import Program, column_of
+from accelwatch.fleet.rules.columns.columns import factored
+from accelwatch.fleet.rules.columns.groups import Groups
+from accelwatch.fleet.rules.columns.plain import PlainColumns
 from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.table.belief import Floats
 from support.rules.naive_rules import naive
 from support.rules.rule_worlds import World, conditions, values, worlds

@@ -10,9 +10,9 @@ import pytest
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
-from accelwatch.schema.compact import Hello, Layout, Message, PackedTick
-from accelwatch.schema.context import Context
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import Hello, Layout, Message, PackedTick
+from accelwatch.schema.stream.context import Context
 from accelwatch.web.http.stream import MSGPACK, PACKED
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.nodes import Node

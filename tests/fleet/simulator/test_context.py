@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.cli.trial.sim import own_exposition
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.schema.context import Backends, Context, Event, Findings, Owners, Processes
+from accelwatch.schema.stream.context import Backends, Context, Event, Findings, Owners, Processes
 from accelwatch_lab.simulator.context import ContextWriter, SentContext
 from accelwatch_lab.simulator.exporters.exposition import Expositions
 from accelwatch_lab.simulator.fleet import Fleet

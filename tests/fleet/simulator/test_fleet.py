@@ -14,8 +14,8 @@ from accelwatch.cli.trial.sim import SimPlan, Vendor, build_fleet
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key
-from accelwatch.schema.packed import unpack
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.stream.packed import unpack
 from accelwatch_lab.scenario.faults import FaultKind
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.models import MODELS

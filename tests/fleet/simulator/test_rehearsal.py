@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from accelwatch.fleet.state.inventory import InventoryFile
+from accelwatch.fleet.state.inventory.file import InventoryFile
 from accelwatch_lab.scenario.effects import events_of
 from accelwatch_lab.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch_lab.simulator.demo.prior_inventory import write_inventory

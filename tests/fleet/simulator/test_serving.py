@@ -11,12 +11,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
 from prometheus_client.parser import text_string_to_metric_families
 
-from accelwatch.schema import wire
-from accelwatch.schema.compact import CompactEncoder
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.json import wire
 from accelwatch.schema.metrics import Kind, by_key
-from accelwatch.schema.packed import FORM
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import CompactEncoder
+from accelwatch.schema.stream.packed import FORM
 from accelwatch.web.http.stream import PACKED
 from support.fleet.stream_reader import StreamFollower
 

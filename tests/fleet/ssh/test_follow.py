@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.follow.turn import Turn
@@ -19,7 +19,7 @@ from accelwatch.fleet.ssh.follow import SshFollower
 from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.transport import SshTransport
 from accelwatch.fleet.target import Target
-from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.stream.compact import Hello, Layout
 from support.processes.waiting import GUARD_S, wait_until
 from support.servers.sshd import SshSite
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason
+from accelwatch.fleet.follow.failures.faults import Reason
 from accelwatch.fleet.ssh.refusals import TooMany, lost, refusal
 
 

@@ -7,7 +7,7 @@ import pytest
 from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.rounds import RoundReader
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

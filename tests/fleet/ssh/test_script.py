@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import (
     end_of_probe,
     end_of_round,

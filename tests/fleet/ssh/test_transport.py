@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import HostProbe
 from accelwatch.fleet.ssh.transport import Pace, check
 from accelwatch.fleet.ssh.vendors import commands_of, remotes

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.fleet.state.claims import Claims
+from accelwatch.fleet.state.nodes.claims import Claims
 
 NODES, UUIDS = ("n1", "n2", "n3"), frozenset({"a", "b"})
 

@@ -6,21 +6,21 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.follow.frames import RawDevice, RawTick
-from accelwatch.fleet.state.device_batch import DeviceBatch
-from accelwatch.fleet.state.inventory import Expected
-from accelwatch.fleet.state.liveness import LATEST_S
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.node_slots import NodeSlots
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.inventory.file import Expected
+from accelwatch.fleet.state.nodes.liveness import LATEST_S
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.fleet.state.rows.device_batch import DeviceBatch
+from accelwatch.fleet.state.rows.node_slots import NodeSlots
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.rows import Rows
 from accelwatch.fleet.table.state_codes import HEALTH, STATE
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.compact import Hello, Layout
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import Hello, Layout
 from support.machines import composed as machines
 
 NOW = machines.NOW

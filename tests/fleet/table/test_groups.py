@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from accelwatch.fleet.state.groups import NO_GROUP, GroupIndex, Groups
+from accelwatch.fleet.state.rows.groups import NO_GROUP, GroupIndex, Groups
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.snapshot import DeviceView, Owner
 from support.fleet.manual_fleet import Bench

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.history import QUANTITIES, STEPS, History
+from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.schema.reading import Number
 
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.devices import StreamDevice
+from accelwatch.fleet.state.nodes.devices import StreamDevice
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.pick import DOUBLE, INTEGER, LARGE, count_of, decoded
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.packed import pack, unpack
 from accelwatch.schema.plausible import SENTINELS
+from accelwatch.schema.stream.packed import pack, unpack
 from support.machines import composed as machines
 
 SERIES: tuple[Series, ...] = (

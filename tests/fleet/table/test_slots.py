@@ -1,9 +1,9 @@
 """Where the devices of one node stand in the table."""
 
-from accelwatch.fleet.state.inventory import Expected
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.node_slots import NodeSlots
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.inventory.file import Expected
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.fleet.state.rows.node_slots import NodeSlots
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.rows import Rows
 from accelwatch.fleet.target import targets_of

@@ -15,11 +15,11 @@ from accelwatch.fleet.table.pick import Block
 from accelwatch.fleet.table.planes import KEPT_S, Planes
 from accelwatch.fleet.table.rows import Rows
 from accelwatch.fleet.table.state_codes import STATES
-from accelwatch.schema.context import Owners
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.snapshot import Owner
+from accelwatch.schema.stream.context import Owners
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
 

@@ -18,9 +18,9 @@ from accelwatch.expr.needs import WindowNeed
 from accelwatch.expr.past import Past
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.fleet_status import sampled
 from accelwatch.fleet.state.history import STEPS, History
+from accelwatch.fleet.state.nodes.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.buckets import CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.target import targets_of
 from accelwatch.fleet.tsdb.outgoing import Outgoing, hub_labels, node_labels
 from accelwatch.schema.snapshot import BackendState

@@ -22,7 +22,7 @@ from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner, ReadFailure
-from accelwatch.schema.verdict import Verdict
+from accelwatch.schema.status.verdict import Verdict
 from support.dashboards.fleets import Faults, fleet_view
 from support.incidents.incident_documents import low_power, told
 from support.incidents.incident_samples import incident

@@ -13,7 +13,7 @@ from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.schema.snapshot import ReadFailure
-from accelwatch.schema.verdict import CHECK_COLLECTION, REMEDIES
+from accelwatch.schema.status.verdict import CHECK_COLLECTION, REMEDIES
 from support.dashboards.fleets import Faults, fleet_view
 from support.incidents.incident_documents import told
 from support.incidents.incident_samples import incident

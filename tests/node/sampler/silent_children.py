@@ -18,7 +18,7 @@ from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
 from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, Order, StartOrder
 from accelwatch.node.sampler.supervisor import Limits, Supervisor
 from accelwatch.node.store.reports import Called, Component, Heartbeat, Report, Returned
-from accelwatch.schema.frames import Splitter
+from accelwatch.schema.stream.frames import Splitter
 from node.sampler.fakes import FAKE, SECOND
 
 ALIVE = Heartbeat(cpu_s=1.0, resident_bytes=1)

@@ -34,8 +34,8 @@ from accelwatch.node.store.reports import (
     Outcome,
     Report,
 )
-from accelwatch.schema.frames import Splitter
 from accelwatch.schema.reading import Process, Reading
+from accelwatch.schema.stream.frames import Splitter
 
 READING = Reading(
     device_id="fake:0",

@@ -16,7 +16,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
-from accelwatch.schema.verdict import CHECK_COLLECTION, verdict
+from accelwatch.schema.status.verdict import CHECK_COLLECTION, verdict
 from node.store.reporting import Node, device, power
 
 _OK = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.OK, devices=1)

@@ -10,7 +10,7 @@ import pytest
 from accelwatch.base.clock import ManualClock
 from accelwatch.files.atomic_file import replace_file
 from accelwatch.node.store import Store
-from accelwatch.node.store.counts import CountFile, Counts
+from accelwatch.node.store.persistence.counts import CountFile, Counts
 from accelwatch.node.store.reports import Events
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import EventCount
@@ -138,7 +138,7 @@ def test_every_warning_names_the_file_and_the_cause(
     stored(tmp_path)
     lost = (
         "event counters start at 0, since a file is damaged or of another version: it is set aside and "
-        f"a new one begun; put a good copy in its place and restart, or remove it path={path}"
+        f"a new one started; put a good copy in its place and restart, or remove it path={path}"
     )
     assert warnings_in(caplog) == [
         f"{lost} fault=format 9 kept={path}.damaged",
@@ -226,7 +226,7 @@ def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
 def test_closing_gives_a_disk_that_hangs_a_moment_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.node.store.state_file._CLOSE_S", 0.01)
+    monkeypatch.setattr("accelwatch.node.store.persistence.state_file._CLOSE_S", 0.01)
     begun, go_on = threading.Event(), threading.Event()
 
     def write(path: Path, data: bytes) -> None:

@@ -10,8 +10,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import SystemClock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.stores import store_for
-from accelwatch.node.store.identities import CachedIdentity, IdentityCache
-from accelwatch.node.store.identity_file import IdentityFile
+from accelwatch.node.store.persistence.identities import CachedIdentity, IdentityCache
+from accelwatch.node.store.persistence.identity_file import IdentityFile
 from accelwatch.node.store.reports import Identified, Slots
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from node.store.reporting import Node, device, power

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.identity_file import IdentityFile
+from accelwatch.node.store.persistence.identity_file import IdentityFile
 from accelwatch.node.usage.ledger import By, Ledger
 from accelwatch.node.usage.ledger_file import FILE
 from accelwatch.node.usage.observation import observations_of

@@ -17,8 +17,8 @@ from accelwatch.node.usage.ledger import By, Ledger
 from accelwatch.node.usage.ledger_file import FILE, LedgerFile
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.node.usage.report import UsageReport, report
-from accelwatch.schema.frames import frame
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.stream.frames import frame
 from node.usage.test_ledger import BUSY_AT_HALF, ENERGY, LOAD, MEMORY, START, job, process, view
 from support.machines import composed as machines
 from support.servers.fake_feed import FakeFeed

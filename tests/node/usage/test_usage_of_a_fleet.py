@@ -18,7 +18,7 @@ from accelwatch.config.model import Web
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.node.usage.ledger_file import FILE
 from accelwatch.schema.device import Device

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.node.workloads import SourceState, Workloads, WorkloadSettings, job_cgroups
+from accelwatch.node.workloads import SourceState, Workloads, WorkloadSettings
+from accelwatch.node.workloads.sources import job_cgroups
 from node.workloads import kubelet_wire as wire
 from node.workloads.annotation import (
     IN_POD,

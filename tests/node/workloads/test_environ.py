@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.node.workloads import environ
-from accelwatch.node.workloads.environ import Job
+from accelwatch.node.workloads.sources import environ
+from accelwatch.node.workloads.sources.environ import Job
 from node.workloads.fake_node import FakeNode
 
 SLURM = {

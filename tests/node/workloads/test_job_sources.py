@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend_kit.grpc.failure import SourceError
-from accelwatch.node.workloads import cgroup_tree, job_cgroups, job_files
-from accelwatch.node.workloads.environ import Job
 from accelwatch.node.workloads.gather import without_finished
-from accelwatch.node.workloads.job_cgroups import JobCgroup
-from accelwatch.node.workloads.job_files import JobFile
-from accelwatch.node.workloads.slurm import SlurmJobs
+from accelwatch.node.workloads.sources import cgroup_tree, job_cgroups, job_files
+from accelwatch.node.workloads.sources.environ import Job
+from accelwatch.node.workloads.sources.job_cgroups import JobCgroup
+from accelwatch.node.workloads.sources.job_files import JobFile
+from accelwatch.node.workloads.sources.slurm import SlurmJobs
 from node.workloads.fake_node import FakeNode
 
 

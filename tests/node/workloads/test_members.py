@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.node.workloads.members import Members, nested_container
+from accelwatch.node.workloads.sources.members import Members, nested_container
 from node.workloads.fake_node import CONTAINER, UID, UID_, FakeNode
 
 OTHER = "ab" * 32

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from accelwatch.backend_kit.grpc import http2
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.clock import SystemClock
-from accelwatch.node.workloads import podresources
-from accelwatch.node.workloads.podresources import Allocation
+from accelwatch.node.workloads.sources import podresources
+from accelwatch.node.workloads.sources.podresources import Allocation
 from node.workloads import kubelet_wire as wire
 from node.workloads.fake_kubelet import FakeKubelet
 

@@ -24,9 +24,9 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.state_codes import HEALTHS, STATES
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.device_status import effective_state
+from accelwatch.schema.json.wire import decode
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.wire import decode
+from accelwatch.schema.status.device_status import effective_state
 from support.fleet.manual_fleet import THRESHOLDS
 from support.machines import composed as machines
 from support.machines.samples import FIXTURES

@@ -25,9 +25,9 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.node.rendering import exporter_of
 from accelwatch.remediation.settings import RemedySettings
-from accelwatch.schema.compact import CompactEncoder, Tick
-from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.stream.compact import CompactEncoder, Tick
+from accelwatch.schema.stream.context_encoder import EventNumbers
 from accelwatch.web.http.stream import MSGPACK, framed
 from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.protection.web_config import Protection

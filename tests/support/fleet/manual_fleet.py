@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from support.fleet.hub_peers import stream_bytes

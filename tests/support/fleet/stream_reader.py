@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.fleet.follow.frames import FrameReader
-from accelwatch.fleet.state.devices import FleetDevice
-from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.state.nodes.devices import FleetDevice
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.compact import Hello, Message, PackedTick, Tick
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendStatus, DeviceView
+from accelwatch.schema.stream.compact import Hello, Message, PackedTick, Tick
+from accelwatch.schema.stream.context import Event
 from support.machines.composed import NOW
 
 _backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode

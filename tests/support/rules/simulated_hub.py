@@ -15,13 +15,13 @@ from accelwatch.alerting.rules.loading.rule_files import pack_names
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.follow.poll import ReadExposition
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet as HubFleet
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch_lab.simulator.context import SentContext

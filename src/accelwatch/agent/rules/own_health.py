@@ -6,10 +6,10 @@ look is enough for it, whatever time a rule about it asks for.
 
 from accelwatch.alerting.evaluation.documents import DeviceNote
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import effective_state
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.device_status import effective_state
+from accelwatch.schema.status.verdict import verdict
 
 UNHEALTHY = frozenset({Health.FAILED.value, Health.DEGRADED.value})
 

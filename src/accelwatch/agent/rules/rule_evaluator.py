@@ -14,9 +14,9 @@ from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
 from accelwatch.node.store.events import UNRESOLVED_S
-from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.schema.stream.context_encoder import EventNumbers
 
 HERE = frozenset({Scope.DEVICE, Scope.NODE})
 """What a node can judge by itself; jobs and racks are judged by a hub."""

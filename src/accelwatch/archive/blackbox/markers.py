@@ -8,9 +8,9 @@ from accelwatch.archive.blackbox.partial_document import Document, Item
 from accelwatch.base.errors import WireError
 from accelwatch.exposition.display import duration
 from accelwatch.schema.device import BROKEN
-from accelwatch.schema.device_status import state_label, state_severity
 from accelwatch.schema.event import ErrorEvent, severity
-from accelwatch.schema.plain import entries_of
+from accelwatch.schema.json.plain import entries_of
+from accelwatch.schema.status.device_status import state_label, state_severity
 from accelwatch.schema.timestamps import unix_seconds
 
 _MOST = 2000

@@ -21,9 +21,9 @@ from accelwatch.archive.recording.layout import (
 from accelwatch.archive.recording.packing import Packer, block_end, new_packer
 from accelwatch.archive.recording.rotation import Family
 from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch.schema.json.wire import encode
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.timestamps import timestamp, unix_seconds
-from accelwatch.schema.wire import encode
 
 MIN_FILE = 64 << 10
 """Bytes; a smaller bound would make a file of each document."""

@@ -14,8 +14,8 @@ from accelwatch.archive.recording.search import content, search
 from accelwatch.archive.recording.survey import Block, Survey
 from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import WireError
+from accelwatch.schema.json.wire import decode
 from accelwatch.schema.snapshot import SCHEMA, Snapshot
-from accelwatch.schema.wire import decode
 
 _CACHED = 4
 """Decoded documents held: stepping to and fro costs nothing."""

@@ -96,7 +96,7 @@ def _report(options: CheckOptions, left: _Left) -> "Report":
 def _of_agent(options: CheckOptions, left: _Left) -> "Report":
     """What the agent knows. Raises AgentSilent."""
     from accelwatch.cli.check.check_sources import AgentSilent, fetch, of_incidents, of_snapshot
-    from accelwatch.schema.wire import decode
+    from accelwatch.schema.json.wire import decode
 
     if not (options.rules or options.pack):
         try:

@@ -81,8 +81,8 @@ def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
 
 
 async def _checked(hub: Hub, text: str) -> None:
+    from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.once import check_filter
-    from accelwatch.fleet.hub_client.session import HubSession
 
     session = HubSession(hub.address)
     try:

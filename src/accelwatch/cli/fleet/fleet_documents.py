@@ -14,8 +14,8 @@ from accelwatch.exposition.display import printable, quantity
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
-from accelwatch.schema.device_status import severity, state_label
 from accelwatch.schema.reading import Number
+from accelwatch.schema.status.device_status import severity, state_label
 
 _KILO = 1000.0
 

@@ -15,7 +15,8 @@ from accelwatch.cli.output import complain, emit
 from accelwatch.cli.progress import counting, progress
 from accelwatch.cli.table_lines import Style
 from accelwatch.exposition.display import colour, stdout_is_terminal, terminal_width, utf8
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import (
     Answer,
     fetch_fleet,
@@ -25,7 +26,6 @@ from accelwatch.fleet.hub_client.once import (
     unread,
     wait_for_answers,
 )
-from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
 

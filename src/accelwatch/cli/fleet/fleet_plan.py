@@ -17,8 +17,8 @@ from accelwatch.cli.output import output_mode
 from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.child import Child
-    from accelwatch.fleet.hub_client.endpoint import HubEndpoint
+    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+    from accelwatch.fleet.hub_client.local_hub.child import Child
 
 FORMATS = ("table", "json", "csv", "prometheus")
 _COLOURS = ("auto", "always", "never")
@@ -252,7 +252,7 @@ def opened(targeting: Targeting) -> Iterator[Hub]:
 
     Raises AccelwatchError.
     """
-    from accelwatch.fleet.hub_client.endpoint import hub_endpoint
+    from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 
     check_targeting(targeting)
     if targeting.hub is not None:
@@ -271,7 +271,7 @@ def opened(targeting: Targeting) -> Iterator[Hub]:
 
 def own_hub(child: "Child", name: str) -> Hub:
     """A child's hub."""
-    from accelwatch.fleet.hub_client.endpoint import socket_endpoint
+    from accelwatch.fleet.hub_client.connection.endpoint import socket_endpoint
 
     return Hub(
         address=socket_endpoint(child.socket, name),
@@ -300,7 +300,7 @@ def _called(targeting: Targeting) -> str:
 
 
 def _start_child(targeting: Targeting) -> "Child":
-    from accelwatch.fleet.hub_client.own_hub import Order, start_hub
+    from accelwatch.fleet.hub_client.local_hub.own_hub import Order, start_hub
 
     file = targeting.config_file
     return start_hub(

@@ -9,7 +9,7 @@ from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub.model import HubSettings
-    from accelwatch.fleet.hub_client.own_hub import Named
+    from accelwatch.fleet.hub_client.local_hub.own_hub import Named
 
 Texts = list[str] | None
 
@@ -105,7 +105,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
     def named(self) -> "Named":
         """The same, for a process that has no command line."""
-        from accelwatch.fleet.hub_client.own_hub import Named
+        from accelwatch.fleet.hub_client.local_hub.own_hub import Named
 
         return Named(
             targets=tuple(self.targets or ()),

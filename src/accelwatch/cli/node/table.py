@@ -9,12 +9,12 @@ from accelwatch.cli.table_lines import Cells, Style, aligned
 from accelwatch.exposition.display import duration, printable, quantity, without_vendor
 from accelwatch.query.fields import cell, columns, reason
 from accelwatch.schema.device import BROKEN, DeviceState
-from accelwatch.schema.device_status import effective_state, state_label
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.device_status import effective_state, state_label
+from accelwatch.schema.status.verdict import verdict
 
 _STATE_COLOUR = {
     DeviceState.OK: "32",

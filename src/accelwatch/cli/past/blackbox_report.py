@@ -13,7 +13,7 @@ from accelwatch.archive.blackbox.excerpt import KEYS, Excerpt
 from accelwatch.archive.blackbox.locations import Box, newest_first
 from accelwatch.base.untrusted_text import printable
 from accelwatch.exposition.display import colour, quantity, size, utf8
-from accelwatch.schema.device_status import state_label
+from accelwatch.schema.status.device_status import state_label
 from accelwatch.schema.timestamps import timestamp
 
 _UNITS = {"memory_ratio": "utilization_ratio"}

@@ -17,7 +17,7 @@ from accelwatch.cli.parameters import option
 from accelwatch.node.usage.queries import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.session import HubSession
+    from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.node.usage.ledger import By
     from accelwatch.node.usage.report import EnergyPrice, UsageReport
 

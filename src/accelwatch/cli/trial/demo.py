@@ -16,8 +16,8 @@ from accelwatch.cli.terminal import on_terminal
 from accelwatch.cli.trial import sim
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.child import Child
-    from accelwatch.fleet.hub_client.lifetime import Lifetime
+    from accelwatch.fleet.hub_client.local_hub.child import Child
+    from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
     from accelwatch_lab.simulator.nodes import FleetSize
 
 _TIMEOUT = "1s"
@@ -74,7 +74,7 @@ def run_demo(
 
 def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     """The simulator and its hub; what is printed once is printed with all the faults."""
-    from accelwatch.fleet.hub_client.child import fork_child
+    from accelwatch.fleet.hub_client.local_hub.child import fork_child
 
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.alerting.rules.loading.rule_files import pack_names

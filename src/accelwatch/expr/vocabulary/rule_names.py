@@ -6,9 +6,9 @@ from functools import cache
 import msgspec
 
 from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
-from accelwatch.schema.device_status import WORST_FIRST
 from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
 from accelwatch.schema.snapshot import OWNER_NAMES
+from accelwatch.schema.status.device_status import WORST_FIRST
 
 HEALTH_REASON = "health_reason"
 """A lookup is asked for what is wrong with a device, in words, by this name."""

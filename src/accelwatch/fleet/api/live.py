@@ -16,20 +16,20 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
-from accelwatch.fleet.api.events import event_row
-from accelwatch.fleet.api.incident_feed import IncidentFeed
-from accelwatch.fleet.api.names import Column, all_series, columns, condition
-from accelwatch.fleet.api.showing import shown
+from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
+from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
+from accelwatch.fleet.api.query.events import event_row
+from accelwatch.fleet.api.query.names import Column, all_series, columns, condition
+from accelwatch.fleet.api.query.showing import shown
+from accelwatch.fleet.api.query.totals import Totals
+from accelwatch.fleet.api.query.written import identity_fields
 from accelwatch.fleet.api.summaries import fleet_document
-from accelwatch.fleet.api.totals import Totals
-from accelwatch.fleet.api.written import identity_fields
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, refresh_nodes, status_of
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.table import Indices
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.rows.table import Indices
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.state_codes import HEALTHS, STATE, STATES
 from accelwatch.fleet.wire import (

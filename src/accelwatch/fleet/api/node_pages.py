@@ -7,19 +7,19 @@ import msgspec
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
-from accelwatch.fleet.api.documents import (
+from accelwatch.fleet.api.documents.fleet import (
     Acknowledged,
     HistoryDocument,
     NodesPage,
     NodeSummary,
 )
 from accelwatch.fleet.api.http import listed, states_of
-from accelwatch.fleet.api.rows import cursor_of, position_of
+from accelwatch.fleet.api.query.rows import cursor_of, position_of
 from accelwatch.fleet.api.summaries import history_document, node_snapshot, node_summary
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.inventory import InventoryError
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.inventory.file import InventoryError
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import (
     Change,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.api.totals import Totals
+from accelwatch.fleet.api.query.totals import Totals
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series

@@ -11,8 +11,7 @@ from accelwatch.alerting.evaluation.silence_pages import SilencePages
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.fleet.api.audit_pages import AuditPages
-from accelwatch.fleet.api.documents import (
+from accelwatch.fleet.api.documents.fleet import (
     FLEET_HISTORY,
     DevicesPage,
     EventsPage,
@@ -20,22 +19,23 @@ from accelwatch.fleet.api.documents import (
     GroupRow,
     GroupsPage,
 )
-from accelwatch.fleet.api.events import SINCE, event_condition, events_page, parse_start
-from accelwatch.fleet.api.evidence_pages import EvidencePages
+from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
-from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed
-from accelwatch.fleet.api.names import columns, condition, target_labels
+from accelwatch.fleet.api.incidents.audit_pages import AuditPages
+from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
+from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.api.node_pages import NodePages
 from accelwatch.fleet.api.own import RenderOwn, own_series
-from accelwatch.fleet.api.past_incidents import PastIncidents
-from accelwatch.fleet.api.remedy_pages import RemedyPages
-from accelwatch.fleet.api.rows import cursor_of, page, position_of
+from accelwatch.fleet.api.query.events import SINCE, event_condition, events_page, parse_start
+from accelwatch.fleet.api.query.groups import check_grouping, groups
+from accelwatch.fleet.api.query.names import columns, condition, target_labels
+from accelwatch.fleet.api.query.rows import cursor_of, page, position_of
+from accelwatch.fleet.api.query.totals import Totals, counted
 from accelwatch.fleet.api.summaries import (
     fleet_document,
 )
 from accelwatch.fleet.api.target_outages import TargetOutages
-from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.odd.page import OddPages

@@ -4,27 +4,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from accelwatch.base.version import __version__
-from accelwatch.fleet.api.documents import (
+from accelwatch.fleet.api.documents.fleet import (
     BackendNote,
     FaultNote,
     HistoryDocument,
     NodeSummary,
     TargetNote,
 )
-from accelwatch.fleet.api.totals import Totals, rounded
+from accelwatch.fleet.api.query.totals import Totals, rounded
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.outages import LEAST_NODES, NodeHealth, Outage, largest_outages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
+from accelwatch.schema.json.wire import to_document
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 from accelwatch.schema.timestamps import timestamp
-from accelwatch.schema.wire import to_document
 
 _MAX_CONFLICTS = 100
 

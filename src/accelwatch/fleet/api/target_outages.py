@@ -3,7 +3,7 @@
 from accelwatch.fleet.api.summaries import node_health
 from accelwatch.fleet.outages import outages
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

@@ -16,7 +16,7 @@ from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.dialects.merge import merge
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.tsdb.families import readable_families
 from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
 from accelwatch.fleet.tsdb.query import Queries, QueryClient, Range, chunks, selector

@@ -20,7 +20,7 @@ from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.state.nodes.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.schema.reading import Number
 

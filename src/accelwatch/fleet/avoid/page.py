@@ -108,7 +108,7 @@ class AvoidPages:
 
     def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:
         # It brings parts of what acts, which a hub without actions need not load.
-        from accelwatch.fleet.state.machine import machine_of
+        from accelwatch.fleet.state.nodes.machine import machine_of
 
         registered, remedies = self._fleet.nodes.get(node), self._remedies()
         scheduler_name = ""

@@ -13,8 +13,8 @@ from accelwatch.fleet.backtest.columns import UNREADABLE, ArchiveColumns
 from accelwatch.fleet.backtest.device_groups import DeviceGroups as Belonging
 from accelwatch.fleet.backtest.device_index import DeviceIndex
 from accelwatch.fleet.backtest.event_history import ArchiveEventHistory
-from accelwatch.fleet.rules.columns import Indices
-from accelwatch.fleet.rules.rule_context import (
+from accelwatch.fleet.rules.columns.columns import Indices
+from accelwatch.fleet.rules.columns.rule_context import (
     BY,
     Firing,
     first_of_group,

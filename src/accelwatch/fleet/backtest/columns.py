@@ -19,15 +19,15 @@ from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.backtest.device_groups import DeviceGroups as Belonging
 from accelwatch.fleet.backtest.device_index import DeviceIndex
 from accelwatch.fleet.backtest.stream import SampleBatch
-from accelwatch.fleet.rules.columns import Indices, Texts
-from accelwatch.fleet.rules.event_columns import EventColumns, EventHistory
-from accelwatch.fleet.rules.groups import Groups
-from accelwatch.fleet.rules.past import Past, WindowRequest
-from accelwatch.fleet.rules.rule_context import Firing
-from accelwatch.fleet.rules.status_texts import StatusTexts
+from accelwatch.fleet.rules.columns.columns import Indices, Texts
+from accelwatch.fleet.rules.columns.event_columns import EventColumns, EventHistory
+from accelwatch.fleet.rules.columns.groups import Groups
+from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.rule_context import Firing
+from accelwatch.fleet.rules.columns.status_texts import StatusTexts
 from accelwatch.fleet.state.fleet_status import status_number
-from accelwatch.fleet.state.liveness import ORDER, Thresholds
-from accelwatch.fleet.state.losses import are_lost, reports_loss
+from accelwatch.fleet.state.nodes.liveness import ORDER, Thresholds
+from accelwatch.fleet.state.nodes.losses import are_lost, reports_loss
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.jobs import RowJobs
 from accelwatch.fleet.table.rows import grown

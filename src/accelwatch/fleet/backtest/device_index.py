@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.archive.history.samples import Entity
-from accelwatch.fleet.rules.columns import Indices
+from accelwatch.fleet.rules.columns.columns import Indices
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from accelwatch.base.backoff import SpreadBackoff
-from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
@@ -15,7 +15,7 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.target import Target
-from accelwatch.schema.compact import Hello
+from accelwatch.schema.stream.compact import Hello
 from accelwatch.web.http.stream import STREAM
 
 _TOGETHER = 12

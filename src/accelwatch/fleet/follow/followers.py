@@ -6,7 +6,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.follow import (
     Follower,
     Following,

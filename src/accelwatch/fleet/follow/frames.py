@@ -9,10 +9,10 @@ from typing import Annotated
 
 import msgspec
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.schema.compact import Hello, Layout, is_spare
-from accelwatch.schema.context import Event, Findings, Own, Owners
-from accelwatch.schema.frames import FrameSizeError, Splitter
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.schema.stream.compact import Hello, Layout, is_spare
+from accelwatch.schema.stream.context import Event, Findings, Own, Owners
+from accelwatch.schema.stream.frames import FrameSizeError, Splitter
 
 MAX_SLOTS = 1024
 """Devices of one stream; a tick that tells of more is refused before they are read."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from accelwatch.fleet.follow.body import Body
+from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 

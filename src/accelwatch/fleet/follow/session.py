@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
-from accelwatch.fleet.follow.failure_log import FailureLog
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.failure_log import FailureLog
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.first_request import FirstRequest
-from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.http.resolver import Resolver
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target
@@ -68,7 +68,7 @@ class Client:
         self, target: Target, url: str, headers: dict[str, str]
     ) -> "AsyncIterator[aiohttp.ClientResponse]":
         """The answer to GET with code 200; the caller's own deadline applies. Raises TargetFault."""
-        from accelwatch.fleet.follow.by_aiohttp import check_status, faults, open_session
+        from accelwatch.fleet.follow.http.by_aiohttp import check_status, faults, open_session
 
         ticket = await self.ticket(target)
         if self._session is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from accelwatch.fleet.follow.access import Ticket
-from accelwatch.fleet.follow.body import OpenBody, fed
-from accelwatch.fleet.follow.failures import USER_AGENT, check_code
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.kept import KeptConnection, connect
-from accelwatch.fleet.follow.link import Link
-from accelwatch.fleet.follow.request import path_of, request
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.texts import USER_AGENT, check_code
+from accelwatch.fleet.follow.http.body import OpenBody, fed
+from accelwatch.fleet.follow.http.kept import KeptConnection, connect
+from accelwatch.fleet.follow.http.link import Link
+from accelwatch.fleet.follow.http.request import path_of, request
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
 

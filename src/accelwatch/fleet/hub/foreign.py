@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from accelwatch.fleet.dialects import PRECEDENCE, ForeignReader
 from accelwatch.fleet.dialects.ours.page import OURS
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.target import Target
 

@@ -17,7 +17,7 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.follow import MakeReader
 from accelwatch.fleet.follow.followers import Followers
 from accelwatch.fleet.follow.frames import RawTick, Received

@@ -24,7 +24,7 @@ from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Scrape
 from accelwatch.fleet.ssh.settings import Ssh
-from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS

@@ -12,17 +12,17 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.devices import FleetDevice, StreamDevice
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.node.usage.observation import Observation, partitions_of
 from accelwatch.node.usage.shares import Holder, Quantity, Share, shares_of
-from accelwatch.schema.compact import REASONS
 from accelwatch.schema.device import BROKEN, Device, is_self_identifying, same_address
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import Owner
+from accelwatch.schema.stream.compact import REASONS
 
 _SERIES: tuple[Series, ...] = (
     ("utilization_ratio",),

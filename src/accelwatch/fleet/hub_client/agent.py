@@ -13,11 +13,11 @@ from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.endpoint import HubEndpoint
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
-from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.source import SnapshotSource

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.version import __version__
-from accelwatch.fleet.follow.faults import Reason
+from accelwatch.fleet.follow.failures.faults import Reason
 from accelwatch.fleet.names import SILENT_SOURCE
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

@@ -5,8 +5,8 @@ import msgspec
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import EXPLAIN
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
 
 _decode = msgspec.json.Decoder(Explanation).decode
 

@@ -10,8 +10,8 @@ import msgspec
 
 from accelwatch.alerting.evaluation.paths import INCIDENTS, SILENCES
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
 
 
 class IncidentChanges:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.picture import Picture
-from accelwatch.fleet.hub_client.session import HubSession
 
 _EVERY_S = 30.0
 

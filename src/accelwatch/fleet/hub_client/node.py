@@ -8,12 +8,12 @@ import msgspec
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import WireError
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import NodeAnswer, aged, silenced
-from accelwatch.fleet.hub_client.session import HubSession, node_path
+from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.schema import wire
+from accelwatch.schema.json import wire
 from accelwatch.schema.snapshot import Snapshot
 
 _MAX_BACKOFF_S = 5.0

@@ -8,12 +8,12 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import PERMISSION
-from accelwatch.fleet.api.documents import DeviceRow, GroupRow, NodeSummary
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.messages import Received
+from accelwatch.fleet.api.documents.fleet import DeviceRow, GroupRow, NodeSummary
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.messages import Received
+from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.stream import NO_HUB, follow
 from accelwatch.fleet.hub_client.picture import Picture
-from accelwatch.fleet.hub_client.session import HubSession
-from accelwatch.fleet.hub_client.stream import NO_HUB, follow
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceSlot, FleetDocument, FleetTick, StoreState
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.incidents import ReportedIncidents
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
 from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetTick, IncidentNow, RulesNow

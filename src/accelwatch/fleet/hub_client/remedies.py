@@ -10,9 +10,9 @@ from urllib.parse import quote
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
-from accelwatch.fleet.follow.faults import TargetFault, leaves_doubt
+from accelwatch.fleet.follow.failures.faults import TargetFault, leaves_doubt
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.incident_changes import user_name
-from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError, WireError
-from accelwatch.fleet.api.documents import FLEET_HISTORY, FleetHistory, HistoryDocument
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.endpoint import HubEndpoint
+from accelwatch.fleet.api.documents.fleet import FLEET_HISTORY, FleetHistory, HistoryDocument
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.connection.messages import Received, tag
+from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
+from accelwatch.fleet.hub_client.connection.stream import follow
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.labels import Labels
-from accelwatch.fleet.hub_client.messages import Received, tag
 from accelwatch.fleet.hub_client.node import NodeSource
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.remedies import Remedies
-from accelwatch.fleet.hub_client.session import HubSession, node_path
-from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetHello, FleetTick

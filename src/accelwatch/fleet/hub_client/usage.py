@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.node.usage.queries import NOT_COUNTED, PATH
 from accelwatch.node.usage.report import UsageReport
 

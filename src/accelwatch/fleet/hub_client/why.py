@@ -7,10 +7,10 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.base.errors import WireError
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
-from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.source import past_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import Answer, about, answer, idle_since, waiting
@@ -23,7 +23,7 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import Kind, Subject, subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
-from accelwatch.schema import wire
+from accelwatch.schema.json import wire
 
 _NO_PAGE = 404
 _MOST_NODES = 4

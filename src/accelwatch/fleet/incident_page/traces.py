@@ -7,7 +7,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.incident_page.graph import Trace
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import UP
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of

@@ -14,8 +14,8 @@ from accelwatch.fleet.odd.comparing import (
     observations_of,
 )
 from accelwatch.fleet.odd.documents import Deviation
-from accelwatch.fleet.state.devices import ReadDevice
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.devices import ReadDevice
+from accelwatch.fleet.state.nodes.node import Node
 
 FEW = 0.25
 """Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.fleet.odd.documents import Difference, OddValue
-from accelwatch.fleet.state.devices import FleetDevice
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.devices import FleetDevice
+from accelwatch.fleet.state.nodes.node import Node
 
 OF_HOST = frozenset({"host_setting_info", "host_library_info"})
 """Quantities of the host whose first label is the field of a difference, and the second its value."""

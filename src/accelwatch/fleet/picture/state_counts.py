@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from accelwatch.schema.device_status import BAD, HOT, severity
+from accelwatch.schema.status.device_status import BAD, HOT, severity
 
 
 def state_counts(

@@ -11,8 +11,8 @@ from accelwatch.fleet.picture.model import (
     FleetView,
 )
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
-from accelwatch.schema.device_status import BAD, HOT, effective_state, severity
-from accelwatch.schema.heat import near_limit, within_margin
+from accelwatch.schema.status.device_status import BAD, HOT, effective_state, severity
+from accelwatch.schema.status.heat import near_limit, within_margin
 
 SLICE = 1000
 """Devices between two chances for other work; about two milliseconds."""

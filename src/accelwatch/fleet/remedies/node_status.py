@@ -8,9 +8,9 @@ import msgspec
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.machine import machine_of
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import OURS
+from accelwatch.fleet.state.nodes.machine import machine_of
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import OURS
 from accelwatch.remediation.policy.guards.identity import Machine
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.schema.device import UP, DeviceState

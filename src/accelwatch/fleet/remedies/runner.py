@@ -25,8 +25,8 @@ from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.machine import machine_of
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.machine import machine_of
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.remediation.actions import actions_of, check_in_job
 from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.remedies.node_status import NodeStatusReader
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 
 logger = logging.getLogger(__name__)
 

@@ -20,16 +20,20 @@ from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.outages import NodeHealth, largest_outages
 from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
 from accelwatch.fleet.picture.timeline import Stretch, Timeline
-from accelwatch.fleet.replay.events import error_event, fleet_event
-from accelwatch.fleet.replay.fleet_snapshot import FleetSnapshot, Recorded, fleet_snapshot_of
-from accelwatch.fleet.replay.jobs import Jobs
-from accelwatch.fleet.replay.node_rows import NodeRows
-from accelwatch.fleet.replay.recent import Recent
-from accelwatch.fleet.replay.slot_registry import SlotRegistry, short_name
+from accelwatch.fleet.replay.reading.events import error_event, fleet_event
+from accelwatch.fleet.replay.reading.fleet_snapshot import (
+    FleetSnapshot,
+    Recorded,
+    fleet_snapshot_of,
+)
+from accelwatch.fleet.replay.reading.jobs import Jobs
+from accelwatch.fleet.replay.reading.node_rows import NodeRows
+from accelwatch.fleet.replay.reading.recent import Recent
+from accelwatch.fleet.replay.reading.slot_registry import SlotRegistry, short_name
+from accelwatch.fleet.replay.reading.status import UNREADABLE
+from accelwatch.fleet.replay.reading.subject import matches
+from accelwatch.fleet.replay.reading.survey import Survey
 from accelwatch.fleet.replay.snapshots import NodeRecords, snapshot_of
-from accelwatch.fleet.replay.status import UNREADABLE
-from accelwatch.fleet.replay.subject import matches
-from accelwatch.fleet.replay.survey import Survey
 from accelwatch.fleet.replay.view import candidates, device_now, sums
 from accelwatch.schema.health import SIGNALS
 from accelwatch.schema.metrics import Series

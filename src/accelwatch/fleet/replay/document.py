@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents import DeviceRow, GroupRow, NodeSummary
-from accelwatch.fleet.api.names import Column, all_series, columns
+from accelwatch.fleet.api.documents.fleet import DeviceRow, GroupRow, NodeSummary
+from accelwatch.fleet.api.query.names import Column, all_series, columns
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
-from accelwatch.fleet.replay.fleet_snapshot import FleetSnapshot
-from accelwatch.fleet.replay.subject import Subject, matches
+from accelwatch.fleet.replay.reading.fleet_snapshot import FleetSnapshot
+from accelwatch.fleet.replay.reading.subject import Subject, matches
 from accelwatch.fleet.replay.view import field, sums
 from accelwatch.fleet.wire import NodeNow
-from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.reading import Number
+from accelwatch.schema.status.device_status import effective_state, severity
 from accelwatch.schema.timestamps import timestamp
 
 

@@ -7,7 +7,7 @@ from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocum
 from accelwatch.alerting.incidents.model.incident import IncidentState, TimelineKind
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, WATCH, Marker
-from accelwatch.fleet.replay.slot_registry import short_name
+from accelwatch.fleet.replay.reading.slot_registry import short_name
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 

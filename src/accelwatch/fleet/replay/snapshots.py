@@ -6,7 +6,7 @@ from typing import NamedTuple
 from accelwatch.base.absence import Absence
 from accelwatch.base.version import __version__
 from accelwatch.fleet.dialects.plans.host import HOST
-from accelwatch.fleet.replay.subject import Subject
+from accelwatch.fleet.replay.reading.subject import Subject
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from accelwatch.base.version import __version__
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.picture.model import FIELDS
-from accelwatch.fleet.replay.subject import Subject
+from accelwatch.fleet.replay.reading.subject import Subject
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, FleetDocument, NodeNow
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number

@@ -13,7 +13,7 @@ from accelwatch.expr.checking.tree import Event, walk
 from accelwatch.expr.outcomes import Facts, outcomes, pruned
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.events import EventUse
-from accelwatch.fleet.rules.rule_context import TableViews
+from accelwatch.fleet.rules.columns.rule_context import TableViews
 from accelwatch.schema.metrics import Series
 
 _FIELDS = ("vendor",)

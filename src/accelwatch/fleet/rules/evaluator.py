@@ -18,9 +18,9 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
+from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
-from accelwatch.fleet.rules.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.fleet.state.events import Noted

@@ -9,7 +9,7 @@ from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.names import IDENTITY, Type
-from accelwatch.fleet.rules.columns import Columns
+from accelwatch.fleet.rules.columns.columns import Columns
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series

@@ -23,12 +23,12 @@ from accelwatch.alerting.rules.verdict import Entity, Justification, VerdictChan
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
+from accelwatch.fleet.rules.columns.rule_context import RuleContext
 from accelwatch.fleet.rules.dormancy import Dormancy, can_fire, never_reported, without
-from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.rules.row import Row
-from accelwatch.fleet.rules.rule_context import RuleContext
 from accelwatch.fleet.rules.suspects import suspects
-from accelwatch.fleet.rules.truths import Truths as Columns
+from accelwatch.fleet.rules.vectors.program import Program
+from accelwatch.fleet.rules.vectors.truths import Truths as Columns
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.schema.metrics import Series

@@ -4,8 +4,8 @@ import numpy as np
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.rules.columns import Columns, Indices
-from accelwatch.fleet.rules.rule_context import RuleContext
+from accelwatch.fleet.rules.columns.columns import Columns, Indices
+from accelwatch.fleet.rules.columns.rule_context import RuleContext
 from accelwatch.fleet.table.belief import Bools, Floats
 
 _MOST = 2

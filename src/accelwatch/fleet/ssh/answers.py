@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 _MAX_LINES = 256
 _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable
 from typing import IO
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.destination import Destination
 from accelwatch.fleet.ssh.pipes import Output, StderrTail
 from accelwatch.fleet.ssh.script import SHELL

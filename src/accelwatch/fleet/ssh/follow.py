@@ -7,7 +7,7 @@ import secrets
 import msgspec
 
 from accelwatch.base.backoff import SpreadBackoff
-from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.poll import PacedReader
 from accelwatch.fleet.ssh.answers import (

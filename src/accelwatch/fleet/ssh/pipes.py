@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 _TAIL = slice(-4096, None)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from accelwatch.base.untrusted_text import printable
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 _OF_SSH = 255
 """How ssh ends for what is wrong with itself or the connection; anything else is the remote shell's."""

@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteReader, RemoteRow
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import AccelwatchError, BackendUnavailable, ReadError
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.ssh.answers import outputs_of
 from accelwatch.node.sampler.turns.contract import ContractError, sound_devices, sound_readings

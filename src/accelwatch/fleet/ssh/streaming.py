@@ -2,7 +2,7 @@
 
 import asyncio
 
-from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.follow import Sink
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.ssh.answers import start_of_stream
@@ -10,7 +10,7 @@ from accelwatch.fleet.ssh.connection import Connection
 from accelwatch.fleet.ssh.refusals import lost, quoted
 from accelwatch.fleet.ssh.script import STREAM
 from accelwatch.fleet.target import Target
-from accelwatch.schema.compact import Hello
+from accelwatch.schema.stream.compact import Hello
 
 _MOST_S = 600.0
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 
 from accelwatch.backend_kit.remote import Remote, RemoteCommand
-from accelwatch.fleet.follow.failure_log import FailureLog
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.failure_log import FailureLog
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.turn import Turn
 from accelwatch.fleet.ssh.answers import HostProbe
 from accelwatch.fleet.ssh.settings import Ssh

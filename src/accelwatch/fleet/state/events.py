@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from accelwatch.fleet.dialects.base.counts import COUNTER, counted_event, recent_events
-from accelwatch.schema.context import Event, event_message
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.schema.stream.context import Event, event_message
 
 CAPACITY = 8192
 NODE_CAPACITY = 128

@@ -9,31 +9,31 @@ from pathlib import Path
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.board import OddBoard
-from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
-from accelwatch.fleet.state.evidence import EvidenceBoard
-from accelwatch.fleet.state.evidence_file import EvidenceFile
-from accelwatch.fleet.state.groups import GroupIndex
+from accelwatch.fleet.state.evidence.board import EvidenceBoard
+from accelwatch.fleet.state.evidence.file import EvidenceFile
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
-from accelwatch.fleet.state.inventory import Expected
-from accelwatch.fleet.state.inventory_writer import InventoryWriter
-from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import TargetSource
-from accelwatch.fleet.state.table import Table
+from accelwatch.fleet.state.inventory.file import Expected
+from accelwatch.fleet.state.inventory.writer import InventoryWriter
+from accelwatch.fleet.state.nodes.claims import Claims
+from accelwatch.fleet.state.nodes.liveness import Thresholds
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.fleet.state.rows.groups import GroupIndex
+from accelwatch.fleet.state.rows.table import Table
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import StoreState
-from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from accelwatch.schema.stream.context import Event
 
 _LAST_SEEN_EVERY_S = 60.0
 """How often it is written down that a node is still there."""

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.table import Codes, Indices
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.rows.table import Codes, Indices
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.state_codes import HEALTH, NODE_STATE, STATE
 from accelwatch.schema.device import UP, DeviceState

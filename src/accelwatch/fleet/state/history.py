@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
+from accelwatch.fleet.state.nodes.devices import FleetDevice, StreamDevice
 from accelwatch.fleet.table.buckets import BUCKET_S, CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.rows import grown

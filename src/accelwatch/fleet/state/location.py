@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import Device, normal_pci_bus_id, normal_uuid
 
 

@@ -3,10 +3,10 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import TargetSource, decode_backends
+from accelwatch.fleet.state.nodes.devices import FleetDevice
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.nodes.source import TargetSource, decode_backends
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.natural_order import device_order

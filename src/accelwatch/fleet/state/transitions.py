@@ -13,7 +13,7 @@ from accelwatch.exposition.display import duration
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.events import OWN
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 

@@ -1,7 +1,7 @@
 """Which of a layout's values are wanted, and taking those of many devices as one matrix.
 
-A mark stands beside every number: `d` a double, `q` an integer that a double holds exactly, `Q` one that
-it does not hold, else the letter of why there is none (`schema/compact.py`) and NaN as the number.
+A tag stands beside every number: `d` a double, `q` an integer that a double represents exactly, `Q` an
+integer that it does not, else the letter of why there is none (`schema/stream/compact.py`) and NaN.
 """
 
 from array import array
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from accelwatch.fleet.table.belief import Floats, Limits
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.packed import WIDTH, unpack
 from accelwatch.schema.reading import Number
+from accelwatch.schema.stream.packed import WIDTH, unpack
 
 Tags = npt.NDArray[np.uint8]
 Values = tuple[int | float | str, ...]

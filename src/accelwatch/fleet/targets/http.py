@@ -12,10 +12,10 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.fleet.follow.access import Access
-from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import read_body
+from accelwatch.fleet.follow.http.url import server_url
 from accelwatch.fleet.follow.session import Client
-from accelwatch.fleet.follow.url import server_url
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.tsdb.families import age_family_of
 from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
 from accelwatch.fleet.tsdb.query import Instant

@@ -9,7 +9,7 @@ from accelwatch.exposition.line import number
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.registry import DIALECTS
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.state.history import QUANTITIES
 from accelwatch.fleet.tsdb.assembly import Group

@@ -12,7 +12,7 @@ from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import speaks_for
+from accelwatch.fleet.state.nodes.node import speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.tsdb.writing import OwnSeries
 from accelwatch.otlp.encoding import chunks

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from accelwatch.exposition.families import device_samples, node_samples, owner_of
 from accelwatch.exposition.selection import selected
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.state.nodes.node import Node, speaks_for
+from accelwatch.fleet.state.nodes.source import OURS, TargetSource
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.fleet.state.source import OURS, TargetSource
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, Tier
 from accelwatch.schema.reading import Number

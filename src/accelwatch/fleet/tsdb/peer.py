@@ -9,9 +9,9 @@ import aiohttp
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
-from accelwatch.fleet.follow.by_aiohttp import faults, open_session
-from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.by_aiohttp import faults, open_session
+from accelwatch.fleet.follow.http.resolver import Resolver
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
 from accelwatch.located_yaml.nodes import read_file
 

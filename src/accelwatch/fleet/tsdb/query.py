@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
-from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.by_aiohttp import check_status
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import read_body
+from accelwatch.fleet.follow.http.by_aiohttp import check_status
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 

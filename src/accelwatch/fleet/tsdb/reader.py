@@ -14,7 +14,7 @@ import msgspec
 from accelwatch.base.slices import LongWork
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.tsdb.assembly import LOOKBACK_DELTA_S, Age, Assembly, Group
 from accelwatch.fleet.tsdb.families import readable_families
 from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of

@@ -10,8 +10,8 @@ from accelwatch.alerting.delivery.transport.push_queue import (
     Request,
 )
 from accelwatch.base.backoff import retry_after
-from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.follow.http.body import read_body
 from accelwatch.fleet.tsdb.peer import Peer
 
 _HEADERS = {

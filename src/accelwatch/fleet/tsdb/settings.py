@@ -10,7 +10,7 @@ from msgspec import Meta, field
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.field_types import Group, Long, Path
 from accelwatch.fleet.follow.access import check_access
-from accelwatch.fleet.follow.url import server_url
+from accelwatch.fleet.follow.http.url import server_url
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 
 NODE_LABELS = (

@@ -15,7 +15,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.state.nodes.node import Node, speaks_for
 from accelwatch.fleet.tsdb.encoding import Encoder, NodeSent
 from accelwatch.fleet.tsdb.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
 from accelwatch.fleet.tsdb.peer import Peer

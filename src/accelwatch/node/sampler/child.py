@@ -34,7 +34,7 @@ from accelwatch.node.sampler.turns.gate import Gate
 from accelwatch.node.sampler.turns.worker import Admit, Inbox, Stop
 from accelwatch.node.store.reports import Written
 from accelwatch.processes.parent_death import die_with_parent
-from accelwatch.schema.frames import Splitter
+from accelwatch.schema.stream.frames import Splitter
 
 _CLOSE_LIMIT_S = 0.5
 """How long an orderly end may take before the process just ends."""

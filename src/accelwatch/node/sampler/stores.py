@@ -13,8 +13,8 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
     """A new store; event counters and known devices are kept in the state directory if there is one."""
     count_file = identity_file = None
     if settings.state_dir is not None and not settings.one_shot:
-        from accelwatch.node.store.counts import CountFile
-        from accelwatch.node.store.identity_file import IdentityFile
+        from accelwatch.node.store.persistence.counts import CountFile
+        from accelwatch.node.store.persistence.identity_file import IdentityFile
 
         folder = Path(settings.state_dir)
         count_file, identity_file = CountFile(folder), IdentityFile(folder)

@@ -10,7 +10,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import EventCount
 
 if TYPE_CHECKING:  # it loads logging, and a single reading keeps no counts
-    from accelwatch.node.store.counts import Counts
+    from accelwatch.node.store.persistence.counts import Counts
 
 RING = 512
 SAME_FAULT_S = 5.0

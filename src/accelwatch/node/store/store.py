@@ -11,9 +11,9 @@ from accelwatch.base.version import __version__
 from accelwatch.kernel.proc import boot_time
 from accelwatch.node.store.accumulate import Accumulator
 from accelwatch.node.store.events import EventStore
-from accelwatch.node.store.identities import IdentityCache
 from accelwatch.node.store.machine import boot_id, system_uuid
 from accelwatch.node.store.own import SelfMetrics
+from accelwatch.node.store.persistence.identities import IdentityCache
 from accelwatch.node.store.reports import (
     BackendChanged,
     CollectorExited,
@@ -35,8 +35,8 @@ from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
 
 if TYPE_CHECKING:
-    from accelwatch.node.store.counts import CountFile
-    from accelwatch.node.store.identity_file import IdentityFile
+    from accelwatch.node.store.persistence.counts import CountFile
+    from accelwatch.node.store.persistence.identity_file import IdentityFile
 
 Listener = Callable[[], None]
 

@@ -6,10 +6,10 @@ from accelwatch.base.absence import Absence
 from accelwatch.node.store.events import EventStore
 from accelwatch.node.store.row import CompleteReading, Row
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.failure_text import reason
 from accelwatch.schema.health import Health, HealthEvaluation, Unread, evaluate_health
 from accelwatch.schema.reading import READS_UNTIL_STALE, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.failure_text import reason
 
 _STARTUP_S = 5.0
 """By then a new collector has read, on a busy machine too."""

@@ -20,7 +20,7 @@ from accelwatch.node.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.node.usage.observation import Observation
 from accelwatch.node.usage.shares import Holder
 from accelwatch.node.usage.sums import Sums
-from accelwatch.schema.frames import Splitter, frame
+from accelwatch.schema.stream.frames import Splitter, frame
 
 FILE = "usage.msgpack"
 KEEP_EVERY_S = 600.0

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from accelwatch.node.workloads.device_ids import DeviceIndex
-from accelwatch.node.workloads.environ import Job
 from accelwatch.node.workloads.facts import WorkloadFacts
-from accelwatch.node.workloads.members import Member, is_pod_uid
 from accelwatch.node.workloads.settings import CGROUP, SLURM
-from accelwatch.node.workloads.slurm import joined
+from accelwatch.node.workloads.sources.environ import Job
+from accelwatch.node.workloads.sources.members import Member, is_pod_uid
+from accelwatch.node.workloads.sources.slurm import joined
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Owner

@@ -5,11 +5,11 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.node.workloads.environ import Job
-from accelwatch.node.workloads.job_files import JobFile
-from accelwatch.node.workloads.members import Key, Member
-from accelwatch.node.workloads.pod_names import PodNames
-from accelwatch.node.workloads.podresources import Allocation
+from accelwatch.node.workloads.sources.environ import Job
+from accelwatch.node.workloads.sources.job_files import JobFile
+from accelwatch.node.workloads.sources.members import Key, Member
+from accelwatch.node.workloads.sources.pod_names import PodNames
+from accelwatch.node.workloads.sources.podresources import Allocation
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,10 @@ import msgspec
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.clock import Clock
 from accelwatch.kernel import sysfs
-from accelwatch.node.workloads import (
+from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
+from accelwatch.node.workloads.settings import CGROUP, PODRESOURCES, SLURM, WorkloadSettings
+from accelwatch.node.workloads.source import PolledSource, off
+from accelwatch.node.workloads.sources import (
     docker,
     job_cgroups,
     job_files,
@@ -16,14 +19,11 @@ from accelwatch.node.workloads import (
     pod_names,
     podresources,
 )
-from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
-from accelwatch.node.workloads.job_files import JobFile
-from accelwatch.node.workloads.members import Key, Members
-from accelwatch.node.workloads.pod_names import PodNames
-from accelwatch.node.workloads.podresources import Allocation
-from accelwatch.node.workloads.settings import CGROUP, PODRESOURCES, SLURM, WorkloadSettings
-from accelwatch.node.workloads.slurm import SlurmJobs
-from accelwatch.node.workloads.source import PolledSource, off
+from accelwatch.node.workloads.sources.job_files import JobFile
+from accelwatch.node.workloads.sources.members import Key, Members
+from accelwatch.node.workloads.sources.pod_names import PodNames
+from accelwatch.node.workloads.sources.podresources import Allocation
+from accelwatch.node.workloads.sources.slurm import SlurmJobs
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from accelwatch.node.workloads.annotation import (
 from accelwatch.node.workloads.device_ids import DeviceIndex, is_accelerator
 from accelwatch.node.workloads.facts import SourceState, SourceStatus
 from accelwatch.node.workloads.gather import Gatherer
-from accelwatch.node.workloads.members import MAX_MEMBERS, Key
 from accelwatch.node.workloads.settings import WorkloadSettings
+from accelwatch.node.workloads.sources.members import MAX_MEMBERS, Key
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot

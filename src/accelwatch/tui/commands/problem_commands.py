@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.device_status import effective_state, severity
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import local_actions

@@ -14,7 +14,7 @@ from accelwatch.fleet.picture.why.scene import (
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import subject_of
-from accelwatch.schema.device_status import severity
+from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.device_signs import device_class

@@ -2,9 +2,9 @@
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import HOT, effective_state, state_label
-from accelwatch.schema.heat import is_hot
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.device_status import HOT, effective_state, state_label
+from accelwatch.schema.status.heat import is_hot
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 STATE_ROLES = {

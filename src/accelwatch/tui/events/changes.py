@@ -5,10 +5,10 @@ from collections.abc import Hashable, Iterable
 import msgspec
 
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import state_severity
 from accelwatch.schema.event import SEVERITIES, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView, Snapshot, is_awaited, observed_since
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.device_status import state_severity
+from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 
 MOST = 1000

@@ -10,9 +10,9 @@ import msgspec
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import state_label
 from accelwatch.schema.event import RECOVERED, SEVERITIES
-from accelwatch.schema.verdict import REMEDIES, remedy_of
+from accelwatch.schema.status.device_status import state_label
+from accelwatch.schema.status.verdict import REMEDIES, remedy_of
 from accelwatch.tui.events.changes import Change, in_order
 from accelwatch.tui.events.unhealthy import unhealthy_changes
 

@@ -14,9 +14,9 @@ from accelwatch.fleet.picture.incidents import OVER, seconds_of
 from accelwatch.fleet.picture.incidents import status_of as standing_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.schema.device_status import BAD, effective_state, severity
 from accelwatch.schema.event import SEVERITIES
 from accelwatch.schema.health import Health
+from accelwatch.schema.status.device_status import BAD, effective_state, severity
 from accelwatch.tui.drawing.device_signs import device_status_text
 from accelwatch.tui.events.changes import Change
 

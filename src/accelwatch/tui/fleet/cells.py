@@ -10,10 +10,10 @@ from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow
-from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Number
-from accelwatch.schema.verdict import Verdict, remedy_of
+from accelwatch.schema.status.device_status import severity
+from accelwatch.schema.status.verdict import Verdict, remedy_of
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs

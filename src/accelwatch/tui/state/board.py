@@ -27,7 +27,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.schema.device_status import severity
+from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 

@@ -8,7 +8,7 @@ from accelwatch.exposition.display import printable
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of, wrapped

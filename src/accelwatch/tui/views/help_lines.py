@@ -1,6 +1,6 @@
 """The keys, signs and flags in words, from the table of actions: for the help screen and the docs."""
 
-from accelwatch.schema.device_status import state_label
+from accelwatch.schema.status.device_status import state_label
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
 from accelwatch.tui.state.action import OF_FLEET, ONLY_FLEET, Action

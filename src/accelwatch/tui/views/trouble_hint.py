@@ -1,8 +1,8 @@
 """What is wrong, in a few words for the line of keys: `✕ nvidia6 lost:`. Pure."""
 
 from accelwatch.exposition.display import printable
-from accelwatch.schema.device_status import effective_state, severity
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.device_status import effective_state, severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL

@@ -5,14 +5,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-from accelwatch.schema.frames import frame
+from accelwatch.schema.stream.frames import frame
 
 STREAM = "/v1/stream"
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
 PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
-"""MessagePack with the values of ticks packed (`schema/packed.py`); for a reader that asks for it."""
+"""MessagePack with the values of ticks packed (`schema/stream/packed.py`), for a reader that asks."""
 INCIDENTS: Final = "application/vnd.accelwatch.incidents+msgpack"
 INCIDENT_LINES: Final = "application/vnd.accelwatch.incidents+x-ndjson"
 """The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it."""

@@ -6,7 +6,7 @@ they had never answered, and nothing of their devices.
 
 from pathlib import Path
 
-from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory.file import Changes, Expected, InventoryFile
 from accelwatch_lab.scenario.faults import NODE_KINDS
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.nodes import Node

@@ -9,9 +9,9 @@ import msgspec
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings, load_settings
-from accelwatch.fleet.hub_client.embedded import serve
-from accelwatch.fleet.hub_client.inventory_folder import InventoryFolder
-from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.fleet.hub_client.local_hub.embedded import serve
+from accelwatch.fleet.hub_client.local_hub.inventory_folder import InventoryFolder
+from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
 from accelwatch.web.sockets.listeners import open_tcp
 from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
 from accelwatch_lab.simulator.demo.rehearsal import rehearsal

@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.base.version import __version__
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.schema import wire
+from accelwatch.schema.json import wire
 from accelwatch.schema.snapshot import SCHEMA
 from accelwatch.web.pages.negotiation import accepts_gzip, choose
 from accelwatch_lab.simulator.exporters import all_smi, dcgm, node_exporter

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.schema.compact import CompactEncoder, Tick
+from accelwatch.schema.stream.compact import CompactEncoder, Tick
 from accelwatch.web.http.stream import MSGPACK, OFFERED, PACKED, framed
 from accelwatch.web.pages.negotiation import choose
 from accelwatch_lab.scenario.faults import FaultKind

@@ -2,7 +2,7 @@
 
 A device's message is a fixed head, its moving values packed in one call, and a tail of constants that
 all devices of a model share. Whole numbers travel in their eight-byte form, which every reader takes. A
-reader that asks for it gets its values as bytes, as from an agent (`schema/packed.py`).
+reader that asks for it gets its values as bytes, as from an agent (`schema/stream/packed.py`).
 """
 
 import struct
@@ -11,12 +11,19 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.version import __version__
-from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout, packed, packed_device
-from accelwatch.schema.frames import frame
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.packed import pack
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.compact import (
+    LETTERS,
+    DeviceTick,
+    Hello,
+    Layout,
+    packed,
+    packed_device,
+)
+from accelwatch.schema.stream.frames import frame
+from accelwatch.schema.stream.packed import pack
 from accelwatch_lab.simulator.conditions import NodeCondition
 from accelwatch_lab.simulator.context import ContextWriter, SentContext
 from accelwatch_lab.simulator.fleet import Fleet, Instant

@@ -14,16 +14,16 @@ from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.hub_client.embedded import for_single_user
-from accelwatch.fleet.hub_client.inventory_folder import acquire_folder, fleet_folder
-from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+from accelwatch.fleet.hub_client.local_hub.embedded import for_single_user
+from accelwatch.fleet.hub_client.local_hub.inventory_folder import acquire_folder, fleet_folder
+from accelwatch.fleet.state.inventory.file import Changes, Expected, InventoryFile
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from support.machines import composed as machines
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from accelwatch.fleet.hub_client.inventory_folder import acquire_folder
+from accelwatch.fleet.hub_client.local_hub.inventory_folder import acquire_folder
 print(acquire_folder(Path(sys.argv[1]), Path(sys.argv[1]), configured=False).folder, flush=True)
 time.sleep(1000)
 """

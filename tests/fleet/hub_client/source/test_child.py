@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.hub_client.child import ChildError, Outcome, fork_child
-from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.fleet.hub_client.local_hub.child import ChildError, Outcome, fork_child
+from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
 
 _PARENT = """
 import signal, sys, time
-from accelwatch.fleet.hub_client.child import fork_child
+from accelwatch.fleet.hub_client.local_hub.child import fork_child
 
 def work(folder, life):
     life.report(b'{}')

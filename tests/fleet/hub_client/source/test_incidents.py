@@ -122,7 +122,7 @@ def test_of_those_that_are_over_the_latest_are_kept() -> None:
 
 
 def test_a_later_hub_may_say_more_of_an_incident() -> None:
-    from accelwatch.fleet.hub_client.messages import message
+    from accelwatch.fleet.hub_client.connection.messages import message
 
     plain: dict[str, Any] = msgspec.to_builtins(now(incident(1)))
     plain["incident"]["weather"] = "rain"

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.hub_client.messages import message, tag
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.messages import message, tag
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import DeviceSlot, FleetHello, FleetTick

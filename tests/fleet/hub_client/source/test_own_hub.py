@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.fleet.hub_client.child import ChildError
-from accelwatch.fleet.hub_client.own_hub import Named, Order, start_hub
+from accelwatch.fleet.hub_client.local_hub.child import ChildError
+from accelwatch.fleet.hub_client.local_hub.own_hub import Named, Order, start_hub
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.serve import HubServer
-from accelwatch.fleet.hub_client.endpoint import hub_endpoint
+from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FIELDS, POWER
 from accelwatch.web.protection.web_config import Protection, load_protection

@@ -10,9 +10,9 @@ from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.device_status import CALM_THROTTLES, effective_state
 from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable
-from accelwatch.schema.verdict import NOTHING_WRONG, Verdict, verdict
+from accelwatch.schema.status.device_status import CALM_THROTTLES, effective_state
+from accelwatch.schema.status.verdict import NOTHING_WRONG, Verdict, verdict
 
 
 class ObservedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):

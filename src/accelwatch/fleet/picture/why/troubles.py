@@ -10,8 +10,8 @@ from accelwatch.fleet.names import GONE, SPEAKING, UNREAD_SEVERITY, NodeState
 from accelwatch.fleet.picture.incidents import above, location_of, seconds_of
 from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
 from accelwatch.fleet.picture.why.silence import is_about_silence, silences, texts
-from accelwatch.schema.device_status import severity
-from accelwatch.schema.verdict import NOTHING_WRONG, remedy_of
+from accelwatch.schema.status.device_status import severity
+from accelwatch.schema.status.verdict import NOTHING_WRONG, remedy_of
 
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
 """State of a device to what people call it, where that is another word."""

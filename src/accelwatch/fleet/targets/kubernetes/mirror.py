@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from accelwatch.base.backoff import SpreadBackoff
-from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import read_body
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kubernetes.objects import (

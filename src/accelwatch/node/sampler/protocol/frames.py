@@ -14,7 +14,7 @@ import msgspec
 from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.protocol.settings import Order
 from accelwatch.node.store.reports import Report, Written
-from accelwatch.schema.frames import PREFIX_BYTES, frame
+from accelwatch.schema.stream.frames import PREFIX_BYTES, frame
 
 MAX_FRAME_BYTES = 16 << 20
 CLOSED = 93

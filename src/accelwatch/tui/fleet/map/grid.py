@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from accelwatch.fleet.picture.tally import FleetRow, device_class
-from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import natural
+from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.drawing.device_signs import is_filled
 from accelwatch.tui.fleet.board import Key
 from accelwatch.tui.fleet.grid_shape import GridShape, shape_of

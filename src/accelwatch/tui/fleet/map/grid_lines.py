@@ -7,7 +7,7 @@ from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMP
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot
-from accelwatch.schema.device_status import HOT
+from accelwatch.schema.status.device_status import HOT
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs

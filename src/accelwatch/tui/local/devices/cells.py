@@ -1,10 +1,10 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
 from accelwatch.exposition.display import printable
-from accelwatch.schema.device_status import CALM_THROTTLES
-from accelwatch.schema.heat import MARGIN_CELSIUS
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.device_status import CALM_THROTTLES
+from accelwatch.schema.status.heat import MARGIN_CELSIUS
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit

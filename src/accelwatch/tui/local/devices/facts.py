@@ -4,7 +4,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.exposition.display import printable
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of

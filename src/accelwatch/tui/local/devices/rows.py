@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import product
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.schema.verdict import verdict
+from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, needed, shared

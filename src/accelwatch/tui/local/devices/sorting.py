@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.schema.device_status import severity
 from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.devices import cells

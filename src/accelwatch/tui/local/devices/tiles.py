@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from accelwatch.schema.heat import MARGIN_CELSIUS
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.status.heat import MARGIN_CELSIUS
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit

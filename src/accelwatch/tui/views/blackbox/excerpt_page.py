@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.archive.blackbox.files import froze
 from accelwatch.archive.blackbox.locations import newest_first
-from accelwatch.schema.device_status import state_label
+from accelwatch.schema.status.device_status import state_label
 from accelwatch.tui.drawing.format import clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, paragraph

@@ -7,7 +7,7 @@ from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
-from accelwatch.schema.device_status import severity
+from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs

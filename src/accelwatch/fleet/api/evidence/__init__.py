@@ -1,0 +1,1 @@
+"""Evidence that others post: Alertmanager's webhooks and our own documents."""

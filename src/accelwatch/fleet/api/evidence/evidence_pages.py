@@ -1,0 +1,225 @@
+"""Evidence that others push: taken, placed, noted among the events, kept for as long as it stands."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.alerting.evaluation.silencing import timestamp_of
+from accelwatch.alerting.incidents.model.silence import named
+from accelwatch.base.errors import UsageError
+from accelwatch.fleet.api.documents.evidence import (
+    EvidencePage,
+    EvidenceTaken,
+    NewEvidence,
+    NewEvidences,
+    StandingEvidence,
+)
+from accelwatch.fleet.api.evidence.alertmanager_webhook import AlertmanagerMessage, alerts_of
+from accelwatch.fleet.evidence_settings import Evidence
+from accelwatch.fleet.state.evidence.board import STANDS, ReceivedAlert
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.location import Location, locate
+from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
+from accelwatch.schema.timestamps import timestamp
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Change, Headers, Page, Query
+from accelwatch.web.pages.routes import Route
+from accelwatch.web.protection.roles import Role
+
+logger = logging.getLogger(__name__)
+
+PATH = "/v1/evidence"
+ALERTMANAGER = "/v1/evidence/alertmanager"
+MOST_AT_ONCE = 1000
+_LONGEST_CODE = 100
+_LONGEST_TEXT = 1000
+_LONGEST_KEY = 300
+
+
+class EvidencePages:
+    """What is pushed to the hub by a third party."""
+
+    def __init__(self, fleet: Fleet, settings: Callable[[], Evidence]) -> None:
+        self._fleet = fleet
+        self._settings = settings
+        self._writing = asyncio.Lock()
+        self._reported_unplaced: tuple[str, ...] = ()
+
+    def routes(self) -> tuple[Route, ...]:
+        """What is asked for where."""
+        return (
+            Route(
+                "GET",
+                PATH,
+                "Evidence that others sent and that has not expired",
+                self._page,
+                answer=EvidencePage,
+            ),
+            Route(
+                "POST",
+                PATH,
+                "Push evidence about nodes and devices",
+                self._accept_ours,
+                body=NewEvidences,
+                answer=EvidenceTaken,
+                role=Role.ACT,
+            ),
+            Route(
+                "POST",
+                ALERTMANAGER,
+                "Webhook of an Alertmanager",
+                self._accept_alerts,
+                body=AlertmanagerMessage,
+                answer=EvidenceTaken,
+                role=Role.ACT,
+            ),
+        )
+
+    def _page(self, _query: Query, headers: Headers) -> Page:
+        active = tuple(map(_document, self._fleet.evidence.all()))
+        return json_page(EvidencePage(active=active), headers)
+
+    async def _accept_ours(self, change: Change) -> Page:
+        return await self._accept_all(_decode(change.body), "evidence", change)
+
+    async def _accept_alerts(self, change: Change) -> Page:
+        return await self._accept_all(alerts_of(change.body), "alertmanager", change)
+
+    async def _accept_all(self, message: NewEvidences, kind: str, change: Change) -> Page:
+        """Note what is told, as codes of that kind. Raises UsageError."""
+        if len(message.evidence) > MOST_AT_ONCE:
+            raise UsageError(f"more than {MOST_AT_ONCE} at once")
+        source = _checked_text(message.source, "source")
+        by = named(change.user or " ".join(message.by.split())[:_LONGEST_CODE], bool(change.user))
+        events = [
+            (evidence, self._event(evidence, source, by, kind)) for evidence in message.evidence
+        ]
+        unplaced: list[str] = []
+        refused: list[str] = []
+        for evidence, event in events:
+            location = self._locate(evidence)
+            if evidence.status == "ended" and self._resolve(evidence, event, location):
+                continue
+            if location is None:
+                unplaced.append(event.code)
+            elif not self._accept(evidence, location, event):
+                refused.append(event.code)
+        self._complain(source, unplaced)
+        answer = EvidenceTaken(
+            accepted=len(events) - len(unplaced) - len(refused),
+            unplaced=tuple(unplaced),
+            refused=tuple(refused),
+            problem=await self._written(),
+        )
+        return json_page(answer, change.headers)
+
+    def _event(self, evidence: NewEvidence, source: str, by: str, kind: str) -> ErrorEvent:
+        now = self._fleet.clock.wall()
+        time = min(timestamp_of("at", evidence.at), now) if evidence.at else now
+        return ErrorEvent(
+            code=f"{kind}_{_checked_text(evidence.code, 'code')}",
+            category=evidence.category,
+            time=time,
+            text=evidence.text[:_LONGEST_TEXT] or evidence.code[:_LONGEST_CODE],
+            source=PUSHED,
+            subject=source,
+            detail={SEVERITY: evidence.severity, "by": by},
+        )
+
+    def _locate(self, evidence: NewEvidence) -> Location | None:
+        settings = self._settings()
+        labels = {"node": evidence.node, "device": evidence.device}
+        if not (evidence.node or evidence.device):
+            return locate(self._fleet, evidence.labels, settings)
+        by_name = Evidence(node_labels=("node",), device_labels=("device",))
+        location = locate(self._fleet, labels, by_name)
+        # Evidence of a device that is not there is none of its node.
+        return (
+            None if location is not None and evidence.device and not location.device else location
+        )
+
+    def _resolve(self, evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> bool:
+        """What stood is over, also where its device has gone meanwhile; whether it is known which."""
+        resolved = (
+            self._fleet.evidence.resolve(_key(evidence, event, location))
+            if evidence.key or location
+            else None
+        )
+        if resolved is not None:
+            there = self._fleet.nodes.get(resolved.node)
+            device = None if there is None else there.devices.get(resolved.event.device_id)
+            name = "" if device is None else device.device.name
+            of = Location(resolved.node, resolved.event.device_id, name)
+            self._note(of, event, "ended")
+        return resolved is not None or location is not None
+
+    def _accept(self, evidence: NewEvidence, location: Location, event: ErrorEvent) -> bool:
+        board = self._fleet.evidence
+        event = msgspec.structs.replace(event, device_id=location.device)
+        if evidence.status == "happened":
+            self._fleet.events.note(location.node, location.name, event)
+            return True
+        key = _key(evidence, event, location)
+        new = board.get(key) is None
+        until = self._fleet.clock.wall() + self._settings().keep_s
+        if not board.activate(ReceivedAlert(key=key, node=location.node, event=event, until=until)):
+            return False
+        if new:
+            self._note(location, event, "began")
+        return True
+
+    def _complain(self, source: str, unplaced: list[str]) -> None:
+        """Say once that evidence is about nobody; who pushes may not look at the answer."""
+        if unplaced and (source, *unplaced) != self._reported_unplaced:
+            self._reported_unplaced = (source, *unplaced)
+            text = "evidence about an unknown node or device was dropped source=%s code=%s count=%d"
+            logger.warning(text, source, unplaced[0], len(unplaced))
+
+    def _note(self, location: Location, event: ErrorEvent, what: str) -> None:
+        text = event.text if what == "began" else f"over: {event.text}"
+        detail = {**event.detail, STANDS: what}
+        noted = msgspec.structs.replace(event, text=text, detail=detail, device_id=location.device)
+        self._fleet.events.note(location.node, location.name, noted)
+
+    async def _written(self) -> str:
+        async with self._writing:
+            active = tuple(self._fleet.evidence.all())
+            return await asyncio.to_thread(self._fleet.evidence_file.write, active)
+
+
+def _key(evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> str:
+    """By what the end of something is known, also where nobody knows any more of whom it was."""
+    own = evidence.key or "\x1f".join((event.code, *(location or ())))
+    return f"{event.subject}\x1f{own[:_LONGEST_KEY]}"
+
+
+def _decode(body: bytes) -> NewEvidences:
+    try:
+        return msgspec.json.decode(body, type=NewEvidences)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"the body is not what is expected: {error}") from error
+
+
+def _checked_text(text: str, what: str) -> str:
+    joined = " ".join(text.split())
+    if not joined or len(joined) > _LONGEST_CODE or not joined.isprintable():
+        raise UsageError(f"{what}: 1 to {_LONGEST_CODE} printable characters are expected")
+    return joined
+
+
+def _document(evidence: ReceivedAlert) -> StandingEvidence:
+    event = evidence.event
+    return StandingEvidence(
+        key=evidence.key.partition("\x1f")[2].replace("\x1f", " "),
+        source=event.subject,
+        code=event.code,
+        node=evidence.node,
+        device=event.device_id,
+        severity=event.detail.get(SEVERITY, ""),
+        text=event.text,
+        by=event.detail.get("by", ""),
+        since=timestamp(event.time),
+        until=timestamp(evidence.until),
+    )

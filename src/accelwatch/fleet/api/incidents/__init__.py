@@ -1,0 +1,1 @@
+"""Pages about incidents, what is done about them, and who did what."""

@@ -1,0 +1,1 @@
+"""Why a target could not be read: kinds, texts, and lines of the log."""

@@ -1,0 +1,1 @@
+"""Requests to a hub and its stream: over HTTP, TLS or a socket."""

@@ -1,0 +1,24 @@
+"""What any other answer of a hub than 200 means for the person who asked."""
+
+import time
+from collections.abc import Mapping
+
+from accelwatch.base.backoff import retry_after
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+
+MOST_REFUSAL_BYTES = 2000
+"""Bytes of a refusal that are shown."""
+
+
+def refusal(code: int, headers: Mapping[str, str], body: bytes) -> TargetFault:
+    """The fault of an answer; `told` is the beginning of its body, where that is plain text."""
+    message = body.decode("utf-8", "replace").strip()
+    if 300 <= code < 400:
+        text = f"answered {code}; redirects are not followed"
+        return TargetFault(Reason.REDIRECT, text, code=code)
+    if code in (401, 403):
+        text = f"answered {code}: {message or 'check the credentials'}"
+        return TargetFault(Reason.CREDENTIALS, text, code=code)
+    wait = retry_after(headers.get("retry-after"), time.time())
+    reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
+    return TargetFault(reason, message or f"answered {code}", code=code, retry_after_s=wait)

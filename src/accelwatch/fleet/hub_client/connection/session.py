@@ -1,0 +1,154 @@
+"""Requests to one hub: documents, changes, and streams."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import quote, urlencode
+
+from accelwatch.base.errors import ConfigError
+from accelwatch.fleet.follow.access import Access, Ticket
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import Body, BodyReader
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.connection.transport import (
+    HubLink,
+    HubRequest,
+    HubTransport,
+    PlainTransport,
+)
+
+TIMEOUT_S = 5.0
+_MAX_BODY = 256 << 20
+_MOST_IDLE = 4
+"""Connections that are kept for the next document."""
+Prolong = Callable[[float], None]
+"""Gives the answer that is coming so many seconds from now on."""
+OpenStream = Callable[[Mapping[str, str], Prolong], BodyReader]
+"""What takes a stream, by its headers in lower case. Raises TargetFault for one that is none."""
+
+
+class HubSession:
+    """One HTTP session with a hub; made and used on the loop."""
+
+    def __init__(self, endpoint: HubEndpoint, timeout_s: float = TIMEOUT_S) -> None:
+        """`timeout_s` is for connecting and for a whole document. Raises ConfigError."""
+        self.endpoint = endpoint
+        self.timeout_s = timeout_s
+        self._access = Access(endpoint.access)
+        self._secure = endpoint.base.startswith("https:")
+        self._transport: HubTransport | None = None
+        self._idle: list[HubLink] = []
+        self._busy: set[HubLink] = set()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Close every connection; the session is closed."""
+        self._closed = True
+        for link in (*self._idle, *self._busy):
+            link.close()
+        self._idle.clear()
+        if self._transport is not None:
+            await self._transport.close()
+            self._transport = None
+
+    async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of a page. Raises TargetFault."""
+        return await self._read_document("GET", path, query)
+
+    async def post(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of the answer to a POST without a body. Raises TargetFault."""
+        return await self._read_document("POST", path, query)
+
+    async def change(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
+    ) -> bytes:
+        """The body of the answer to a POST or DELETE; `body` is JSON. Raises TargetFault."""
+        return await self._read_document(method, path, query, body)
+
+    async def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        open_stream: OpenStream,
+    ) -> None:
+        """Have a stream taken until it ends. Raises TargetFault, and what takes it raises.
+
+        It begins within the session's timeout, and gets more time from who takes it only.
+        """
+        hub_request = self._build_request("GET", path, query, headers)
+        with self._link(again=False) as link:
+            await link.request(
+                *(hub_request, await self._ticket()),
+                lambda answered: open_stream(answered, link.prolong),
+                self.timeout_s,
+            )
+
+    async def _read_document(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None = None
+    ) -> bytes:
+        headers = {"Accept-Encoding": "gzip"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        hub_request = self._build_request(method, path, query, headers, body)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                # Of a connection that has just been closed it is unknown whether a change was read.
+                with self._link(again=method == "GET") as link:
+                    return await link.request(
+                        hub_request, await self._ticket(), _open_body, self.timeout_s
+                    )
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
+
+    def _build_request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> HubRequest:
+        url = f"{self.endpoint.base}{path}" + (f"?{urlencode(query)}" if query else "")
+        return HubRequest(method=method, url=url, headers={"Accept": "*/*", **headers}, body=body)
+
+    @contextlib.contextmanager
+    def _link(self, *, again: bool) -> Iterator[HubLink]:
+        """A link of one's own; `again` for one that others have used, and will."""
+        if self._closed:
+            raise TargetFault(Reason.CLOSED, "the session is closed")
+        link = self._idle.pop() if again and self._idle else self._open_transport().link()
+        self._busy.add(link)
+        try:
+            yield link
+        finally:
+            self._busy.discard(link)
+            if again and self._transport is not None and len(self._idle) < _MOST_IDLE:
+                self._idle.append(link)
+            else:
+                link.close()
+
+    def _open_transport(self) -> HubTransport:
+        if self._transport is None:
+            if self._secure:
+                from accelwatch.fleet.hub_client.connection.secure_transport import SecureTransport
+
+                self._transport = SecureTransport()
+            else:
+                self._transport = PlainTransport(self.endpoint)
+        return self._transport
+
+    async def _ticket(self) -> Ticket:
+        try:
+            return await self._access.ticket(secure=self._secure)
+        except ConfigError as error:
+            raise TargetFault(Reason.CREDENTIALS, str(error)) from error
+
+
+def _open_body(headers: Mapping[str, str]) -> Body:
+    return Body(headers.get("content-encoding"), _MAX_BODY)
+
+
+def node_path(node: str, page: str = "") -> str:
+    """The path of a node's page; a name may hold slashes and colons."""
+    return f"/v1/nodes/{quote(node, safe='')}{page}"

@@ -1,0 +1,1 @@
+"""A hub of the dashboard's own, in a child process."""

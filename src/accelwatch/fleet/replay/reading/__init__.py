@@ -1,0 +1,1 @@
+"""What an archive says of a moment: nodes, devices, jobs, events."""

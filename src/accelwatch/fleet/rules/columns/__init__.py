@@ -1,0 +1,1 @@
+"""Columns that rules read: of the live fleet, of arrays, by row."""

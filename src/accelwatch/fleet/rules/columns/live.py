@@ -1,0 +1,283 @@
+"""The hub's table as rules ask for it: a moment of all devices, brought up to date for each tick."""
+
+import math
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.base.absence import reason_of
+from accelwatch.base.slices import LongWork
+from accelwatch.expr.checking.tree import EventPattern
+from accelwatch.expr.needs import Needs
+from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
+from accelwatch.expr.vocabulary.windows import WindowKind
+from accelwatch.fleet.rules.columns.columns import Indices, Texts
+from accelwatch.fleet.rules.columns.event_columns import EventColumns, IsNew
+from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
+from accelwatch.fleet.rules.columns.groups import Groups
+from accelwatch.fleet.rules.columns.hosts import Hosts
+from accelwatch.fleet.rules.columns.identity_columns import IdentityColumns
+from accelwatch.fleet.rules.columns.odd_texts import OddTexts
+from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.rule_context import Firing
+from accelwatch.fleet.rules.columns.status_texts import StatusTexts
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet_status import full_status, refresh_nodes, status_number
+from accelwatch.fleet.state.nodes.tracing import of_value
+from accelwatch.fleet.state.rows.groups import Groups as Belonging
+from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.state_codes import HEALTH, NODE_STATES
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import ORDER, Provenance
+
+Some = TypeVar("Some", bound=np.generic)
+_UNHEALTHY = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])
+
+
+class FleetColumns:
+    """All rows of the table at the beginning of a tick, empty ones too: `here` says which are devices.
+
+    What a device or its host said more than two intervals ago is missing, whatever its node is called
+    then; how long a value has been missing (`age`) and the state of the node are known. A device that
+    several jobs share counts to the first by name.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        needs: Needs,
+        firing: Firing | None = None,
+        is_new: IsNew = lambda _: True,
+    ) -> None:
+        """Raises WindowsError when the windows of `needs` take too much memory."""
+        self._fleet = fleet
+        self._firing = firing
+        self._series = frozenset(series for series in needs.series if not of_host(series))
+        self._past = Past(
+            fleet.table.windows, [need for need in needs.windows if not of_host(need.series)]
+        )
+        self._hosts = Hosts(fleet, needs)
+        self._events = EventColumns(FleetEventHistory(fleet), needs.events, is_new)
+        labels = [f"labels.{label}" for label in needs.labels]
+        # What a fold rests on is told by the name of a member.
+        self._identity = IdentityColumns(fleet, ["node", "name", *needs.fields, *labels])
+        self._groups: dict[str, tuple[Belonging, Groups]] = {}
+        self._numbers: dict[Key, Floats] = {}
+        self._status_texts = StatusTexts()
+        self._kept_reasons: Texts | None = None
+        self._odd = OddTexts(fleet)
+        self._needs_odd = ODD in needs.fields
+        self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
+        self._now = fleet.clock.wall()
+        self.here: Bools = np.zeros(0, dtype=np.bool_)
+        """Which rows are devices, present or expected."""
+        self._speaks: Bools = self.here
+        self._current: Bools = self.here
+        """Whose last words are not older than two intervals."""
+        self._age_s: Floats = np.zeros(0)
+        self._state: Indices = np.zeros(0, dtype=np.intp)
+        self._health: Indices = self._state
+        self._node_state: Indices = self._state
+
+    async def refresh(self, work: LongWork) -> None:
+        """Bring everything to this moment; samples are taken for the windows."""
+        fleet = self._fleet
+        needed = self._series | set(fleet.table.windows.series)
+        nodes = await refresh_nodes(fleet, needed, work.rest)
+        fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
+        status = await full_status(fleet, nodes, work.rest)
+        size = fleet.table.rows.size
+        self._now = self._wall_offset + fleet.clock.monotonic()
+        self._numbers = {}
+        self.here = _scattered(size, status.rows, np.ones(len(status.rows), dtype=np.bool_), False)
+        self._speaks = _scattered(size, status.rows, status.speaks, False)
+        self._age_s = _scattered(size, status.rows, status.age_s, math.nan)
+        self._current = _scattered(size, status.rows, status.current, False)
+        # Of a node that is given up `state` has a word for that; of one that is late it has none.
+        late = status.speaks & ~status.current
+        state = np.where(late, -1, status.state.astype(np.intp))
+        health = np.where(status.current, status.health.astype(np.intp), -1)
+        self._state = _scattered(size, status.rows, state, -1)
+        self._health = _scattered(size, status.rows, health, -1)
+        self._node_state = _scattered(size, status.rows, status.node_state.astype(np.intp), -1)
+        await self._hosts.refresh(work)
+        for _ in self._past.prepare():
+            await work.rest()
+        await self._identity.refresh(np.flatnonzero(self.here), work)
+        self._events.refresh(self._now)
+        if self._needs_odd:
+            await self._fleet.odd.refresh(work)
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        self._past.close()
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.here)
+
+    @property
+    def now(self) -> float:
+        """Unix seconds as if nobody had set the clock since we began: events are as old as they are."""
+        return self._now
+
+    def number(self, key: Key) -> Floats:
+        """A quantity of the device or its host, or a field that is a number."""
+        column = self._numbers.get(key)
+        if column is None:
+            column = self._numbers[key] = self._number(key)
+        return column
+
+    def _number(self, key: Key) -> Floats:
+        if isinstance(key, str):
+            return (
+                self._age_s
+                if key == "sample_age_s"
+                else self._padded(self._identity.number(key, self.size))
+            )
+        if of_host(key):
+            return self._hosts.number(key, self.size)
+        values = self._padded(self._fleet.table.planes.column(key).values)
+        values = np.where(self._current, values, math.nan)
+        instead = status_number(key, self._state, self._health)
+        if instead is None:
+            return values
+        return np.where(np.isnan(values) & self._current, instead, values)
+
+    def text(self, key: str) -> Texts:
+        """A field or label."""
+        if key == "state":
+            return self._status_texts.of(key, self._state)
+        if key == "health":
+            return self._status_texts.of(key, self._health)
+        if key == "node_state":
+            return self._status_texts.of(key, self._node_state)
+        if key == HEALTH_REASON:
+            return self._reasons()
+        if key == ODD:
+            return self._odd.texts(self.here)
+        texts = self._identity.text(key, self.size)
+        if len(texts.codes) == self.size:
+            return texts
+        return Texts(texts.codes[: self.size], texts.values)
+
+    def _reasons(self) -> Texts:
+        """What is wrong with the devices that are not well."""
+        present = self._fleet.table.present
+        codes = np.full(self.size, -1, dtype=np.intp)
+        code_of: dict[str, int] = {}
+        for row in np.flatnonzero(np.isin(self._health, _UNHEALTHY)).tolist():
+            device = present[row]
+            if device is not None and device.usage.health_reasons:
+                text = "; ".join(device.usage.health_reasons)
+                codes[row] = code_of.setdefault(text, len(code_of))
+        texts = Texts(codes, tuple(code_of))
+        kept = self._kept_reasons
+        if (
+            kept is None
+            or kept.values != texts.values
+            or not np.array_equal(kept.codes, texts.codes)
+        ):
+            kept = self._kept_reasons = texts
+        return kept
+
+    def window(
+        self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
+    ) -> Floats:
+        """A window."""
+        request = WindowRequest(kind, key, seconds, quantile, of_job)
+        if of_host(key):
+            return self._hosts.window(request, self.size)
+        values = self._padded(self._past.window(request))
+        # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
+        return values if kind == WindowKind.AGE else np.where(self._current, values, math.nan)
+
+    def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
+        """Share of the samples of such a window that there are."""
+        if of_host(key):
+            return self._hosts.coverage(key, seconds, self.size)
+        return self._padded(self._past.coverage(key, seconds, of_job=of_job))
+
+    def _padded(self, values: Floats | None) -> Floats:
+        if values is None:
+            return np.full(self.size, math.nan)
+        return grown(values, self.size, math.nan)[: self.size]
+
+    def last(self, pattern: EventPattern) -> Floats:
+        """Unix seconds of the last match."""
+        return self._events.last(pattern, self.size)[: self.size]
+
+    def newest(self, pattern: EventPattern) -> float:
+        """When a pattern was matched last by anybody."""
+        return self._events.newest(pattern)
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
+        """How many matches there were."""
+        return self._events.occurrences(pattern, self._now - seconds, self.size)[: self.size]
+
+    def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
+        """The last match of a row."""
+        return self._events.latest(pattern, row)
+
+    def absence(self, row: int, key: Key) -> str:
+        """Why a row has no current value."""
+        state = NODE_STATES[int(self._node_state[row])]
+        if isinstance(key, tuple) and not self._speaks[row]:
+            return f"its node is {state}"
+        if (isinstance(key, tuple) or key in ("state", "health")) and not self._current[row]:
+            return "nothing has been received for more than two of its intervals"
+        table = self._fleet.table
+        device = table.present[row]
+        if isinstance(key, tuple) and of_host(key):
+            node = self._fleet.nodes.get(table.at_number[int(table.node[row])].node)
+            device = None if node is None else node.host
+            if device is None:
+                return "its node reports nothing about the host"
+        elif device is None:
+            return "the device is missing"
+        return reason_of(device.reading().absent, key) if isinstance(key, tuple) else ""
+
+    def provenance(self, row: int, key: Key | None) -> Provenance:
+        """The class of the source of a row's value."""
+        table = self._fleet.table
+        node = self._fleet.nodes.get(table.at_number[int(table.node[row])].node)
+        if key is None or node is None:
+            return ORDER[int(table.provenance[row])]
+        return of_value(node, table.present[row], key)
+
+    def weakest(self, rows: Indices) -> Provenance:
+        """The weakest class of source among rows."""
+        return ORDER[int(self._fleet.table.provenance[rows].max(initial=0))]
+
+    def groups(self, by: str) -> Groups | None:
+        """Rows in groups; made anew only when somebody has moved."""
+        belonging = self._fleet.groups.by(by)
+        kept = self._groups.get(by)
+        if kept is not None and kept[0] is belonging and len(kept[1].codes) == self.size:
+            return kept[1]
+        codes = belonging.of_row[: self.size].astype(np.intp)
+        come_since = (codes >= 0) & ~self.here
+        codes[come_since] = -1
+        made = Groups(codes, len(belonging.names))
+        if not come_since.any():
+            self._groups[by] = belonging, made
+        return made
+
+    def firing(self, rule: str) -> Bools | None:
+        """Where another rule is firing."""
+        return None if self._firing is None else self._firing(rule)
+
+
+def _scattered(
+    size: int, rows: Indices, values: npt.NDArray[Some], fill: float
+) -> npt.NDArray[Some]:
+    """Values of some rows among all."""
+    column = np.full(size, fill, dtype=values.dtype)
+    column[rows] = values
+    return column

@@ -1,0 +1,1 @@
+"""Expressions over columns: three-valued truth, numbers, a program of rules."""

@@ -1,0 +1,1 @@
+"""Evidence about nodes and devices that others sent and that has not expired."""

@@ -1,0 +1,1 @@
+"""One node: its sources, its devices, whether it is up."""

@@ -1,0 +1,285 @@
+"""One node: its sources put together, its age, and which of its expected devices are there."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from accelwatch.alerting.rules.timing import silence_s
+from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
+from accelwatch.fleet.merge import identity
+from accelwatch.fleet.names import SPEAKING, NodeState
+from accelwatch.fleet.state.inventory.file import Expected
+from accelwatch.fleet.state.nodes.claims import claimed
+from accelwatch.fleet.state.nodes.devices import FleetDevice
+from accelwatch.fleet.state.nodes.joined import Joined, merged
+from accelwatch.fleet.state.nodes.liveness import Thresholds
+from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.snapshot import BackendStatus, DeviceView
+
+_BEHIND_S = 30.0
+
+
+class Node:
+    """A node of the fleet; the loop's thread only. Times are monotonic seconds if not said otherwise."""
+
+    def __init__(self, name: str, expected: Expected | None, started: float) -> None:
+        self.name = name
+        self.sources: dict[str, TargetSource] = {}
+        self.expected = expected
+        """What the inventory says; None for a node never seen."""
+        self.devices: dict[str, FleetDevice] = {}
+        """Present devices by id, merged over the sources."""
+        self._started = started
+        self._gathered: list[tuple[TargetSource, str]] = []
+        """The sources that the devices are of, with their dialects."""
+        self.version = 0
+        """Grows with everything that its sources tell."""
+        self.shape = 0
+        """Grows when devices, expected devices or labels change."""
+        self._step = -1
+
+    @property
+    def best(self) -> TargetSource | None:
+        """The source that arrived last; ours before others when both are alike."""
+        newest: TargetSource | None = None
+        for source in self.sources.values():
+            arrived = source.arrived
+            if arrived is not None and (newest is None or arrived > (newest.arrived or 0)):
+                newest = source
+        return newest
+
+    @property
+    def noted(self) -> int:
+        """Grows with what streams tell of their devices' owners."""
+        if len(self.sources) == 1:  # nearly all nodes, and all are asked at every tick
+            (source,) = self.sources.values()
+            return source.noted
+        return sum([source.noted for source in self.sources.values()])
+
+    @property
+    def restated(self) -> int:
+        """Grows when a device may say to be in another state than before."""
+        return sum([source.restated for source in self.sources.values()])
+
+    @property
+    def uuids(self) -> set[str]:
+        """Those of the devices that are present, of which no other node can have one."""
+        return {uuid for device in self.devices.values() if (uuid := claimed(device.device))}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the targets."""
+        labels: dict[str, str] = {}
+        for source in self.sources.values():
+            labels.update(source.target.labels)
+        return labels
+
+    @property
+    def unusable(self) -> tuple[BackendStatus, ...]:
+        """Backends of the node that cannot tell of their accelerators, as its agent says."""
+        for source in self.sources.values():
+            if source.unusable and source.connected:
+                return source.unusable
+        return ()
+
+    @property
+    def why_silent(self) -> str:
+        """Why its first target that fails could not be read; empty while none fails."""
+        faults = (source.fault for source in self.sources.values())
+        return next((str(fault) for fault in faults if fault is not None), "")
+
+    @property
+    def unlisted(self) -> bool:
+        """Whether it is no longer a target."""
+        return not self.sources
+
+    def age_s(self, now: float) -> float | None:
+        """Seconds since something arrived; None when nothing has since the hub began."""
+        best = self.best
+        return None if best is None or best.arrived is None else now - best.arrived
+
+    def is_silent(self, now: float) -> bool:
+        """Whether nothing has arrived for more than two of its intervals."""
+        best = self.best
+        if best is None or best.arrived is None:
+            return True
+        return now - best.arrived > silence_s(best.interval_s)
+
+    def state(self, now: float, thresholds: Thresholds) -> NodeState:
+        """How fresh it is."""
+        return self.state_by(self.best, now, thresholds)
+
+    def state_by(self, best: TargetSource | None, now: float, thresholds: Thresholds) -> NodeState:
+        """The same for who knows `best` already."""
+        if best is None or best.arrived is None:
+            return self._unseen(now, thresholds)
+        state = thresholds.state(now - best.arrived, best.interval_s)
+        # A failed attempt says more than silence: `down_s` is for nodes of which nothing is known.
+        broken = not best.connected and state in (NodeState.SLOW, NodeState.STALE)
+        if broken and now - best.arrived > max(thresholds.stale_s, 3 * best.interval_s):
+            return NodeState.DOWN
+        return state
+
+    def _unseen(self, now: float, thresholds: Thresholds) -> NodeState:
+        if self.expected is None:
+            return NodeState.NEVER
+        # Known from before this hub began: it has until `down_s` to be heard again, if it can be asked.
+        waited = now - self._started
+        broken = all(source.fault is not None for source in self.sources.values())
+        if broken and waited > thresholds.stale_s:
+            return NodeState.DOWN
+        young = waited <= thresholds.down_s and not self.unlisted
+        return NodeState.STALE if young else NodeState.DOWN
+
+    def gather(self, rank: Callable[[str], int]) -> None:
+        """Put the devices of the sources together again, after one has others than before.
+
+        `rank` orders sources by their dialects, the most believed first.
+        """
+        fresh = self._fresh()
+        self._gathered = [(source, source.dialect) for source in fresh]
+        sources = sorted(fresh, key=lambda source: rank(source.dialect))
+        views = [(source.dialect, source.devices) for source in sources if source.devices]
+        self.devices = views[0][1] if len(views) == 1 else merged(views)
+        self.shape += 1
+
+    @property
+    def settled(self) -> bool:
+        """Whether the devices are still those of the sources that are fresh now, in their order."""
+        return [(source, source.dialect) for source in self._fresh()] == self._gathered
+
+    def _fresh(self) -> list[TargetSource]:
+        """The sources that are not far behind the newest; all when none has arrived."""
+        best = self.best
+        if best is None or best.arrived is None:
+            return list(self.sources.values())
+        newest = best.arrived
+        return [
+            source
+            for source in self.sources.values()
+            if source.arrived is not None
+            and newest - source.arrived <= max(_BEHIND_S, 6 * source.interval_s)
+        ]
+
+    def due(self, step: int) -> bool:
+        """Whether a step of history is another than the one that was asked about before."""
+        before, self._step = self._step, step
+        return before != step
+
+    def origin(self, device: FleetDevice) -> TargetSource | None:
+        """The source that a device's state and times come from."""
+        first = device.first if isinstance(device, Joined) else device
+        for source in self.sources.values():
+            # By the object, not the id: two sources that tell of one device both have its id.
+            if source.devices.get(first.device.id) is first or source.host is first:
+                return source
+        return None
+
+    @property
+    def host(self) -> FleetDevice | None:
+        """The host itself, when a source tells of it."""
+        return next(
+            (source.host for source in self.sources.values() if source.host is not None), None
+        )
+
+    def missing(self) -> Iterator[Device]:
+        """Devices that are expected and not there."""
+        if not self._expected_devices().keys() <= self.devices.keys():
+            # Another source may give a device another id: it is missing only when none of the names is
+            # there.
+            here = {identity(present.device) for present in self.devices.values()}
+            for key, device in self._expected_devices().items():
+                if key not in self.devices and identity(device) not in here:
+                    yield device
+
+    def learn_listing(
+        self, source: TargetSource, listing: Listing | None, views: Sequence[DeviceView]
+    ) -> Expected | None:
+        """What a page of a source shows about which devices are listed; what is expected, where that
+        has changed.
+        """
+        expected = self.expected
+        if expected is None or (listing or expected.listing) is None:
+            return None
+        learnt = self._learnt(source, listing, expected, views)
+        if learnt == expected.listing:
+            return None
+        expected.listing = learnt
+        return expected
+
+    def _learnt(
+        self,
+        source: TargetSource,
+        listing: Listing | None,
+        expected: Expected,
+        views: Sequence[DeviceView],
+    ) -> Listing | None:
+        previous = expected.listing
+        if listing is not None:
+            unlisted = unlisted_devices(listing.vendor, views, expected.devices.values())
+            were_missing = (
+                () if source.arrived is None else [device.id for device in self.missing()]
+            )
+            return listing.after(previous, unlisted, were_missing)
+        if previous is None or previous.exporter not in source.dialect.split("+"):
+            return previous
+        if not any(view.device.vendor == previous.vendor for view in views):
+            return previous  # nothing could be read
+        return previous.without_claims(
+            unlisted_devices(previous.vendor, views, expected.devices.values())
+        )
+
+    def left_out(
+        self,
+        source: TargetSource,
+        listing: Listing | None,
+        views: Sequence[DeviceView],
+        now: float,
+    ) -> list[DeviceView]:
+        """Expected devices that are not among the views of a source which may leave them out; `now` in
+        Unix seconds. None where its page, of which `listing` is, has no claim: it lists all devices.
+        None where another source lists the vendor's devices: it would list them.
+        """
+        if listing is None or self.expected is None:
+            return []
+        listing = self.expected.listing
+        if listing is None or not listing.claimed_only:
+            return []
+        others = (other for other in self._fresh() if other is not source)
+        if any(
+            device.device.vendor == listing.vendor
+            for other in others
+            for device in other.devices.values()
+        ):
+            return []
+        unlisted = unlisted_views(listing, views, self._expected_devices().values(), now)
+        return [_as_before(view, source.devices.get(view.device.id)) for view in unlisted]
+
+    @property
+    def not_listed(self) -> list[Device]:
+        """Expected devices that the exporter does not list and may leave out."""
+        listing = self.expected.listing if self.expected is not None else None
+        if listing is None or not listing.claimed_only:
+            return []
+        return [
+            present.device
+            for present in self.devices.values()
+            if present.state == DeviceState.EXCLUDED and present.device.vendor == listing.vendor
+        ]
+
+    def _expected_devices(self) -> dict[str, Device]:
+        return self.expected.devices if self.expected is not None else {}
+
+
+def _as_before(view: DeviceView, before: FleetDevice | None) -> DeviceView:
+    """An unlisted device with the counts of events it had, and since when it is not listed."""
+    if before is None:
+        return view
+    since = before.state_since if before.state == view.state else view.state_since
+    return msgspec.structs.replace(view, state_since=since, event_counts=before.event_counts)
+
+
+def speaks_for(state: NodeState) -> bool:
+    """Whether the states of a node's devices can be believed."""
+    return state in SPEAKING

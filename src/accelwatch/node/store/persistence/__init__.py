@@ -1,0 +1,1 @@
+"""State of a node that outlives the agent: counters, identities."""

@@ -1,0 +1,1 @@
+"""Where allocations are read: cgroups, environments, kubelet, Docker, Slurm, files."""

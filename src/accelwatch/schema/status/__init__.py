@@ -1,0 +1,1 @@
+"""A device in a word or a sentence: status, verdict, heat, failure."""

@@ -1,0 +1,1 @@
+"""The compact forms of streams and pipes."""
