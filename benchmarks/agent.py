@@ -22,12 +22,12 @@ from node import Node, accelwatch
 SCRAPES = 2000
 SCRAPE_EVERY_S = 5
 EXPORTER = {"blackbox": {"enabled": False}, "usage": {"count": False}}
+# Of the agent; all-smi reads processes in all but the last.
 CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
     "as_it_comes": {},
     "devices_and_processes": EXPORTER,
     "devices": {**EXPORTER, "collect": {"processes": False}, "workloads": {"sources": []}},
 }
-"""Of the agent; all-smi reads processes in all but the last."""
 
 
 def free_port() -> int:

@@ -15,8 +15,8 @@ GIVEN_UP_S = 30.0
 _RULES = """\
 groups: [{name: gpu, rules: [{alert: lost, expr: accel_device_up == 0}]}]
 """
+# Starts a process, and ends it when the benchmark does.
 Begin = Callable[[list[str]], object]
-"""Starts a process, and ends it when the benchmark does."""
 
 
 def begin_alerting(folder: Path, target: str, url: str, begin: Begin, scrape: str = "") -> bool:

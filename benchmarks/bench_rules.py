@@ -26,8 +26,8 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series
 
+# Seconds of samples before anything is timed: the longest window is full.
 FED_S = 960
-"""Seconds of samples before anything is timed: the longest window is full."""
 NOW = 1_800_000_000.0
 GAUGES = ("power_watts", "utilization_ratio", "temperature_celsius", "memory_used_bytes")
 COUNTERS = ("pcie_replays_total", "energy_joules_total")

@@ -28,8 +28,8 @@ from support.slurm.controller import Slurm, slurm_of_many
 
 CALL_S = 0.3
 GOALS = {"STOP -> last effect": 1.0, "yes -> DRAIN": 1.0}
+# After a STOP it is watched for so long whether anything begins.
 LASTS_S = 3.0
-"""After a STOP it is watched for so long whether anything begins."""
 SLOW = f"""
 sent() {{ echo "$(date +%s.%N) $*" >> {{log}}; sleep {CALL_S}; }}
 if [ $# -gt 0 ]; then

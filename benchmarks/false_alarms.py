@@ -27,8 +27,8 @@ from accelwatch.fleet.backtest.run import final_lines
 from healthy_fleets.archive import HealthyFleet
 from healthy_fleets.jobs import KINDS
 
+# A day, at most.
 ALARMS, WATCHES = 0.4, 3.0
-"""A day, at most."""
 _ACTS = frozenset({Advice.RESET, Advice.REBOOT, Advice.REPLACE, Advice.EXCLUDE})
 _DAY_S = 86_400
 

@@ -23,8 +23,8 @@ from alerting import asked, begin_alerting, begun, figures, waited
 from node import Node, accelwatch
 
 FAULTS = int(sys.argv[1]) if len(sys.argv) > 1 else 24
+# Between the end of a fault and the next: whatever was told has ended by then.
 CALM_S = 3.0
-"""Between the end of a fault and the next: whatever was told has ended by then."""
 GOALS = {"incident": 1.2, "webhook": 1.4}
 RULES = """\
 version: 1

@@ -28,8 +28,8 @@ from support.slurm.site import SlurmSite, slurm_site
 
 FAULTS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 OURS, THEIRS = "n1", "n4"
+# Between the end of a fault and the next: Alertmanager has told of it by then.
 CALM_S = 2.0
-"""Between the end of a fault and the next: Alertmanager has told of it by then."""
 GOALS = {"hub": 1.5}
 
 

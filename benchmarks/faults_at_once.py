@@ -78,8 +78,8 @@ RACK = 20
 TELL_EVERY_S = 5.0
 LOOK_EVERY_S = 0.1
 GUARD_S = 120.0
+# Before the fault: every node was told of and looked at.
 SETTLED_S = 8.0
-"""Before the fault: every node was told of and looked at."""
 MANY = Budget(share=1.0, most=100_000, min_available=0.0, per_hour=100_000, spacing_s=0.0)
 LIFTED = Breaker(breaches=100_000, failures=100_000, overrides=100_000)
 BOUNDED = Budget(share=0.05, most=40, min_available=0.9, per_hour=100_000, spacing_s=0.0)
@@ -201,8 +201,8 @@ class Watcher:
 
     def __init__(self, slurm: Slurm) -> None:
         self._environ = {**os.environ, "SLURM_CONF": str(slurm.conf)}
+        # Unix seconds at which a drain was seen first, by node.
         self.seen: dict[str, float] = {}
-        """Unix seconds at which a drain was seen first, by node."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()

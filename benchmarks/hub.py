@@ -45,8 +45,8 @@ class Plan(NamedTuple):
     interval_s: float
     seconds: float
     poll: bool
+    # Between two samples of the archive; 0: none is written.
     history_s: float = 0.0
-    """Between two samples of the archive; 0: none is written."""
 
 
 class Standing(NamedTuple):

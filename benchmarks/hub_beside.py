@@ -15,8 +15,8 @@ from sys import executable
 from hub import Plan, load_words, targets
 from hub_processes import HERE, HUB_CORE, LOAD_CORE, PORT, Use, ask, running, share, table, use
 
+# What lives long is set aside after a minute.
 SETTLE_S = 80
-"""What lives long is set aside after a minute."""
 
 
 def hub_of(checkout: Path, folder: Path, listed: Path, port: int, added: str) -> list[str]:

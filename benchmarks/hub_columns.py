@@ -62,8 +62,8 @@ class Bench:
                 for one, raw in zip(tick.devices, raws, strict=True)
             )
             tick = msgspec.structs.replace(tick, devices=devices)
+        # What a node tells each time.
         self.message = tick
-        """What a node tells each time."""
 
     def tick(self) -> None:
         """Every node tells something new."""

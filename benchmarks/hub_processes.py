@@ -82,18 +82,18 @@ class Window(NamedTuple):
     """What the hub measured itself over a time."""
 
     arrivals: int
+    # Greatest delay of a tick's arrival after it was due at its node; -inf without streams.
     late_s: float
-    """Greatest delay of a tick's arrival after it was due at its node; -inf without streams."""
+    # Greatest time between two arrivals of one target beyond the interval.
     overdue_s: float
-    """Greatest time between two arrivals of one target beyond the interval."""
+    # Arrivals for which one of the two was above a second.
     over_a_second: int
-    """Arrivals for which one of the two was above a second."""
+    # Greatest time for which the loop could not take up a due timer.
     lag_ms: float
-    """Greatest time for which the loop could not take up a due timer."""
+    # Longest turn of the loop in processor time.
     turn_ms: float
-    """Longest turn of the loop in processor time."""
+    # Longest garbage collection in processor time.
     collecting_ms: float
-    """Longest garbage collection in processor time."""
 
 
 def window(folder: Path, begin: float, end: float) -> Window:

@@ -22,10 +22,10 @@ from accelwatch.alerting.incidents.journal.writer import JournalWriter
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 TOGETHER = 100
+# How many times the bare p99 a commit's may be.
 MOST = 2.0
-"""How many times the bare p99 a commit's may be."""
+# About as long as an operation with its intent and its step.
 BODY = msgspec.Raw(json.dumps({"step": {"kind": "drain", "text": "x" * 900}}).encode())
-"""About as long as an operation with its intent and its step."""
 
 
 def batch(number: int) -> Batch:

@@ -37,8 +37,8 @@ RULES = {
 class Loop(asyncio.SelectorEventLoop):
     """Knows its longest turn."""
 
+    # Without garbage collections.
     turn_s = 0.0
-    """Without garbage collections."""
     collecting_s = 0.0
     _collected_s = 0.0
     _began = 0.0

@@ -25,8 +25,8 @@ from support.remediation.recovery_faults import HARDWARE, MINUTE_S, SOFTWARE, Fa
 from support.remediation.recovery_people import SITE, Recovered, fixed, manual
 
 LOCALISED = (1.0, 0.97, 0.9, 0.8, 0.7)
+# From this rate of localisation on, both of the others have to be beaten.
 JUDGED = 0.8
-"""From this rate of localisation on, both of the others have to be beaten."""
 LOADS_MIN = (33.0, 10.0, 3.0)
 LOAD_SIGMA = 0.25
 LEAST = 0.47

@@ -17,6 +17,7 @@ from node import Node, accelwatch
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 PAIRS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 CHECKS = 5
+# 24 with windows, 12 with peers, 6 with events.
 WHEN = (
     *['avg(power_watts, "5m") < 0.5'] * 8,
     *['max(temperature_celsius.gpu, "10m") > 120'] * 8,
@@ -25,7 +26,6 @@ WHEN = (
     *['event("xid", code in [48, 79], within="10s")'] * 6,
     *['state == "lost" or temperature_celsius.gpu > 120'] * 18,
 )
-"""24 with windows, 12 with peers, 6 with events."""
 
 
 def write_rules(folder: Path) -> Path:

@@ -25,11 +25,11 @@ from package_tree import (
 from rpm_package import build_rpm
 
 Build = Callable[[Package, Path, Path, str, str], Path]
+# Each with the tool that packs it.
 FORMATS: dict[str, tuple[str, Build]] = {
     "deb": ("dpkg-deb", build_deb),
     "rpm": ("rpmbuild", build_rpm),
 }
-"""Each with the tool that packs it."""
 
 
 def main() -> int:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from package_tree import CONFIG, SERVICES, Service
 
+# deb-control(5) wants an address; this one is reserved to lead nowhere (RFC 2606).
 MAINTAINER = "accelwatch developers <nobody@accelwatch.invalid>"
-"""deb-control(5) wants an address; this one is reserved to lead nowhere (RFC 2606)."""
 LICENSE = "Apache-2.0"
 
 
@@ -14,8 +14,8 @@ class Package(NamedTuple):
 
     name: str
     summary: str
+    # Other packages, as a format's own words; `{version}` is that of this one.
     needs: tuple[str, ...]
-    """Other packages, as a format's own words; `{version}` is that of this one."""
     service: Service | None = None
 
     @property

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).parents[1]
+# An environment of its own, so that no other program's libraries are touched.
 HOME = "usr/lib/accelwatch"
-"""An environment of its own, so that no other program's libraries are touched."""
 UNITS = "usr/lib/systemd/system"
 CONFIG = "etc/accelwatch"
 

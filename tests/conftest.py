@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes tells of the machine. What a test sets itself builds on this.
 settings.load_profile("unhurried")
-"""How long an example takes tells of the machine. What a test sets itself builds on this."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

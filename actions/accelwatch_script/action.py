@@ -34,8 +34,8 @@ from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptio
 _MOST_SURVEY = 4 << 20
 _MAX_REPORTS = 1024
 _OF_RUNS = frozenset({IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB})
+# Answers to a poll after which what was accepted is accepted still.
 _INCONCLUSIVE = frozenset({ReportStatus.RETRY, ReportStatus.UNKNOWN})
-"""Answers to a poll after which what was accepted is accepted still."""
 
 
 class _Pending(msgspec.Struct):
@@ -43,8 +43,8 @@ class _Pending(msgspec.Struct):
 
     call: Call
     report: Report
+    # Monotonic seconds.
     at: float
-    """Monotonic seconds."""
     poll_at: float
 
 

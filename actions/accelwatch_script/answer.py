@@ -11,17 +11,17 @@ from accelwatch.base.untrusted_text import escaped
 from accelwatch_script.process import RunResult
 from accelwatch_script.references import HIDDEN
 
+# EX_TEMPFAIL of sysexits.h.
 _RETRY = 75
-"""EX_TEMPFAIL of sysexits.h."""
+# timeout(1), and a program that was killed.
 _TIMED_OUT = frozenset({124, 137, -9})
-"""timeout(1), and a program that was killed."""
 _AGAIN = frozenset({408, 429})
+# Answers after which something may have happened all the same.
 _AMBIGUOUS = frozenset({500, 502, 504})
-"""Answers after which something may have happened all the same."""
 MOST_TEXT = 500
 
+# Hides secrets in a text.
 Hide = Callable[[str], str]
-"""Hides secrets in a text."""
 
 Status = Literal["ok", "accepted", "retry", "failed", "refused"]
 
@@ -31,18 +31,18 @@ class HookDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     status: Status = "ok"
     message: str = ""
+    # By what a hook that has accepted something is asked for it.
     external_id: str = ""
-    """By what a hook that has accepted something is asked for it."""
+    # Seconds after which it may be asked.
     poll_after: float | None = None
-    """Seconds after which it may be asked."""
 
 
 class HookReply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a call."""
 
     report: Report
+    # The JSON object that it said, if any.
     document: bytes = b""
-    """The JSON object that it said, if any."""
 
 
 def refused(text: str) -> HookReply:

@@ -10,8 +10,8 @@ from accelwatch.base.untrusted_text import printable
 
 VERSION = 1
 MOST_BYTES = 256 << 10
+# Characters; a kernel takes 128 KiB for one and a few MiB for all.
 _MOST_VARIABLE = 8 << 10
-"""Characters; a kernel takes 128 KiB for one and a few MiB for all."""
 
 
 class IncidentInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +28,8 @@ class EntityInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     device: str
+    # The boot that the evidence is of.
     boot_id: str
-    """The boot that the evidence is of."""
 
 
 class JobInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,38 +52,38 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = VERSION
     hook: str
+    # What is wanted, the name of a hook; for a hook that looks, how that stands is the question.
     wanted: str = ""
-    """What is wanted, the name of a hook; for a hook that looks, how that stands is the question."""
+    # The same whenever the same thing is tried again, so that it can be done once; empty for a hook
+    # that looks.
     operation_id: str = ""
-    """The same whenever the same thing is tried again, so that it can be done once; empty for a hook
-    that looks."""
     attempt: int = 1
+    # By what the journal knows this attempt.
     attempt_id: str = ""
-    """By what the journal knows this attempt."""
+    # Token of the engine that calls; a hook that has seen a greater one refuses.
     fence: int = 0
-    """Token of the engine that calls; a hook that has seen a greater one refuses."""
     dry_run: bool = False
+    # Unix seconds.
     deadline: float
-    """Unix seconds."""
+    # The `external_id` that is asked for.
     poll: str = ""
-    """The `external_id` that is asked for."""
     incident: IncidentInfo | None = None
     entity: EntityInfo | None = None
     jobs: tuple[JobInfo, ...] = ()
+    # Where the job may not start.
     bad_nodes: tuple[str, ...] = ()
-    """Where the job may not start."""
     spare: str = ""
+    # Where the job may start: its nodes without the bad ones, and the spare.
     run_on: tuple[str, ...] = ()
-    """Where the job may start: its nodes without the bad ones, and the spare."""
+    # The checkpoint before the newest, when the job is to begin from that; empty: from the newest.
     begin_from: str = ""
-    """The checkpoint before the newest, when the job is to begin from that; empty: from the newest."""
     signal: str = ""
     test: str = ""
     scheduler: str = ""
+    # What an earlier step replaced.
     original: Mapping[str, str] = {}
-    """What an earlier step replaced."""
+    # What was seen, and has to be so still.
     precondition: Mapping[str, str] = {}
-    """What was seen, and has to be so still."""
 
 
 def of_intent(intent: Intent, job: JobObservation | None, checkpoint: str, deadline: float) -> Call:

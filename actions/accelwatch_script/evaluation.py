@@ -21,8 +21,8 @@ from accelwatch_script import observation
 from accelwatch_script.call import run_on
 from accelwatch_script.settings import HookOptions
 
+# Key of a step's arguments: the intent as JSON.
 INTENT = "intent"
-"""Key of a step's arguments: the intent as JSON."""
 JOB = "job"
 CHECKPOINT = "checkpoint"
 _POLL_S = 2.0

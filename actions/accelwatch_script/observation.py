@@ -17,14 +17,14 @@ from accelwatch.action.observed import (
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch_script.answer import HookReply, shown
 
+# Key of `Observed.own`: `yes` or `no`, as the observe hook says it of an intent without facts.
 ACHIEVED = "achieved"
-"""Key of `Observed.own`: `yes` or `no`, as the observe hook says it of an intent without facts."""
 TEXT = "text"
 CHECKPOINT = "checkpoint"
+# The whole one before it, from which the job begins when it is told to.
 BEFORE = "checkpoint_before"
-"""The whole one before it, from which the job begins when it is told to."""
+# What the call before has told, a ToldStatus; not there without one, or when we began anew since.
 REPORT_STATUS = "told"
-"""What the call before has told, a ToldStatus; not there without one, or when we began anew since."""
 REPORT_TEXT = "told_text"
 REPORT_AGE_S = "told_for_s"
 AGAIN_AFTER_S = "again_after_s"
@@ -57,8 +57,8 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str = ""
     submitted: float = 0.0
     user: str = ""
+    # Whether its user wants it restarted when it dies of itself.
     retry: bool = False
-    """Whether its user wants it restarted when it dies of itself."""
 
 
 class _Node(msgspec.Struct, frozen=True, kw_only=True):

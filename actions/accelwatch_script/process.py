@@ -23,18 +23,18 @@ import msgspec
 from accelwatch.processes.child_process import anonymous_file
 from accelwatch_script import subreaper
 
+# A word that no other call has: by it we know again what a call has started.
 CALL = "ACCELWATCH_CALL"
-"""A word that no other call has: by it we know again what a call has started."""
+# Bytes kept of what a program prints: the last ones.
 MOST_KEPT = 64 << 10
-"""Bytes kept of what a program prints: the last ones."""
 _CHUNK = 1 << 20
+# Bytes read after the end of a program: what a pipe holds, not what others go on writing.
 _MOST_LEFT = 1 << 20
-"""Bytes read after the end of a program: what a pipe holds, not what others go on writing."""
 _POLL_S = 0.05
+# How often it is looked after a keeper that its program may have stopped.
 _CHECK_S = 1.0
-"""How often it is looked after a keeper that its program may have stopped."""
+# How long a killed program may take to go; one that is stuck in the kernel takes for ever.
 _REAP_S = 2.0
-"""How long a killed program may take to go; one that is stuck in the kernel takes for ever."""
 _SWEEPS = 3
 _UMASK = 0o077
 
@@ -43,34 +43,34 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What is run."""
 
     argv: tuple[str, ...]
+    # All of its environment; CALL must be in it.
     environ: Mapping[str, str]
-    """All of its environment; CALL must be in it."""
+    # Its standard input.
     document: bytes
-    """Its standard input."""
     timeout_s: float
+    # How long it may take to go after SIGTERM.
     kill_after_s: float = 10.0
-    """How long it may take to go after SIGTERM."""
+    # Uid and gid to run with.
     user: tuple[int, int] | None = None
-    """Uid and gid to run with."""
+    # Bytes kept of its standard output.
     kept: int = MOST_KEPT
-    """Bytes kept of its standard output."""
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended."""
 
     output: bytes = b""
+    # Of both the last bytes.
     errors: bytes = b""
-    """Of both the last bytes."""
+    # Whether `output` is all that it printed.
     is_complete: bool = True
-    """Whether `output` is all that it printed."""
+    # Exit status, negative for a signal; None for one that was ended from outside or never began.
     status: int | None = None
-    """Exit status, negative for a signal; None for one that was ended from outside or never began."""
     timed_out: bool = False
+    # Whether we ended it before its time.
     stopped: bool = False
-    """Whether we ended it before its time."""
+    # Why it never began; nothing has happened then.
     failure: str = ""
-    """Why it never began; nothing has happened then."""
 
 
 class Stop:

@@ -20,8 +20,8 @@ from accelwatch_script.settings import OBSERVE_TIMEOUT_S, HookOptions
 
 _log = logging.getLogger(__name__)
 
+# What starting, killing and reaping take at most, beside the program's own time.
 _OVERHEAD_S = 5.0
-"""What starting, killing and reaping take at most, beside the program's own time."""
 KILL_AFTER_S = 10.0
 _KILL_OBSERVER_AFTER_S = 2.0
 WAIT_FOR_SLOT_S = 5.0

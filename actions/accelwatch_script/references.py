@@ -16,10 +16,10 @@ _FILE = "file:"
 _ENV = "env:"
 _MOST_BYTES = 64 << 10
 HIDDEN = "<hidden>"
+# Characters.
 _LEAST_HIDDEN = 4
-"""Characters."""
+# What `quote_plus`, `quote`, JavaScript's `encodeURIComponent` and `encodeURI` leave as it is.
 _KEPT_IN_URLS = ("", "/", "!'()*", "/:?=&+,;@$!'()*#")
-"""What `quote_plus`, `quote`, JavaScript's `encodeURIComponent` and `encodeURI` leave as it is."""
 _PERCENT = re.compile("%[0-9A-F]{2}")
 
 

@@ -12,48 +12,48 @@ from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.plugins.options import check_url, secret_key
 from accelwatch_script.references import is_reference
 
+# The engine waits a minute for a look, its end by force included.
 _MAX_OBSERVE_S = 30.0
-"""The engine waits a minute for a look, its end by force included."""
 OBSERVE_TIMEOUT_S = 15.0
 OBSERVE = "observe"
 SURVEY = "survey"
+# What counts only when it is seen: of a false word comes a second copy of a job.
 NEVER_TRUSTED = frozenset(
     {IntentKind.FENCE, IntentKind.MOVE_JOB, IntentKind.POWER_CYCLE, IntentKind.REBOOT}
 )
-"""What counts only when it is seen: of a false word comes a second copy of a job."""
+# What no hook does, and why.
 NEVER_CALLED = MappingProxyType(
     {
         IntentKind.FOLLOW_JOB: f"the hook {OBSERVE} reports it",
         IntentKind.PROBE: "who observes sees for himself whether a node is silent",
     }
 )
-"""What no hook does, and why."""
 
 
 class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One hook: a program or a URL."""
 
+    # A program by its absolute path, and its arguments; no shell.
     argv: tuple[str, ...] = ()
-    """A program by its absolute path, and its arguments; no shell."""
     url: str = ""
+    # Reference to `whsec_...`, by which requests are signed.
     secret: str = ""
-    """Reference to `whsec_...`, by which requests are signed."""
+    # Reference to what is sent as `Authorization: Bearer`.
     token: str = ""
-    """Reference to what is sent as `Authorization: Bearer`."""
     ca_file: str = ""
+    # Added to the program's environment; references are resolved.
     env: dict[str, str] = {}
-    """Added to the program's environment; references are resolved."""
+    # 60s for programs, 10s for requests, and for programs that look 15s.
     timeout: str | float = ""
-    """60s for programs, 10s for requests, and for programs that look 15s."""
+    # How long after the hook's word its effect may take to be seen.
     observe_for: str | float = "60s"
-    """How long after the hook's word its effect may take to be seen."""
+    # Whether calling it twice is the same as calling it once.
     idempotent: bool = False
-    """Whether calling it twice is the same as calling it once."""
     reversible: bool = False
+    # Whether its word counts without being observed.
     trusted: bool = False
-    """Whether its word counts without being observed."""
+    # Whether it can be called to say what it would do.
     dry_run: bool = False
-    """Whether it can be called to say what it would do."""
 
     @property
     def timeout_s(self) -> float:
@@ -69,17 +69,17 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class ScriptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the action."""
 
+    # Says how things stand; without it only what is trusted can be called.
     observe: HookOptions | None = None
-    """Says how things stand; without it only what is trusted can be called."""
+    # Says how all nodes stand.
     survey: HookOptions | None = None
-    """Says how all nodes stand."""
     hooks: dict[IntentKind, HookOptions] = {}
+    # Where the newest checkpoint of a job is looked for, when the observe hook names none.
     checkpoints: CheckpointOptions | None = None
-    """Where the newest checkpoint of a job is looked for, when the observe hook names none."""
+    # Whose rights programs run with; our own without it.
     user: str = ""
-    """Whose rights programs run with; our own without it."""
+    # Programs at the same time.
     parallel: int = 8
-    """Programs at the same time."""
 
 
 def check(options: ScriptOptions) -> None:

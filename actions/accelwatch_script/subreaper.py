@@ -25,14 +25,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+# linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-"""linux/prctl.h"""
 HANDS_ON = signal.SIGTERM
 KILL_ALL = signal.SIGUSR1
 _HEEDED = (signal.SIGCHLD, HANDS_ON, KILL_ALL)
 _NOT_STARTED = 127
+# How long what is killed may take to go; one that is stuck in the kernel goes when that lets it.
 _MOST_S = 2.0
-"""How long what is killed may take to go; one that is stuck in the kernel goes when that lets it."""
 _PAUSE_S = 0.001
 
 

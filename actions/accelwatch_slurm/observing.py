@@ -48,16 +48,16 @@ from accelwatch_slurm.texts.scene import (
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
 _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
+# For the search of a checkpoint; what is not found in time is not known.
 _SEARCH_S = 5.0
-"""For the search of a checkpoint; what is not found in time is not known."""
 _MOST_REMEMBERED = 1024
+# After which a job that ends is taken for one that a hung node or a long epilog keeps.
 _LINGERS_S = 2.0
-"""After which a job that ends is taken for one that a hung node or a long epilog keeps."""
+# How long a word of a power switch that a node is off counts: no machine boots within that.
 _OFF_VALID_S = 5.0
-"""How long a word of a power switch that a node is off counts: no machine boots within that."""
 _Key = TypeVar("_Key")
+# Of the controller's time-outs, which it takes a little longer to act on.
 _SLACK = 1.2
-"""Of the controller's time-outs, which it takes a little longer to act on."""
 
 
 class Observer:
@@ -72,13 +72,13 @@ class Observer:
         self._clock = clock
         self._answering: dict[tuple[str, float | None], float] = {}
         self._signalled: dict[tuple[str, str], str] = {}
+        # By job: monotonic seconds at which it was first seen to end.
         self._completing: dict[str, float] = {}
-        """By job: monotonic seconds at which it was first seen to end."""
+        # By node: monotonic seconds at which its switch was asked that said that it has no power.
         self._off: dict[str, float] = {}
-        """By node: monotonic seconds at which its switch was asked that said that it has no power."""
 
+        # As of the latest survey; None before the first.
         self.controller: Controller | None = None
-        """As of the latest survey; None before the first."""
 
     def remember_signal(self, whom: str, request: str, signal: str) -> None:
         """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""

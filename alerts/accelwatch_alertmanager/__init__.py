@@ -17,20 +17,20 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked
 
 REPEAT_S = 60.0
+# An alert that is not told again ends by itself: Alertmanager's own resolve_timeout.
 KEPT_S = 300.0
-"""An alert that is not told again ends by itself: Alertmanager's own resolve_timeout."""
 _MOST_ANNOTATION = 8000
+# Labels that an incident keeps from its beginning to its end; severity may rise.
 _IDENTITY = ("rule", "family", "scope", "node", "device", "job", "rack", "vendor", "model")
-"""Labels that an incident keeps from its beginning to its end; severity may rise."""
 
 
 class AlertmanagerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the sink."""
 
+    # With the prefix before `/api/v2`; of a cluster all of its members.
     url: str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)]
-    """With the prefix before `/api/v2`; of a cluster all of its members."""
+    # Added to every alert.
     labels: dict[str, str] = {}
-    """Added to every alert."""
     token: str = ""
     ca_file: str = ""
 

@@ -16,16 +16,16 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import checked
 
 _MOST_TITLE = 250
+# Apprise splits or cuts further for services that take less.
 _MOST_BODY = 4000
-"""Apprise splits or cuts further for services that take less."""
 _KINDS = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}
 
 
 class AppriseOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the sink."""
 
+    # As apprise writes them, such as `ntfys://ntfy.example.org/gpus`; they hold secrets.
     url: str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)]
-    """As apprise writes them, such as `ntfys://ntfy.example.org/gpus`; they hold secrets."""
 
 
 class AppriseSink:

@@ -26,10 +26,10 @@ _MOST_USERS = 50
 _NO_RECIPIENT = (
     "to: is missing: expected to, a list of addresses, or to_users, as in {user}@example.org"
 )
+# Replies from here on are permanent (RFC 5321, 4.2.1).
 _REFUSED_FROM = 500
-"""Replies from here on are permanent (RFC 5321, 4.2.1)."""
+# Permanent to SMTP, but mended by whoever mends the account (RFC 4954, 6).
 _LATER = frozenset({530, 534, 535, 538})
-"""Permanent to SMTP, but mended by whoever mends the account (RFC 4954, 6)."""
 
 
 class EmailOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,13 +37,13 @@ class EmailOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     host: Annotated[str, Meta(min_length=1, max_length=253)]
     port: Annotated[int, Meta(ge=1, le=65535)] = 587
+    # `always` speaks TLS from the first byte, as port 465 does; `starttls` is not optional.
     tls: Literal["starttls", "always", "never"] = "starttls"
-    """`always` speaks TLS from the first byte, as port 465 does; `starttls` is not optional."""
     sender: Annotated[str, Meta(max_length=254)]
+    # Who gets every letter; may be left out where `to_users` is given.
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=50)] = ()
-    """Who gets every letter; may be left out where `to_users` is given."""
+    # An address with `{user}` in it: the users of an incident's jobs get the letter, too.
     to_users: Annotated[str, Meta(max_length=254)] = ""
-    """An address with `{user}` in it: the users of an incident's jobs get the letter, too."""
     username: str = ""
     password: str = ""
     ca_file: str = ""

@@ -11,8 +11,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice
 from accelwatch.base.untrusted_text import printable
 
+# Encoded words of a subject that is longer are cut by servers (RFC 5322: 998 a line).
 _MOST_SUBJECT = 700
-"""Encoded words of a subject that is longer are cut by servers (RFC 5322: 998 a line)."""
 _MOST_BODY = 32_000
 
 

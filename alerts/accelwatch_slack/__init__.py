@@ -21,12 +21,12 @@ from accelwatch.plugins.options import check_url, checked
 from accelwatch_slack.blocks import message, question
 
 _API = "https://slack.com/api"
+# Errors that Slack, or somebody who mends the channel or the token, may overcome.
 _LATER = frozenset(
     {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"}
     | {"request_timeout", "invalid_auth", "not_authed", "account_inactive", "token_revoked"}
     | {"token_expired", "missing_scope", "channel_not_found", "not_in_channel", "is_archived"}
 )
-"""Errors that Slack, or somebody who mends the channel or the token, may overcome."""
 _RINGS = frozenset({NoticeKind.APPROVAL, NoticeKind.CALLED})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 
@@ -52,8 +52,8 @@ class _Reply(msgspec.Struct, frozen=True):
 class SlackSink:
     """Posts to one channel; with a token an incident has one message, which is edited."""
 
+    # One message a second and channel.
     pace_s = 1.0
-    """One message a second and channel."""
     repeat_s = None
 
     def __init__(self, context: SinkContext) -> None:

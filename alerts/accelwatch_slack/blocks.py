@@ -8,10 +8,10 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
 
 MOST_BLOCKS = 50
+# Of the text of a section block.
 MOST_TEXT = 3000
-"""Of the text of a section block."""
+# An escape is five times as long as what it stands for.
 _MOST_LINE = MOST_TEXT // 5
-"""An escape is five times as long as what it stands for."""
 _COLOURS = {Severity.INFO: "#5b8def", Severity.WARNING: "#e0a100", Severity.CRITICAL: "#d6293e"}
 _OVER = "#2e9e5b"
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

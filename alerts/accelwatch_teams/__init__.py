@@ -12,8 +12,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext
 from accelwatch.plugins.options import check_url, checked
 
+# Of the whole body in UTF-8; 28 KB is read as the smaller of its two meanings.
 MOST_BYTES = 28_000
-"""Of the whole body in UTF-8; 28 KB is read as the smaller of its two meanings."""
 _MOST_LINE = 1500
 _COLOURS = {Severity.INFO: "Accent", Severity.WARNING: "Warning", Severity.CRITICAL: "Attention"}
 _MARKUP = "\\`*_[]()~#>!|-"

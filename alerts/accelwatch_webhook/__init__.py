@@ -10,20 +10,20 @@ from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch.plugins.options import check_url, checked
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
+# The greater number is for what a receiver of the smaller one would misread.
 SCHEMA = "accelwatch.webhook/2"
-"""The greater number is for what a receiver of the smaller one would misread."""
 
 
 class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the sink."""
 
     url: str
+    # `whsec_` and base64; without one nothing is signed.
     secret: str = ""
-    """`whsec_` and base64; without one nothing is signed."""
+    # Sent as `Authorization: Bearer`.
     token: str = ""
-    """Sent as `Authorization: Bearer`."""
+    # Whether each change of an incident is sent, not only its beginning, rise and end.
     updates: bool = False
-    """Whether each change of an incident is sent, not only its beginning, rise and end."""
     ca_file: str = ""
 
 
@@ -32,8 +32,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str
     type: str
+    # RFC 3339, as every moment of `data`.
     timestamp: str
-    """RFC 3339, as every moment of `data`."""
     data: dict[str, Any]
 
 

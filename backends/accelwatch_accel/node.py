@@ -9,36 +9,36 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind, normal_pci_bus_id
 
 VENDOR = "accel"
+# Drivers whose devices another backend reads.
 OWNED = frozenset({"habanalabs", "intel_vpu", "qaic", "rebellions", "tenstorrent"})
-"""Drivers whose devices another backend reads."""
 _NODE = re.compile(r"accel(\d{1,4})")
 _PCI = re.compile(r"[0-9a-f]{4,5}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _MODELS = {
     (0x1022, 0x1502): "AMD NPU (Phoenix, Hawk Point)",
     (0x1022, 0x17F0): "AMD NPU (Strix, Krackan)",
 }
+# By driver, where nothing says more.
 _MAKES = {"rocket": "Rockchip NPU", "ethosu": "Arm Ethos-U"}
-"""By driver, where nothing says more."""
 _ETHOS = re.compile(r"OF_COMPATIBLE_\d=arm,ethos-u(\d{2,3})\s*", re.ASCII)
+# rocket shows all its cores as one device, which no driver is bound to (rocket_drv.c).
 _ROCKET_NAME = "rknn"
-"""rocket shows all its cores as one device, which no driver is bound to (rocket_drv.c)."""
+# Drivers that answer their own attributes from memory, without waking the device (amdxdna_sysfs.c).
 _READABLE_ASLEEP = frozenset({"amdxdna"})
-"""Drivers that answer their own attributes from memory, without waking the device (amdxdna_sysfs.c)."""
 _FIRMWARE = re.compile(r"\d{1,10}(?:\.\d{1,10}){1,5}", re.ASCII)
+# Such as `RyzenAI-npu4` and `NPU Strix Halo`: the words differ by release of amdxdna.
 _PRODUCT = re.compile(r"[A-Za-z][\w .()+-]{1,60}", re.ASCII)
-"""Such as `RyzenAI-npu4` and `NPU Strix Halo`: the words differ by release of amdxdna."""
 
 
 class Node(msgspec.Struct, frozen=True):
     """One device of the class."""
 
+    # N of `/dev/accel/accelN`.
     number: int
-    """N of `/dev/accel/accelN`."""
+    # Name of the device below its bus: a PCI id, or a platform device's name.
     bus_name: str
-    """Name of the device below its bus: a PCI id, or a platform device's name."""
     driver: str
+    # The device's folder, through the class.
     folder: Path
-    """The device's folder, through the class."""
 
     @property
     def is_readable_asleep(self) -> bool:

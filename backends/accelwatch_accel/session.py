@@ -13,8 +13,8 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch_accel import node
 from accelwatch_accel.usage import OF_CLIENTS, Usage
 
+# What passes between the two looks of a single reading.
 _SPAN_S = 0.1
-"""What passes between the two looks of a single reading."""
 
 
 class Session:

@@ -15,8 +15,8 @@ from accelwatch.kernel.drm_fdinfo import (
 from accelwatch.schema.reading import Collected, Process
 
 OF_CLIENTS = ("utilization_ratio", "engine_utilization_ratio", "memory_used_bytes")
+# How releases of amdxdna name their only engine; other names stay as they are.
 _ENGINES = {"npu-amdxdna": "npu", "amdxdna_accel_driver": "npu"}
-"""How releases of amdxdna name their only engine; other names stay as they are."""
 
 
 class Usage:

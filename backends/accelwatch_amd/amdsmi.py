@@ -27,9 +27,10 @@ _log = logging.getLogger(__name__)
 
 _SONAME = "libamd_smi.so"
 _ROCM = "/opt/rocm"
+# ROCm release, which the Python package is named for, to the library's own major version.
 _LIBRARY_MAJORS = {7: (26,), 6: (23, 24, 25)}
-"""ROCm release, which the Python package is named for, to the library's own major version."""
 
+# amdsmi_status_t to why there is no value; all others are `error`.
 _STATUS = {
     2: Absence.UNSUPPORTED,
     3: Absence.UNSUPPORTED,
@@ -38,7 +39,6 @@ _STATUS = {
     31: Absence.UNSUPPORTED,
     40: Absence.UNSUPPORTED,
 }
-"""amdsmi_status_t to why there is no value; all others are `error`."""
 
 _SEVERITIES = (
     ("uncorrected", "uncorrectable_count"),

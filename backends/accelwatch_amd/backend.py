@@ -33,12 +33,12 @@ class AmdBackend:
             "trees; stand-in library for amdsmi"
         ),
     )
+    # ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index.
     visibility = Visibility(
         variable="ROCR_VISIBLE_DEVICES",
         uuid_pattern="GPU-[0-9A-Fa-f]+",
         also=("HIP_VISIBLE_DEVICES",),
     )
-    """ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index."""
 
     def __init__(self, context: Context, read: ReadBytes = sysfs.read_bytes) -> None:
         self._context = context

@@ -12,8 +12,8 @@ class Board(msgspec.Struct, frozen=True):
 
     name: str
     gfx: str
+    # Market name by PCI revision.
     revisions: dict[int, str] = {}
-    """Market name by PCI revision."""
 
 
 BOARDS: dict[int, Board] = {

@@ -14,9 +14,10 @@ from accelwatch_amd.tree import Tree, fill
 
 _LINE = re.compile(r"^\s*(\d+|S)\s*:\s*(\d+)\s*[Mm][Hh]z\s*(\*?)\s*$")
 _MHZ = 1_000_000
+# No clock domain of an accelerator comes near; a larger number is damage.
 _HIGHEST_MHZ = 20_000
-"""No clock domain of an accelerator comes near; a larger number is damage."""
 
+# File and the domain's label.
 DOMAINS: tuple[tuple[str, str], ...] = (
     ("pp_dpm_sclk", "graphics"),
     ("pp_dpm_mclk", "memory"),
@@ -26,7 +27,6 @@ DOMAINS: tuple[tuple[str, str], ...] = (
     ("pp_dpm_vclk", "video"),
     ("pp_dpm_dclk", "video_decode"),
 )
-"""File and the domain's label."""
 
 
 class Levels(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from accelwatch_amd.telemetry import read_telemetry
 from accelwatch_amd.throttle import ResidencyMeter, read_throttle
 from accelwatch_amd.tree import ReadBytes, Tree
 
+# Quantities that are read again only when a request asks for the slow ones.
 _SLOW = frozenset(
     {
         "temperature_limit_celsius",
@@ -42,7 +43,6 @@ _SLOW = frozenset(
         "interconnect_errors_total",
     }
 )
-"""Quantities that are read again only when a request asks for the slow ones."""
 
 _FROM_TABLE = ("throttle_active", "throttle_seconds_total")
 
@@ -54,10 +54,10 @@ class Memory(msgspec.Struct, kw_only=True):
     values: dict[Series, Number] = {}
     absent: dict[Series, Absence] = {}
     blocks: dict[str, BlockErrors | Absence] = {}
+    # Files the device does not have; looked for again with the slow quantities.
     missing: set[Path] = msgspec.field(default_factory=set)
-    """Files the device does not have; looked for again with the slow quantities."""
+    # Whether the slow quantities have been read once.
     complete: bool = False
-    """Whether the slow quantities have been read once."""
 
 
 def collect(

@@ -6,8 +6,8 @@ from threading import Condition
 
 from accelwatch.schema.event import ErrorEvent
 
+# Events kept while nobody takes them; the oldest go first.
 _MOST = 1000
-"""Events kept while nobody takes them; the oldest go first."""
 
 
 class EventQueue:

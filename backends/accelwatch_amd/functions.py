@@ -7,8 +7,8 @@ from accelwatch_amd.tree import Tree
 
 _VENDOR_ID = 0x1002
 _DEVICES = "sys/bus/pci/devices"
+# PCI base classes; MI300 calls itself a processing accelerator.
 _DISPLAY, _ACCELERATOR = 0x03, 0x12
-"""PCI base classes; MI300 calls itself a processing accelerator."""
 _PASSED_THROUGH = ("vfio-pci", "pci-stub")
 
 
@@ -17,8 +17,8 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
 
     pci_bus_id: str
     device_id: int
+    # Empty where no driver is bound.
     driver: str = ""
-    """Empty where no driver is bound."""
 
 
 def parse_uevent(text: str) -> dict[str, str]:

@@ -23,24 +23,24 @@ _WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """One decoded table; numbers are as the firmware wrote them."""
 
+    # Format and content revision.
     revision: tuple[int, int]
-    """Format and content revision."""
     numbers: dict[str, int]
+    # Per element None where it is not available; an array without any element is left out.
     arrays: dict[str, tuple[int | None, ...]]
-    """Per element None where it is not available; an array without any element is left out."""
 
     def partitions(self) -> int:
         """Number of partitions that `xcp_stats` describes, 0 where the table has none."""
         return min(self.numbers.get("num_partition", 0), XCP)
 
 
+# The revision that describes its own fields.
 ATTRIBUTES = (1, 9)
-"""The revision that describes its own fields."""
 
 _COUNT = struct.Struct("<i")
 _ENCODING = struct.Struct("<Q")
+# `AMDGPU_METRICS_TYPE_U*`; no attribute that is read here is signed.
 _TYPES = {0: "B", 2: "H", 4: "I", 6: "Q"}
-"""`AMDGPU_METRICS_TYPE_U*`; no attribute that is read here is signed."""
 
 
 def structure_size(layout: Layout) -> int:

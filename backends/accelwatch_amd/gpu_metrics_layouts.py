@@ -4,8 +4,8 @@ Source: `struct gpu_metrics_v*` and `enum amdgpu_metrics_attr_id` in Linux
 drivers/gpu/drm/amd/include/kgd_pp_interface.h. Revisions of one format are not append-only.
 """
 
+# Name, width code of `struct`, number of elements; 0 elements: a single number.
 Field = tuple[str, str, int]
-"""Name, width code of `struct`, number of elements; 0 elements: a single number."""
 
 Layout = tuple[Field, ...]
 
@@ -18,8 +18,8 @@ def _of(code: str, names: str, count: int = 0) -> Layout:
     return tuple((name, code, count) for name in names.split())
 
 
+# Partitions that a table has room for, and compute dies of each.
 XCP, _XCC = 8, 8
-"""Partitions that a table has room for, and compute dies of each."""
 
 _TEMPERATURES_1 = _h(
     "temperature_edge temperature_hotspot temperature_mem"
@@ -222,6 +222,7 @@ _V3_0: Layout = (
     ),
 )
 
+# Fields behind the header, by format and content revision; each is aligned to its own width.
 LAYOUTS: dict[tuple[int, int], Layout] = {
     (1, 0): _V1_0,
     (1, 1): _V1_1,
@@ -239,9 +240,9 @@ LAYOUTS: dict[tuple[int, int], Layout] = {
     (2, 4): _V2_4,
     (3, 0): _V3_0,
 }
-"""Fields behind the header, by format and content revision; each is aligned to its own width."""
 
 
+# `enum amdgpu_metrics_attr_id`, as the older tables name the same quantities.
 ATTRIBUTE_NAMES = (
     *("temperature_hotspot", "temperature_mem", "temperature_vrsoc", "curr_socket_power"),
     *("average_gfx_activity", "average_umc_activity", "mem_max_bandwidth"),
@@ -257,7 +258,6 @@ ATTRIBUTE_NAMES = (
     *("num_partition", "pcie_lc_perf_other_end_recovery"),
     *("gfx_busy_inst", "jpeg_activity", "vcn_activity", "gfx_busy_acc"),
 )
-"""`enum amdgpu_metrics_attr_id`, as the older tables name the same quantities."""
 
 ALWAYS_ARRAYS = frozenset(
     {

@@ -55,8 +55,8 @@ def _temperatures(hwmon: Tree) -> list[Row]:
 
 
 _WATTS = 1_000_000
+# Ten kilowatts: a module draws 1.4 kW; 65,535 W is the firmware's "not available".
 _HIGHEST_POWER = 10_000 * _WATTS
-"""Ten kilowatts: a module draws 1.4 kW; 65,535 W is the firmware's "not available"."""
 
 _CAPS: tuple[Row, ...] = (
     Row("power1_cap", "power_limit_watts", ("enforced",), _WATTS, 0, _HIGHEST_POWER),

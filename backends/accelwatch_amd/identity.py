@@ -12,8 +12,8 @@ from accelwatch_amd.hwmon import find_hwmon, has_northbridge_rail
 from accelwatch_amd.kfd import Node
 from accelwatch_amd.tree import Tree
 
+# Format revisions of gpu_metrics that only APUs have.
 _SMU_SHARED_FORMATS = (2, 3)
-"""Format revisions of gpu_metrics that only APUs have."""
 
 
 _INSCRIPTIONS = (

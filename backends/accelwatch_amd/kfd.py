@@ -11,8 +11,8 @@ import msgspec
 from accelwatch_amd.tree import Tree
 
 _KFD = "sys/class/kfd/kfd"
+# Type of an I/O link, CRAT_IOLINK_TYPE_XGMI in kfd_crat.h.
 _XGMI = 11
-"""Type of an I/O link, CRAT_IOLINK_TYPE_XGMI in kfd_crat.h."""
 _MAX_NODES = 1024
 
 
@@ -21,18 +21,18 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     gpu_id: int
+    # Domain, bus and device, `0000:0a:00`: the function digit numbers the partitions of a device.
     slot: str
-    """Domain, bus and device, `0000:0a:00`: the function digit numbers the partitions of a device."""
     function: int
     gfx_target_version: int = 0
     unique_id: int = 0
     render_minor: int = 0
     simd_count: int = 0
     simd_per_cu: int = 0
+    # Local memory, all banks together; 0 where no bank is listed.
     memory_bytes: int = 0
-    """Local memory, all banks together; 0 where no bank is listed."""
+    # Numbers of the nodes at the other ends of its XGMI links.
     xgmi_peers: tuple[int, ...] = ()
-    """Numbers of the nodes at the other ends of its XGMI links."""
 
 
 def parse_properties(text: str) -> dict[str, int]:
@@ -115,8 +115,8 @@ class KfdUse(msgspec.Struct, frozen=True, kw_only=True):
     """What one process holds of one node."""
 
     memory_bytes: int | None = None
+    # Resident waves of this process, in compute units full of them.
     occupied_units: int | None = None
-    """Resident waves of this process, in compute units full of them."""
 
 
 def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:

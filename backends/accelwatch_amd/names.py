@@ -3,8 +3,8 @@
 from accelwatch_amd.boards import BOARDS
 from accelwatch_amd.tree import Tree
 
+# APUs: the processor and the GPU use one pool.
 _SHARED_MEMORY = frozenset({0x74A0, 0x163F, 0x150E})
-"""APUs: the processor and the GPU use one pool."""
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("gfx6", "GCN1"),

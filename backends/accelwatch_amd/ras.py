@@ -20,15 +20,15 @@ _PAGE = re.compile(r"^0x[0-9a-fA-F]+ *: *0x[0-9a-fA-F]+ *: *([RPF])[ \r]*$", re.
 _MASK = re.compile(r"feature mask:\s*(0x[0-9a-fA-F]+)")
 _SEVERITIES = {"ue": "uncorrected", "ce": "corrected", "de": "deferred"}
 _SUFFIX = "_err_count"
+# AMDGPU_RAS_BLOCK__UMC, the memory controllers, is the first block of the feature mask.
 _UMC_BIT = 1
-"""AMDGPU_RAS_BLOCK__UMC, the memory controllers, is the first block of the feature mask."""
 
 
 class BlockErrors(msgspec.Struct, frozen=True, kw_only=True):
     """Errors of one hardware block since the driver was loaded, by severity."""
 
+    # Only those that the file names.
     counts: dict[str, int]
-    """Only those that the file names."""
 
 
 def parse_counts(text: str) -> BlockErrors | None:

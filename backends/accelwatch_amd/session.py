@@ -45,8 +45,8 @@ _SLEEPING_FIELDS = ("serial", "part_number", "vbios_version", "firmware_version"
 class _DeviceState(msgspec.Struct, kw_only=True):
     """What is kept of one device between calls."""
 
+    # KFD's count of topology changes when the nodes were read.
     generation: str | None
-    """KFD's count of topology changes when the nodes were read."""
     nodes: tuple[Node, ...]
     own_nodes: tuple[Node, ...]
     processes: ProcessReader

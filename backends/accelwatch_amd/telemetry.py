@@ -13,14 +13,14 @@ from accelwatch_amd.tree import fill
 
 _MHZ = 1_000_000
 _KIB = 1024
+# More than links move in a machine's life.
 _MOST_KIB = 1 << 53
-"""More than links move in a machine's life."""
+# Energy counters tick 15.259 uJ.
 _JOULES_PER_TICK = 2.0**-16
-"""Energy counters tick 15.259 uJ."""
+# Compute boards. On Radeon the counter is 0 or ticks differently, so it is not read there.
 _ENERGY_TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx94", "gfx95")
-"""Compute boards. On Radeon the counter is 0 or ticks differently, so it is not read there."""
+# From this revision on the table is the data-centre one, whose umc activity is bandwidth.
 _MODERN = (1, 4)
-"""From this revision on the table is the data-centre one, whose umc activity is bandwidth."""
 
 _SENSORS_1 = (
     ("temperature_edge", "gpu"),
@@ -30,6 +30,7 @@ _SENSORS_1 = (
     ("temperature_vrsoc", "vr"),
 )
 _SENSORS_APU = (("temperature_gfx", "gpu"), ("temperature_soc", "soc"))
+# Field and domain, best source first.
 _CLOCKS = (
     ("current_gfxclk", "graphics"),
     ("current_socclk", "soc"),
@@ -45,7 +46,6 @@ _CLOCKS = (
     ("average_fclk", "fabric"),
     ("average_vclk", "video"),
 )
-"""Field and domain, best source first."""
 _COMPONENTS_APU = (
     ("average_gfx_power", "compute"),
     ("average_soc_power", "soc"),

@@ -12,6 +12,7 @@ from accelwatch_amd.gpu_metrics import Table
 _POWER, _BRAKE = "power", "power_brake"
 _SOFT, _HARD, _MEMORY = "thermal_software", "thermal_hardware", "memory_thermal"
 
+# Reason and the bits of indep_throttle_status that mean it.
 _BITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (_POWER, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 56)),
     (_BRAKE, (46, 47)),
@@ -20,8 +21,8 @@ _BITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (_MEMORY, (34, 40, 41)),
     ("reliability", (57,)),
 )
-"""Reason and the bits of indep_throttle_status that mean it."""
 
+# throttle_status of tables 1.4 and 1.5: `THROTTLER_*_BIT` in smu_v13_0_6_pmfw.h.
 _MI300_BITS: tuple[tuple[str, int], ...] = (
     (_BRAKE, 0),
     (_POWER, 1),
@@ -29,7 +30,6 @@ _MI300_BITS: tuple[tuple[str, int], ...] = (
     (_HARD, 3),
     (_MEMORY, 4),
 )
-"""throttle_status of tables 1.4 and 1.5: `THROTTLER_*_BIT` in smu_v13_0_6_pmfw.h."""
 
 _RESIDENCIES: tuple[tuple[str, str], ...] = (
     (_BRAKE, "prochot_residency_acc"),
@@ -38,6 +38,7 @@ _RESIDENCIES: tuple[tuple[str, str], ...] = (
     (_HARD, "vr_thm_residency_acc"),
     (_MEMORY, "hbm_thm_residency_acc"),
 )
+# Counters of table 3.0; their unit is not documented, so that they only tell whether one moves.
 _APU_RESIDENCIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (_BRAKE, ("throttle_residency_prochot",)),
     (
@@ -53,11 +54,10 @@ _APU_RESIDENCIES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Counters of table 3.0; their unit is not documented, so that they only tell whether one moves."""
 
 _WRAP = 1 << 32
+# After a longer silence the counters may have wrapped unseen.
 _MAX_GAP_S = 3600.0
-"""After a longer silence the counters may have wrapped unseen."""
 
 
 def status_reasons(table: Table) -> dict[str, bool] | None:

@@ -7,11 +7,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected, Number
 
+# Content of one file, or the reason why there is none.
 ReadBytes = Callable[[Path], bytes | Absence]
-"""Content of one file, or the reason why there is none."""
 
+# Copies of sysfs files, and some drivers, leave NUL bytes behind the text.
 _PADDING = "\0 \t\r\n"
-"""Copies of sysfs files, and some drivers, leave NUL bytes behind the text."""
 
 
 class Tree:

@@ -23,10 +23,10 @@ IOREG = "usr/sbin/ioreg"
 class System(NamedTuple):
     """What this process runs on."""
 
+    # `darwin`, `linux`: that of Python.
     platform: str
-    """`darwin`, `linux`: that of Python."""
+    # `arm64`; under Rosetta macOS says `x86_64`.
     machine: str
-    """`arm64`; under Rosetta macOS says `x86_64`."""
     is_root: bool
 
     @property

@@ -18,13 +18,13 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a Mac; None for what no command told."""
 
     serial: str | None = None
+    # `Mac15,13`
     model: str | None = None
-    """`Mac15,13`"""
+    # `Apple M3 Max`
     chip: str | None = None
-    """`Apple M3 Max`"""
     firmware: str | None = None
+    # Version of macOS, of which the drivers are part.
     system: str | None = None
-    """Version of macOS, of which the drivers are part."""
     memory_bytes: Measurement = Absence.UNSUPPORTED
 
     @property

@@ -22,8 +22,8 @@ class Owner(NamedTuple):
     """Of one process."""
 
     user: str
+    # Unix seconds, to the second.
     start_time: float | None
-    """Unix seconds, to the second."""
 
 
 def owners(output: bytes) -> dict[int, Owner]:

@@ -110,8 +110,8 @@ def _of_lines(fields: dict[str, str]) -> Sample:
     )
 
 
+# Not without a unit.
 _POWER: Units = {unit: factor for unit, factor in WATTS.items() if unit}
-"""Not without a unit."""
 
 
 def _first(text: str | None, units: Units) -> Measurement:

@@ -22,28 +22,28 @@ _PROPERTY = re.compile(r'[ |]*"([^"]{1,80})" ?= ?(.*)')
 _PAIR = re.compile(r'"([^"]{1,80})"=(-?\d{1,20}|"[^"]*")')
 _INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 _MAX_CLIENTS = 4096
+# The kernel keeps 16 bytes.
 _MAX_NAME = 64
-"""The kernel keeps 16 bytes."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A process that has the GPU open, its connections taken together."""
 
     pid: int
+    # As the kernel keeps it: its first bytes.
     command: str | None
-    """As the kernel keeps it: its first bytes."""
+    # How long the GPU worked for it since it connected; None where nothing tells it.
     gpu_ns: int | None
-    """How long the GPU worked for it since it connected; None where nothing tells it."""
 
 
 class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     """The object of a GPU's driver."""
 
+    # Its class, such as AGXAcceleratorG13X.
     kind: str | None
-    """Its class, such as AGXAcceleratorG13X."""
     model: str | None
+    # `PerformanceStatistics`: percent, bytes and counts.
     statistics: Properties
-    """`PerformanceStatistics`: percent, bytes and counts."""
     clients: tuple[Client, ...]
 
 

@@ -10,29 +10,29 @@ from accelwatch.base.absence import Absence
 Measurement = float | Absence
 MEGA, MILLI = 1e6, 1e-3
 MAX_HERTZ = 20e9
+# A clock from here on was told in Hz, below in MHz: no GPU has a million MHz.
 _HERTZ_FROM = 1e6
-"""A clock from here on was told in Hz, below in MHz: no GPU has a million MHz."""
 _NO_UNITS: Units = MappingProxyType({})
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One moment; what a source has no word for is `unsupported`."""
 
+    # Share of the time in which the GPU was active, whatever its clock.
     busy: Measurement = Absence.UNSUPPORTED
-    """Share of the time in which the GPU was active, whatever its clock."""
     hertz: Measurement = Absence.UNSUPPORTED
+    # The highest of its frequencies.
     max_hertz: Measurement = Absence.UNSUPPORTED
-    """The highest of its frequencies."""
     watts: Measurement = Absence.UNSUPPORTED
     sram_watts: Measurement = Absence.UNSUPPORTED
     ane_watts: Measurement = Absence.UNSUPPORTED
     celsius: Measurement = Absence.UNSUPPORTED
     memory_bytes: Measurement = Absence.UNSUPPORTED
     used_bytes: Measurement = Absence.UNSUPPORTED
+    # Of the machine, in its order.
     fans_rpm: tuple[Measurement, ...] = ()
-    """Of the machine, in its order."""
+    # The word for thermal pressure, in lower case.
     pressure: str | None = None
-    """The word for thermal pressure, in lower case."""
 
 
 def number(raw: object, factor: float = 1.0, most: float = float("inf")) -> Measurement:

@@ -18,14 +18,14 @@ from accelwatch_apple.identity import Machine
 from accelwatch_apple.registry import Accelerator
 from accelwatch_apple.sources import POWERMETRICS, PollResult, Sources
 
+# Less than a backend is given to open (5 s).
 _FIRST_WAIT_S = 3.0
-"""Less than a backend is given to open (5 s)."""
 _WAIT_S = 5.0
 
+# Every Apple Silicon Mac has one, whether or not it can be asked for.
 GPU_UNREAD = msgspec.structs.replace(
     mapping.gpu_device(Machine(), None), id=f"{mapping.VENDOR}:{mapping.GPU}"
 )
-"""Every Apple Silicon Mac has one, whether or not it can be asked for."""
 
 
 def checks(context: Context, system: System) -> tuple[Check, ...]:

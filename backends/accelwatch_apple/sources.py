@@ -27,10 +27,10 @@ POWERMETRICS = "usr/bin/powermetrics"
 _SYSCTL, _PROFILER = "usr/sbin/sysctl", "usr/sbin/system_profiler"
 _VM_STAT, _NOTIFYUTIL, _PS = "usr/bin/vm_stat", "usr/bin/notifyutil", "bin/ps"
 _MACMON_FOLDERS = ("opt/homebrew/bin", "usr/local/bin", "opt/local/bin")
+# What powermetrics and macmon look at for one sample.
 _WINDOW_MS = "500"
-"""What powermetrics and macmon look at for one sample."""
+# Releases without a sampler for the neural engine tell its power with that of the CPU.
 _SAMPLERS = ("cpu_power,gpu_power,ane_power,thermal", "cpu_power,gpu_power,thermal")
-"""Releases without a sampler for the neural engine tell its power with that of the CPU."""
 _TIMEOUT_S = 3.0
 _PROFILER_TIMEOUT_S = 2.5
 
@@ -40,19 +40,19 @@ class PollResult(msgspec.Struct, frozen=True, kw_only=True):
 
     accelerators: tuple[Accelerator, ...]
     sample: Sample = Sample()
+    # The command that the sample is of; empty where there is none.
     sampler: str = ""
-    """The command that the sample is of; empty where there is none."""
+    # Why what only a sample tells is not there, where there is no sample.
     untold: Absence = Absence.UNSUPPORTED
-    """Why what only a sample tells is not there, where there is no sample."""
+    # The same for people.
     why: str = ""
-    """The same for people."""
     used_bytes: Measurement = Absence.UNSUPPORTED
     pressure: str | None = None
     pressure_from: str = ""
+    # Of all processes, by pid.
     owners: dict[int, Owner] = {}
-    """Of all processes, by pid."""
+    # Share of the time since the round before in which the GPU worked for a process, by pid.
     shares: dict[int, float] = {}
-    """Share of the time since the round before in which the GPU worked for a process, by pid."""
 
 
 class Sources:

@@ -22,6 +22,7 @@ class Meaning(NamedTuple):
     health: str
 
 
+# Another word is shown and means nothing.
 MEANINGS = MappingProxyType(
     {
         "nominal": Meaning(throttled=False, health="ok"),
@@ -32,7 +33,6 @@ MEANINGS = MappingProxyType(
         ),
     }
 )
-"""Another word is shown and means nothing."""
 
 
 def pressure_of_state(output: bytes) -> str | None:

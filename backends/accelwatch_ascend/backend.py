@@ -29,10 +29,10 @@ from accelwatch_ascend.document import (
 )
 from accelwatch_ascend.table import IS_COMPLETE, parse_table, with_advice
 
+# For what adds to the table: a chip that hangs there must not hold up the others for long.
 _DETAIL_TIMEOUT_S = 2.0
-"""For what adds to the table: a chip that hangs there must not hold up the others for long."""
+# For who a chip is: a device is identified and read within a second, unless configured otherwise.
 _BOARD_TIMEOUT_S = 0.6
-"""For who a chip is: a device is identified and read within a second, unless configured otherwise."""
 
 
 class AscendBackend(ToolBackend[Document, Chip]):
@@ -66,8 +66,8 @@ class AscendBackend(ToolBackend[Document, Chip]):
         super().__init__(context)
         self._details: Details | None = None
         self._logic: dict[Key, int] = {}
+        # Chips for which the map of logic ids was asked.
         self._mapped: frozenset[Key] = frozenset()
-        """Chips for which the map of logic ids was asked."""
         self._boards: dict[Key, Pairs] = {}
 
     def make_query(self) -> Callable[[], Document]:

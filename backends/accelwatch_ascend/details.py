@@ -23,8 +23,8 @@ from accelwatch_ascend.document import (
 
 HEALTHY = "OK"
 _MAX_ERRORS = 400
+# Runs npu-smi with these arguments and gives what it prints. Raises ReadError.
 Run = Callable[..., bytes]
-"""Runs npu-smi with these arguments and gives what it prints. Raises ReadError."""
 
 
 class Details:
@@ -35,8 +35,8 @@ class Details:
         self._run = run
         self._usages = usages
         self._details: dict[Key, Detail] = {}
+        # The chip that was asked last, by what it was asked for.
         self._last_queried: dict[str, Key | None] = {}
-        """The chip that was asked last, by what it was asked for."""
 
     def round(self, chips: Sequence[Chip]) -> Mapping[Key, Detail]:
         """Ask what is due, and tell what is known of these chips."""

@@ -13,12 +13,12 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.processes.complete_output import parsed
 
+# NPU id and chip id, the address of `-i` and `-c`.
 Key = tuple[int, int]
-"""NPU id and chip id, the address of `-i` and `-c`."""
+# What stands before and after a colon, the first in lower case.
 Pairs = Mapping[str, str]
-"""What stands before and after a colon, the first in lower case."""
+# The latter: why it is not known.
 PairsOrAbsence = Pairs | Absence
-"""The latter: why it is not known."""
 MAX_CHIPS = 1024
 NO_VALUE = frozenset({"", "-", "--", "na", "n/a", "none", "unknown"})
 _PAIR = re.compile(r"\s*([^:]{1,80}?)\s*:\s*(.*?)\s*")
@@ -30,15 +30,15 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
 
     npu: int
     chip: int
+    # The logic id, by which runtimes name it.
     number: int
-    """The logic id, by which runtimes name it."""
+    # None also for a further chip behind one PCI function, as on a card with two 310P.
     pci_bus_id: str | None
-    """None also for a further chip behind one PCI function, as on a card with two 310P."""
     name: str
+    # Of a further chip the PCI function.
     behind: str | None = None
-    """Of a further chip the PCI function."""
+    # Columns by heading in lower case, with the unit where the heading has one.
     fields: Pairs
-    """Columns by heading in lower case, with the unit where the heading has one."""
 
     @property
     def key(self) -> Key:
@@ -62,20 +62,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     pid: int
     command: str | None
+    # As told, with the unit of the heading.
     memory: str
-    """As told, with the unit of the heading."""
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked of one chip beyond the table."""
 
     ecc: PairsOrAbsence = Absence.NOT_COLLECTED
+    # Of `-t usages`, `-t common` and `-t memory`.
     usages: PairsOrAbsence = Absence.NOT_COLLECTED
-    """Of `-t usages`, `-t common` and `-t memory`."""
+    # Of `-t hccs`.
     links: PairsOrAbsence = Absence.NOT_COLLECTED
-    """Of `-t hccs`."""
+    # Error codes of an unhealthy chip and what npu-smi says of them.
     errors: str | None = None
-    """Error codes of an unhealthy chip and what npu-smi says of them."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +84,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()
     jobs: tuple[Job, ...] = ()
+    # NPUs of which it is known which processes they run; None: the table has no processes.
     npus_reporting_jobs: frozenset[int] | None = None
-    """NPUs of which it is known which processes they run; None: the table has no processes."""
     details: Mapping[Key, Detail] = {}
 
 
@@ -118,8 +118,8 @@ def parse_pairs(output: bytes) -> Pairs:
     return pairs
 
 
+# A complaint may be a pair as well: `Error: ...`.
 IS_OF_CHIP = parsed(parse_pairs, lambda pairs: "npu id" in pairs)
-"""A complaint may be a pair as well: `Error: ...`."""
 
 
 def parse_mapping(output: bytes) -> dict[Key, int]:

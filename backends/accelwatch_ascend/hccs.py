@@ -8,13 +8,13 @@ from accelwatch_ascend.document import Pairs, PairsOrAbsence, meaningful_text
 
 FABRIC = "hccs"
 _FABRIC_STATES = MappingProxyType({"ok": "healthy", "nok": "unhealthy"})
+# End of the two series of a counter, its label, and the key.
 _COUNTERS = (
     ("bytes_total", "transmit", "tx bytes"),
     ("bytes_total", "receive", "rx bytes"),
     ("errors_total", "crc", "error count"),
     ("errors_total", "retry", "retry count"),
 )
-"""End of the two series of a counter, its label, and the key."""
 _MAX_LINKS = 64
 
 

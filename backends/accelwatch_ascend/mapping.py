@@ -19,8 +19,8 @@ from accelwatch_ascend.hccs import collect_links
 
 SOURCE = "npu-smi"
 VENDOR = "ascend"
+# npu-smi writes MB and means MiB: 65536 MB are the 64 GiB of a 910B.
 _BINARY: Units = MappingProxyType({"kb": 2.0**10, "mb": 2.0**20, "gb": 2.0**30})
-"""npu-smi writes MB and means MiB: 65536 MB are the 64 GiB of a 910B."""
 _FAILED = frozenset({"-1", "-1.0"})
 _COUNT: Units = MappingProxyType({"": 1.0})
 
@@ -53,13 +53,13 @@ _USAGES = (
     Row(("aicore curfreq",), ("clock_hertz", "npu"), HERTZ),
     Row(("aicore freq",), ("clock_limit_hertz", "npu", "max"), HERTZ),
 )
+# Word of npu-smi, cause of a retired page, severity.
 _BITS = (
     ("single", "single_bit", "corrected"),
     ("double", "double_bit", "uncorrected"),
 )
-"""Word of npu-smi, cause of a retired page, severity."""
+# The oldest names none: its memory is DDR.
 _MEMORIES = ("", "ddr ", "hbm ")
-"""The oldest names none: its memory is DDR."""
 _COUNTERS = (
     "ecc_errors_total",
     "ecc_location_errors_total",
@@ -67,6 +67,7 @@ _COUNTERS = (
     "memory_retired_pages",
     "memory_repair_pending",
 )
+# Minor, major and critical alarm of the vendor's guide; UNKNOWN: absent, or it did not start.
 _HEALTH = MappingProxyType(
     {
         "ok": "ok",
@@ -76,7 +77,7 @@ _HEALTH = MappingProxyType(
         "unknown": "failed",
     }
 )
-"""Minor, major and critical alarm of the vendor's guide; UNKNOWN: absent, or it did not start."""
+# The first that the name begins with.
 _ARCHITECTURES = (
     (re.compile(r"310P"), "ascend310p"),
     (re.compile(r"310B"), "ascend310b"),
@@ -85,7 +86,6 @@ _ARCHITECTURES = (
     (re.compile(r"910"), "ascend910"),
     (re.compile(r"950"), "ascend950"),
 )
-"""The first that the name begins with."""
 
 
 def identified(

@@ -16,21 +16,21 @@ from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, meaningfu
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
 _BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+# For an address, as of virtual NPUs and of chips that did not start.
 _NO_ADDRESS = frozenset({"NA", "N/A", "-", "--", ""})
-"""For an address, as of virtual NPUs and of chips that did not start."""
 _HEADING = re.compile(r"[^\s()]+(?: [^\s()]+)*\([^)\s]*\)|[^\s()]+(?: [^\s()]+)*")
+# A column has one value, or used and total with a slash between.
 _VALUE = re.compile(r"[^\s/]+\s*/\s*[^\s/]+|[^\s/]+")
-"""A column has one value, or used and total with a slash between."""
 _FRAME = ("|", "+")
 _NOBODY = re.compile(r"No running processes found in NPU\s+(\d{1,9})\s*")
 
 _UNREADABLE = "unreadable"
+# Codes of DCMI when it does not begin at all, and what can be done.
 _REFUSALS = (
     ("-8020", "; another container or process has the devices: end it, or give them to one only"),
     ("-8005", "; in a container, another one may have the devices"),
     ("-8013", "; ask on the host, the driver does not answer this in a container"),
 )
-"""Codes of DCMI when it does not begin at all, and what can be done."""
 
 Row = Mapping[str, str]
 

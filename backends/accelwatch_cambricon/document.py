@@ -25,19 +25,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     command: str
+    # As told, with its unit.
     memory: str
-    """As told, with its unit."""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One card as told."""
 
+    # The vendor's index.
     number: int
-    """The vendor's index."""
     pci_bus_id: str | None
     fields: Mapping[Path, str]
+    # None when nothing tells which processes there are.
     jobs: tuple[Job, ...] | None = None
-    """None when nothing tells which processes there are."""
 
     def text(self, *path: str) -> str | None:
         """A field; None when it is missing, empty or says that there is nothing."""

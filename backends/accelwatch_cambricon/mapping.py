@@ -39,8 +39,9 @@ _MEMORY = (
     Row(("physical memory usage", "used"), ("memory_used_bytes",), BYTES),
     Row(("physical memory usage", "total"), ("memory_size_bytes",), BYTES),
 )
+# What the vendor's library has for the health of a card: 1 and 0.
 _DEVICE = MappingProxyType({"good": "ok", "bad": "failed"})
-"""What the vendor's library has for the health of a card: 1 and 0."""
+# The states of the driver that the vendor's library lists, but for `unknown`.
 _DRIVER = MappingProxyType(
     {
         "running": "ok",
@@ -50,7 +51,6 @@ _DRIVER = MappingProxyType(
         **dict.fromkeys(("boot error", "reset error"), "failed"),
     }
 )
-"""The states of the driver that the vendor's library lists, but for `unknown`."""
 _WORST = ("failed", "degraded", "ok")
 
 

@@ -24,10 +24,10 @@ from accelwatch_cambricon.document import (
     number_of,
 )
 
+# Between values; `30 W/  75 W` is one.
 _GAP = re.compile(r"(?<![^\s/]/)\s{2,}")
-"""Between values; `30 W/  75 W` is one."""
+# Between used and total, of which each may be N/A.
 _PAIR = re.compile(r"(?<!N)/")
-"""Between used and total, of which each may be N/A."""
 _DRIVER = re.compile(r"\bDriver\s+v?(\d[^\s|]*)")
 _JOB = re.compile(
     r"\|\s*(\d{1,4})\s+(?:/|\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d+ ?[KMG]iB|N/A)\s*\|", re.ASCII
@@ -35,6 +35,7 @@ _JOB = re.compile(
 _FRAME = ("|", "+")
 _PROCESSES = re.compile(r"\|\s*Processes:\s*\|")
 _NOBODY = re.compile(r"\|\s*No running processes found\.?\s*\|")
+# Heading to the paths that `cnmon info` has for it.
 _PATHS: MappingProxyType[str, tuple[Path, ...]] = MappingProxyType(
     {
         "name": (("product name",),),
@@ -48,7 +49,6 @@ _PATHS: MappingProxyType[str, tuple[Path, ...]] = MappingProxyType(
         "memory-usage": (("physical memory usage", "used"), ("physical memory usage", "total")),
     }
 )
-"""Heading to the paths that `cnmon info` has for it."""
 
 
 def parse_table(output: bytes) -> Document:

@@ -37,8 +37,8 @@ from accelwatch_furiosa.python_library import Library, load
 VENDOR_ID = 0x1ED2
 _PREFIX = "npu"
 _TOP = ("top", "--interval", "1000")
+# Lines of `top` that are kept, and for how long one counts.
 _TOP_LINES, _TOP_S = 256, 2.5
-"""Lines of `top` that are kept, and for how long one counts."""
 _REMEDY = "install the package furiosa-smi (for Warboy: furiosa-toolkit, which brings furiosactl)"
 
 
@@ -52,8 +52,8 @@ class FuriosaBackend:
         Option("furiosa_smi", is_path=True),
         Option("pace_s"),
     )
+    # FuriosaAI SDK, device specification.
     visibility = Visibility(variable="FURIOSA_DEVICES", entry="npu:{index}")
-    """FuriosaAI SDK, device specification."""
     remote = "accelwatch_furiosa.remote:REMOTE"
     support = Support(
         vendor="FuriosaAI",
@@ -65,8 +65,8 @@ class FuriosaBackend:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        # What the cards are read through.
         self._source = ""
-        """What the cards are read through."""
         self._counters = PerfRegs(context.root)
         self._top: LineStream | None = None
         self._tool: VendorTool[Document, Card] | None = None

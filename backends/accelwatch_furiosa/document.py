@@ -19,11 +19,12 @@ from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
 Fields = Mapping[str, Any]
 MAX_DEVICES = 1024
+# Our own key of a status: there may be cores beside those of which it tells something.
 UNLISTED = "unlisted_cores"
-"""Our own key of a status: there may be cores beside those of which it tells something."""
 _NAME = re.compile(r"npu(\d{1,4})")
+# A card, or cores of it: `npu0`, `npu0pe0-1`.
 _CARD_OR_CORES = re.compile(r"npu:?(\d{1,4})(?:\D.*)?")
-"""A card, or cores of it: `npu0`, `npu0pe0-1`."""
+# Heading of a table to key of the JSON; `furiosactl` calls the architecture a name.
 _HEADINGS = {
     "arch": "arch",
     "name": "arch",
@@ -41,7 +42,6 @@ _HEADINGS = {
     "core clock": "core_clock",
     "pci-bdf": "pci_bdf",
 }
-"""Heading of a table to key of the JSON; `furiosactl` calls the architecture a name."""
 _LISTED = re.compile(r"(\d{1,3}) *\((available|occupied)[^()]{0,40}\)")
 _CORE = re.compile(r"Core (\d{1,3}): ([\d.]{1,8})%")
 _MEMORY = re.compile(r"([\d.]{1,8})\s*/\s*([\d.]{1,8}\s*[KMGT]iB)", re.IGNORECASE)
@@ -51,16 +51,16 @@ _NOTHING = frozenset({"", "n/a", "none", "null", "unknown", "-"})
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One NPU."""
 
+    # Of `npu0`; the driver deals them out anew when a card drops.
     number: int
-    """Of `npu0`; the driver deals them out anew when a card drops."""
     pci_bus_id: str | None
     info: Fields
+    # Empty where the command has no status, or did not tell it.
     status: Fields = {}
-    """Empty where the command has no status, or did not tell it."""
+    # Why the status says nothing of what it does not say.
     untold: Absence = Absence.UNSUPPORTED
-    """Why the status says nothing of what it does not say."""
+    # `/dev/npu1pe0` and the others, where the command lists them.
     nodes: tuple[str, ...] = ()
-    """`/dev/npu1pe0` and the others, where the command lists them."""
 
     @property
     def occupied(self) -> bool:
@@ -100,8 +100,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """All that was listed."""
 
     cards: tuple[Card, ...]
+    # Why there are none, where processes were not to be had.
     jobs: tuple[Job, ...] | Absence = Absence.UNSUPPORTED
-    """Why there are none, where processes were not to be had."""
 
 
 def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tuple[Card, ...]:

@@ -19,28 +19,28 @@ _MAX_CORES = 64
 _MAX_PID = 1 << 22
 _SLACK = 1e-3
 _COLUMNS = ("pid", "device", "npu(%)")
+# Until a line of headings says otherwise.
 _HEADINGS = ("datetime", "pid", "device", "npu(%)", "comp(%)", "i/o(%)", "command")
-"""Until a line of headings says otherwise."""
 
 
 class Listed(NamedTuple):
     """A card in `list`."""
 
+    # `available`, `unavailable`, or `occupied by npu1pe0-1`.
     cores: Mapping[int, str]
-    """`available`, `unavailable`, or `occupied by npu1pe0-1`."""
+    # `/dev/npu1pe0` and the others.
     nodes: tuple[str, ...]
-    """`/dev/npu1pe0` and the others."""
 
 
 class Used(NamedTuple):
     """A process on one or more cores, in a line of `top`."""
 
     number: int
+    # Empty for a whole card, whose cores the line does not count.
     cores: tuple[int, ...]
-    """Empty for a whole card, whose cores the line does not count."""
     pid: int
+    # Of the time, a ratio.
     share: float
-    """Of the time, a ratio."""
 
 
 def listed_of(output: bytes) -> dict[int, Listed]:

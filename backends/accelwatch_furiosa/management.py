@@ -17,15 +17,15 @@ from accelwatch.schema.reading import Collected
 from accelwatch_furiosa.document import Card
 
 WARBOY, RNGD = "sys/class/npu_mgmt", "sys/class/rngd_mgmt"
+# Of the drivers' cards, below /dev.
 WARBOY_NODES, RNGD_NODES = "npu*_mgmt", "rngd/npu*mgmt"
-"""Of the drivers' cards, below /dev."""
 SOURCE = "sysfs"
 _FOLDERS = {
     WARBOY: re.compile(r"npu(\d{1,4})_mgmt"),
     RNGD: re.compile(r"rngd!npu(\d{1,4})mgmt"),
 }
+# The driver has emulated platforms too, which are no cards.
 _PLATFORM = "FuriosaAI"
-"""The driver has emulated platforms too, which are no cards."""
 _SENSOR = re.compile(r"(temp|power|in|curr)(\d{1,2})_(?:input|average)")
 _MAX_SENSORS = 32
 _MAX_NAME = 32

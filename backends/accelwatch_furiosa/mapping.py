@@ -24,8 +24,8 @@ from accelwatch_furiosa.document import UNLISTED, Card, Job
 
 VENDOR = "furiosa"
 _BYTES: Units = MappingProxyType({**BYTES, "": 1.0})
+# `pe_utilization` is of a hundred.
 _BUSY: Units = PERCENT
-"""`pe_utilization` is of a hundred."""
 
 
 class Row(NamedTuple):
@@ -48,8 +48,8 @@ _OF_STATUS = (
     "utilization_ratio",
     "reported_status_info",
 )
+# What `liveness` says: of the library a truth, of the command a word.
 _LIVENESS = MappingProxyType({"alive": "ok", "true": "ok", "dead": "failed", "false": "failed"})
-"""What `liveness` says: of the library a truth, of the command a word."""
 
 
 def identified(device: Device, card: Card) -> Device:

@@ -24,8 +24,8 @@ _SLACK = 1e-3
 class Counters(NamedTuple):
     """Cycles since the card was begun."""
 
+    # With a task; of 32 bits.
     busy: int
-    """With a task; of 32 bits."""
     every: int
 
 

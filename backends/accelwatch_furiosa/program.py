@@ -13,8 +13,8 @@ from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 
+# The second is of the Warboy generation.
 NEW, OLD = "furiosa-smi", "furiosactl"
-"""The second is of the Warboy generation."""
 
 
 class _Form(NamedTuple):
@@ -24,13 +24,13 @@ class _Form(NamedTuple):
     status: tuple[str, ...]
 
 
+# JSON of newer releases, of those before RNGD, the table with uuid and serial number, the short one.
 _FORMS = (
     _Form(("--format", "json"), ("--format", "json")),
     _Form(("--output", "json"), ("--output", "json")),
     _Form(("--format", "full"), ()),
     _Form((), ()),
 )
-"""JSON of newer releases, of those before RNGD, the table with uuid and serial number, the short one."""
 
 
 class Program:

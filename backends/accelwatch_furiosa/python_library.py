@@ -15,10 +15,10 @@ from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_furiosa.document import MAX_DEVICES, Card, Document
 
 MODULES = ("furiosa_smi", "furiosa_smi_py")
+# No number: read as an error by whoever wants one.
 _FAILED = "failed"
-"""No number: read as an error by whoever wants one."""
+# By core: cycles in which it worked, and all of them.
 Cycles = Mapping[int, tuple[int, int]]
-"""By core: cycles in which it worked, and all of them."""
 
 
 class Library:

@@ -17,8 +17,9 @@ from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, j
 
 _PROGRAMS = ("furiosa-smi",)
 _JSON = ("--format", "json")
+# Keys of the commands that go together: richest first.
 _FORMS = (("info", "status"), ("infofull", "statustable"), ("infotable", "statustable"))
-"""Keys of the commands that go together: richest first."""
+# By key; the full table has uuid and serial number.
 _COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "info": ("info", *_JSON),
@@ -29,7 +30,6 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ps": ("ps",),
     }
 )
-"""By key; the full table has uuid and serial number."""
 
 
 def _document(outputs: Outputs) -> Document:

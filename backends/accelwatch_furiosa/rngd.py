@@ -12,13 +12,13 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 SOURCE = "sysfs"
+# THERMAL_SLOWDOWN; APP_ and HW_POWER_CAP; APP_ and HW_CLOCK_CAP; HW_BUS_LIMIT and all others.
 _REASONS = (
     ("thermal_hardware", 0x02),
     ("power", 0x04 | 0x40),
     ("clock_setting", 0x08 | 0x10),
     ("other", ~0x5F & 0xFFFF_FFFF),
 )
-"""THERMAL_SLOWDOWN; APP_ and HW_POWER_CAP; APP_ and HW_CLOCK_CAP; HW_BUS_LIMIT and all others."""
 _IDLE = 0x01
 _AMBIENT = "AMBIENT"
 _LABEL = re.compile(r"temp(\d{1,2})_label")

@@ -66,8 +66,8 @@ class GaudiBackend:
         self._hl_smi: HlSmi | None = None
         self._hlml: HlmlSource | None = None
         self._tool: VendorTool[Document, Card] | None = None
+        # Beside libhlml, which has no processes and is not to wait for them.
         self._table: Polled[Document] | None = None
-        """Beside libhlml, which has no processes and is not to wait for them."""
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver."""

@@ -12,11 +12,11 @@ _NO_VALUE = frozenset({"", "n/a", "[n/a]", "none", "unknown", "not supported"})
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One accelerator as listed."""
 
+    # The vendor's index (AIP); the place in the list where the output has no index.
     number: int
-    """The vendor's index (AIP); the place in the list where the output has no index."""
     pci_bus_id: str | None = None
+    # Text by name of hl-smi's query, with its unit where one was told.
     fields: Mapping[str, str] = {}
-    """Text by name of hl-smi's query, with its unit where one was told."""
 
     def text(self, name: str) -> str | None:
         """A text of it; None where it is not given or says that there is none."""
@@ -27,8 +27,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One process on a card."""
 
+    # Of the card.
     number: int
-    """Of the card."""
     pid: int
     command: str | None
     memory: str
@@ -39,10 +39,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     cards: tuple[Card, ...] = ()
+    # None: the output has no list of processes.
     entries: tuple[Entry, ...] | None = None
-    """None: the output has no list of processes."""
+    # Numbers of the cards whose row in that list says that they have none.
     vacant: frozenset[int] = frozenset()
-    """Numbers of the cards whose row in that list says that they have none."""
 
 
 def card_of(fields: Mapping[str, str], at: int) -> Card:

@@ -22,6 +22,7 @@ _CLASSES = (
 )
 
 _NEEDS_RESET = "needs reset"
+# Words of `status` (habanalabs, device.c; `malfunction` is the older word for `disabled`).
 _HEALTH = MappingProxyType(
     {
         "operational": "ok",
@@ -33,7 +34,6 @@ _HEALTH = MappingProxyType(
         "malfunction": "failed",
     }
 )
-"""Words of `status` (habanalabs, device.c; `malfunction` is the older word for `disabled`)."""
 _FIRMWARE = re.compile(r"fw-(\d+(?:\.\d+){1,4})")
 _FIRMWARE_FILES = ("preboot_btl_ver", "cpucp_kernel_ver", "armcp_kernel_ver")
 
@@ -44,12 +44,12 @@ class _Row(NamedTuple):
     factor: float
 
 
+# Megahertz and milliwatts: Documentation/ABI/testing/sysfs-driver-habanalabs.
 _ROWS = (
     _Row("clk_cur_freq_mhz", ("clock_hertz", "soc"), 1e6),
     _Row("clk_max_freq_mhz", ("clock_limit_hertz", "soc", "max"), 1e6),
     _Row("max_power", ("power_limit_watts", "enforced"), 1e-3),
 )
-"""Megahertz and milliwatts: Documentation/ABI/testing/sysfs-driver-habanalabs."""
 
 
 class Node(NamedTuple):
@@ -57,8 +57,8 @@ class Node(NamedTuple):
 
     number: int
     pci_bus_id: str
+    # Where its attributes are.
     folder: Path
-    """Where its attributes are."""
     device_node: str
 
     @property

@@ -13,11 +13,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 
+# Where the vendor's package puts it.
 LIBRARY_PATH = "usr/lib/habanalabs/libhlml.so"
-"""Where the vendor's package puts it."""
 _REMEDY = "install habanalabs-firmware-tools, which brings libhlml.so, or set the source to hl-smi"
+# Longer than HL_FIELD_MAX_SIZE (32) and the vendor's greatest length of a version (128).
 _TEXT_BYTES = 256
-"""Longer than HL_FIELD_MAX_SIZE (32) and the vendor's greatest length of a version (128)."""
 _ROOM_BYTES = 512
 _MOST_DEVICES = 64
 
@@ -28,6 +28,7 @@ class NotSupported(ReadError):  # noqa: N818
     absence = Absence.UNSUPPORTED
 
 
+# hlml_return_t (hlml.h) to its name and our exception; any other code is a ReadError.
 _ERRORS: dict[int, tuple[str, type[ReadError]]] = {
     1: ("HLML_ERROR_UNINITIALIZED", ReadError),
     2: ("HLML_ERROR_INVALID_ARGUMENT", ReadError),
@@ -42,10 +43,9 @@ _ERRORS: dict[int, tuple[str, type[ReadError]]] = {
     21: ("HLML_ERROR_NO_DATA", ReadError),
     49: ("HLML_ERROR_UNKNOWN", ReadError),
 }
-"""hlml_return_t (hlml.h) to its name and our exception; any other code is a ReadError."""
 
+# hlml_device_t, a pointer (ctypes).
 Handle = Any
-"""hlml_device_t, a pointer (ctypes)."""
 
 
 def load(path: Path) -> Any:

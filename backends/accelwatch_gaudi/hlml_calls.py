@@ -11,16 +11,18 @@ class Call(NamedTuple):
     arguments: tuple[int, ...] = ()
     unit: str = ""
     wide: bool = False
+    # Place in the structure.
     at: int = 0
-    """Place in the structure."""
+    # Hardly ever changes, or costs much.
     slow: bool = False
-    """Hardly ever changes, or costs much."""
 
 
 _TEMPERATURE = "hlml_device_get_temperature"
 _THRESHOLD = "hlml_device_get_temperature_threshold"
 _ECC, _LOCATED = "hlml_device_get_total_ecc_errors", "hlml_device_get_memory_error_counter"
 
+# Arguments are of the enumerations in hlml.h: sensors, thresholds, clocks; corrected and uncorrected;
+# volatile and aggregate; SRAM and DRAM.
 CALLS: tuple[Call, ...] = (
     Call("utilization.aip", "hlml_device_get_utilization_rates", unit="%"),
     Call("memory.total", "hlml_device_get_memory_info", unit="B", wide=True, at=1),
@@ -52,10 +54,8 @@ CALLS: tuple[Call, ...] = (
     Call("pcie.link.width.current", "hlml_device_get_curr_pcie_link_width", slow=True),
     Call("module_id", "hlml_device_get_module_id", slow=True),
 )
-"""Arguments are of the enumerations in hlml.h: sensors, thresholds, clocks; corrected and uncorrected;
-volatile and aggregate; SRAM and DRAM."""
+# hlml_row_replacement_cause_t: many single-bit errors, one double-bit error.
 ROWS = (("rows.corrected", 0), ("rows.uncorrected", 1))
-"""hlml_row_replacement_cause_t: many single-bit errors, one double-bit error."""
 TEXTS = (
     ("name", "hlml_device_get_name"),
     ("serial", "hlml_device_get_serial"),

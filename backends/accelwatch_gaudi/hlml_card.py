@@ -12,10 +12,10 @@ from accelwatch_gaudi.hlml_calls import CALLS, ROWS, TEXTS, Call
 
 SOURCE = "hlml"
 FABRIC = "ethernet"
+# Stands in a field whose call failed: no number, so `error`.
 _FAILED = "failed"
-"""Stands in a field whose call failed: no number, so `error`."""
+# HLML_CLOCKS_THROTTLE_REASON_POWER and _THERMAL (hlml.h).
 _POWER, _THERMAL = 1, 2
-"""HLML_CLOCKS_THROTTLE_REASON_POWER and _THERMAL (hlml.h)."""
 
 
 class HlmlCard:

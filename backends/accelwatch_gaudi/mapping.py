@@ -27,8 +27,8 @@ VENDOR = "habana"
 PREFIX = "hl"
 
 COUNT: Units = MappingProxyType({"": 1.0})
+# The vendor's utilization goes above 100 % at times; what is far above is no measurement.
 _MOST_RATIO = 1.5
-"""The vendor's utilization goes above 100 % at times; what is far above is no measurement."""
 _ARCHITECTURES = (
     (r"HL-1", "goya"),
     (r"HL-20", "gaudi"),
@@ -69,6 +69,7 @@ ROWS = (
         COUNT,
     ),
 )
+# What only libhlml tells.
 HLML_ROWS = (
     Row("temperature.board", ("temperature_celsius", "board"), CELSIUS),
     Row("temperature.hbm", ("temperature_celsius", "memory"), CELSIUS),
@@ -92,7 +93,6 @@ HLML_ROWS = (
     Row("rows.pending", ("memory_repair_pending",), COUNT),
     Row("pcie.replay", ("pcie_errors_total", "replay"), COUNT),
 )
-"""What only libhlml tells."""
 _LINK = (
     ("pcie.link.gen", "pcie_link_generation", re.compile(r"(?:gen)?\s*([1-7])", re.IGNORECASE)),
     ("pcie.link.width", "pcie_link_width_lanes", re.compile(r"x?\s*(1|2|4|8|16|32)")),

@@ -11,9 +11,9 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_gaudi.document import Document, Entry
 
+# The most that a card without a process has. Published tables show 512 to 768 MiB in use, and up to
+# 17 % of load, on HL-205; no document of the vendor says it.
 _AT_REST: dict[Series, float] = {("memory_used_bytes",): 1 << 30, ("utilization_ratio",): 0.25}
-"""The most that a card without a process has. Published tables show 512 to 768 MiB in use, and up to
-17 % of load, on HL-205; no document of the vendor says it."""
 _CONCLUDED = (
     "hl-smi names no process, but more than 1 GiB of memory or 25 % of load are in use: "
     "the device counts as in use"

@@ -41,18 +41,19 @@ _NEW = (
     "pcie.link.width.current",
     "pcie.link.width.max",
 )
+# From what the newest versions know to what all do: one unknown name spoils the whole query.
 QUERIES: tuple[tuple[str, ...], ...] = (
     (*_BASIC, *_ECC, *_NEW),
     (*_BASIC, *_ECC),
     _BASIC,
 )
-"""From what the newest versions know to what all do: one unknown name spoils the whole query."""
 
 _HEADING = re.compile(r"([a-z][\w.\-]*)\s*(?:\[([^\]]*)\])?")
 _RECOGNISED_NAMES = frozenset(
     (*QUERIES[0], "timestamp", "memory.free", "power.max", "nic_driver_version")
 )
 _BARE = re.compile(r"[+-]?\d+(?:\.\d+)?")
+# What a number is in that stands without one, in header and cell.
 _UNITS: Mapping[str, str] = {
     "memory.total": "MiB",
     "memory.used": "MiB",
@@ -64,7 +65,6 @@ _UNITS: Mapping[str, str] = {
     "clocks.current.soc": "MHz",
     "clocks.max.soc": "MHz",
 }
-"""What a number is in that stands without one, in header and cell."""
 _MAX_CARDS = 1024
 
 

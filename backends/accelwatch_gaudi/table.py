@@ -14,8 +14,8 @@ from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
+# What stands for a number that cannot be told, as `N/A` or `ERR!`; it costs that number only.
 _NO_NUMBER = r"N/A|[A-Z!?-]+"
-"""What stands for a number that cannot be told, as `N/A` or `ERR!`; it costs that number only."""
 _WATTS, _MEMORY = rf"({_NO_NUMBER}|\d+(?:\.\d+)?\s*W)", rf"({_NO_NUMBER}|\d+\s*[KMGT]iB)"
 _STATE = re.compile(
     rf"\S+\s+({_NO_NUMBER}|\d+\s*C)\s+(\S+)\s+{_WATTS}\s*/\s*{_WATTS}\s+{_MEMORY}\s*/\s*{_MEMORY}"
@@ -33,8 +33,8 @@ _STATE_NAMES = (
 )
 _PROCESS = re.compile(r"(\d{1,5})\s+(\d{1,9})\s+(\S+)\s+(\S.*?)\s{2,}(\S+)")
 _VACANT = re.compile(r"(\d{1,5})\s+N/A(?:\s.*)?", re.IGNORECASE)
+# Memory of a process, whole: what was cut off has lost its unit, or a part of it.
 _USAGE = re.compile(r"\d+\s*[KMGT]iB|N/A", re.IGNORECASE)
-"""Memory of a process, whole: what was cut off has lost its unit, or a part of it."""
 _ECC = "ecc.errors.uncorrected.volatile.total"
 
 

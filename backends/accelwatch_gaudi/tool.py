@@ -19,8 +19,8 @@ class HlSmi:
     def __init__(self, program: Path, logs: Logs) -> None:
         self._program = program
         self._logs = logs
+        # Of QUERIES; None: no query is known, and the table is all there is.
         self._level: int | None = 0
-        """Of QUERIES; None: no query is known, and the table is all there is."""
 
     def read_document(self) -> Document:
         """What the query says, with what only the table has. Raises ReadError."""

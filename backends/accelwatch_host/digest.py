@@ -7,10 +7,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+# B of RFC 2104 for SHA-256.
 _BLOCK_BYTES = 64
-"""B of RFC 2104 for SHA-256."""
+# Python 3.12 and newer, 3.11, and where neither is.
 _MODULES = (("_sha2", "sha256"), ("_sha256", "sha256"), ("hashlib", "sha256"))
-"""Python 3.12 and newer, 3.11, and where neither is."""
 
 
 def keyed_digest(key: bytes, message: bytes) -> bytes:

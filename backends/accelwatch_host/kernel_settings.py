@@ -10,9 +10,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel.sysfs import read_text
 
 MOST_CHARACTERS = 120
+# Value of an option that is not on the kernel's command line.
 NOT_SET = "not given"
-"""Value of an option that is not on the kernel's command line."""
 _CHOSEN = re.compile(r"\[([^\]]*)\]")
+# Options of the command line (kernel doc admin-guide/kernel-parameters.rst). `pci` has those for ACS:
+# `disable_acs_redir`, `config_acs`. No other option is told: it may hold a secret.
 _OPTIONS = (
     "amd_iommu",
     "default_hugepagesz",
@@ -31,8 +33,6 @@ _OPTIONS = (
     "processor.max_cstate",
     "transparent_hugepage",
 )
-"""Options of the command line (kernel doc admin-guide/kernel-parameters.rst). `pci` has those for ACS:
-`disable_acs_redir`, `config_acs`. No other option is told: it may hold a secret."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -40,8 +40,8 @@ class Setting(msgspec.Struct, frozen=True):
 
     name: str
     path: str
+    # None where the text is no such value.
     value: Callable[[str], str | None] = lambda text: " ".join(text.split())
-    """None where the text is no such value."""
 
 
 def chosen(text: str) -> str | None:

@@ -20,6 +20,7 @@ class Library(msgspec.Struct, frozen=True):
 
 
 LIBRARIES = (Library("nccl", "libnccl.so.2"), Library("rccl", "librccl.so.1"))
+# Where a library is that ldconfig's cache does not have.
 _FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -28,7 +29,6 @@ _FOLDERS = (
     "/usr/local/lib",
     "/opt/rocm/lib",
 )
-"""Where a library is that ldconfig's cache does not have."""
 _CACHE = "etc/ld.so.cache"
 _MOST_PATHS = 8
 _VERSION = re.compile(r"\.so\.(\d{1,6}(?:\.\d{1,6}){2,3})")

@@ -9,11 +9,11 @@ from accelwatch.schema.reading import Collected
 from accelwatch_host import mounts, network, procfs, system, timekeeping
 from accelwatch_host.procfs import read_process_table, read_table
 
+# Disks, interfaces, ports, file systems and NFS mounts: at most so many of each.
 LIMIT = 64
-"""Disks, interfaces, ports, file systems and NFS mounts: at most so many of each."""
 _RESOURCES = ("cpu", "memory", "io", "irq")
+# Block devices that are no disks, or whose traffic the disks under them count too.
 _NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
-"""Block devices that are no disks, or whose traffic the disks under them count too."""
 
 
 def collect_kernel(root: Path, out: Collected) -> None:

@@ -11,13 +11,13 @@ LOCAL_TYPES = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs", "vfat", "ntfs3"}
 )
 _MEMORY_MOUNTS = frozenset({"/dev/shm", "/tmp"})  # noqa: S108 - names to look for, nothing is written
+# Types that no server, user process or automounter stands behind.
 HARMLESS_TYPES = LOCAL_TYPES | frozenset(
     {"tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs", "iso9660", "proc", "sysfs", "rootfs"}
     | {"cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "debugfs", "tracefs", "securityfs"}
     | {"pstore", "bpf", "configfs", "efivarfs", "nsfs", "binfmt_misc", "fusectl", "rpc_pipefs"}
     | {"selinuxfs", "resctrl", "nfsd", "none"}
 )
-"""Types that no server, user process or automounter stands behind."""
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -66,8 +66,8 @@ def _risky(mounts: Iterable[Mount]) -> set[PurePosixPath]:
     return {PurePosixPath(mount.mountpoint) for mount in mounts if mount.type not in HARMLESS_TYPES}
 
 
+# As many as the kernel follows (path_resolution(7)).
 _MOST_LINKS = 40
-"""As many as the kernel follows (path_resolution(7))."""
 
 
 def safe_path(root: Path, path: PurePosixPath, mounts: Iterable[Mount]) -> Path | None:

@@ -15,9 +15,13 @@ _VIRTUAL = re.compile(
 _RATE = re.compile(r"([\d.]+) Gb/sec")
 _ALL_ONES = (1 << 64) - 1
 _MOST_WORDS = 1 << 60
+# port_xmit_data and port_rcv_data count 4-byte words (ABI/stable/sysfs-class-infiniband).
 _WORD_BYTES = 4
-"""port_xmit_data and port_rcv_data count 4-byte words (ABI/stable/sysfs-class-infiniband)."""
 
+# Counters that mean trouble or congestion; a fixed list, so the number of series is bounded.
+#
+# `counters`: ABI/stable/sysfs-class-infiniband. `hw_counters` by driver: mlx5 (hw/mlx5/counters.c), EFA
+# (hw/efa/efa_verbs.c: rx_drops, retrans_*), bnxt_re (hw/bnxt_re/hw_counters.c: to_retransmits, *_pkts).
 PORT_ERRORS = (
     ("counters", "symbol_error"),
     ("counters", "link_error_recovery"),
@@ -60,11 +64,6 @@ PORT_ERRORS = (
     ("hw_counters", "rx_cnp_pkts"),
     ("hw_counters", "rx_ecn_marked_pkts"),
 )
-"""Counters that mean trouble or congestion; a fixed list, so the number of series is bounded.
-
-`counters`: ABI/stable/sysfs-class-infiniband. `hw_counters` by driver: mlx5 (hw/mlx5/counters.c), EFA
-(hw/efa/efa_verbs.c: rx_drops, retrans_*), bnxt_re (hw/bnxt_re/hw_counters.c: to_retransmits, *_pkts).
-"""
 
 
 class Interface(msgspec.Struct, frozen=True, kw_only=True):

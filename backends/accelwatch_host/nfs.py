@@ -12,11 +12,11 @@ import msgspec
 from accelwatch_host.nfs_transport import Transport, together, transport
 
 _MOUNT = re.compile(r"device .+ mounted on (.+) with fstype (\S+)(?: statvers=\S+)?")
+# Requests, transmissions, time-outs, bytes sent, bytes received, queue, round trip, execution (ms).
 _OPERATION_FIELDS = 8
-"""Requests, transmissions, time-outs, bytes sent, bytes received, queue, round trip, execution (ms)."""
+# Operations that are told apart, by the kernel's names, the same in NFS 3 and 4; a fixed list, so the
+# number of series is bounded.
 OPERATIONS = ("GETATTR", "READ", "WRITE")
-"""Operations that are told apart, by the kernel's names, the same in NFS 3 and 4; a fixed list, so the
-number of series is bounded."""
 
 
 class Operations(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +33,12 @@ class NfsMount(msgspec.Struct, frozen=True, kw_only=True):
     """Sums of one NFS mount since it was mounted."""
 
     mountpoint: str
+    # Over all operations; None where their lines could not all be read.
     operations: Operations | None = None
-    """Over all operations; None where their lines could not all be read."""
+    # Of OPERATIONS, those whose line could be read.
     by_operation: dict[str, Operations] = {}
-    """Of OPERATIONS, those whose line could be read."""
+    # Over all connections of the mount.
     transport: Transport = Transport()
-    """Over all connections of the mount."""
 
 
 class _Lines:

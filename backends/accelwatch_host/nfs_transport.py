@@ -25,8 +25,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int
     peak: int | None = None
     pending: int | None = None
+    # File under /proc/sys/sunrpc with the limit of one connection.
     sysctl: str
-    """File under /proc/sys/sunrpc with the limit of one connection."""
 
     @property
     def receives(self) -> int:
@@ -50,8 +50,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int | None = None
     pending: int | None = None
     peak: int | None = None
+    # Of each connection: tcp, udp, rdma, local.
     kinds: tuple[str, ...] = ()
-    """Of each connection: tcp, udp, rdma, local."""
 
     def limit(self, limit_of: Callable[[str], int | None]) -> int | None:
         """Slots of all connections; `limit_of` answers for a file of /proc/sys/sunrpc."""

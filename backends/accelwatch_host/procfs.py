@@ -13,11 +13,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
+# Read at once: room for 8 MiB would have to be taken from the system and given back each time.
 _PIECE_BYTES = 1 << 15
-"""Read at once: room for 8 MiB would have to be taken from the system and given back each time."""
 
+# PID_MAX_LIMIT of include/linux/threads.h.
 _MOST_TASKS = 1 << 22
-"""PID_MAX_LIMIT of include/linux/threads.h."""
 _LONGEST_S = 1e10
 _SWAP = re.compile(r"^(SwapTotal|SwapFree):\s*([0-9]{1,17}) kB\s*$", re.MULTILINE)
 _MOST_DIGITS = 20
@@ -47,24 +47,24 @@ class KernelStat(msgspec.Struct, frozen=True, kw_only=True):
     """What we take from /proc/stat ourselves; None where the line is missing."""
 
     cpus: int | None = None
+    # `procs_blocked`: tasks that wait for I/O uninterruptibly.
     blocked: int | None = None
-    """`procs_blocked`: tasks that wait for I/O uninterruptibly."""
+    # `procs_running`: tasks that run or wait for a processor.
     runnable: int | None = None
-    """`procs_running`: tasks that run or wait for a processor."""
+    # First number of `intr`: all kinds of interrupts together, since boot.
     interrupts: int | None = None
-    """First number of `intr`: all kinds of interrupts together, since boot."""
+    # `ctxt`, since boot.
     context_switches: int | None = None
-    """`ctxt`, since boot."""
 
 
 class Paging(msgspec.Struct, frozen=True, kw_only=True):
     """What we take from /proc/vmstat; a kernel that does not count it has no such line."""
 
+    # Bytes since boot.
     read: int | Absence = Absence.UNSUPPORTED
-    """Bytes since boot."""
     written: int | Absence = Absence.UNSUPPORTED
+    # Linux 4.13 and newer.
     out_of_memory_kills: int | Absence = Absence.UNSUPPORTED
-    """Linux 4.13 and newer."""
 
 
 def read_table(path: Path) -> str | Absence:

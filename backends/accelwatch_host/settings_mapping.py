@@ -7,8 +7,8 @@ from accelwatch.base.clock import Clock
 from accelwatch.schema.reading import Collected
 from accelwatch_host import kernel_settings, libraries
 
+# Between two looks.
 EVERY_S = 60.0
-"""Between two looks."""
 
 
 class SlowReads:

@@ -18,11 +18,11 @@ from accelwatch.kernel.sysfs import reason_of
 
 T = TypeVar("T")
 _LOCK = threading.Lock()
+# What psutil raises over files that are damaged; its assertions are about them too.
 _FAULTS = (
     *(ValueError, LookupError, TypeError, ArithmeticError),
     *(RuntimeError, AttributeError, AssertionError),
 )
-"""What psutil raises over files that are damaged; its assertions are about them too."""
 CPU_MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 

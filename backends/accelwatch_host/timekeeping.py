@@ -8,8 +8,8 @@ import msgspec
 from accelwatch.base.absence import Absence
 
 _STA_UNSYNC = 0x0040
+# Status bits and the layout below: include/uapi/linux/timex.h.
 _STA_NANO = 0x2000
-"""Status bits and the layout below: include/uapi/linux/timex.h."""
 
 
 class ClockState(msgspec.Struct, frozen=True):

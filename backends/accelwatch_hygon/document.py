@@ -26,25 +26,25 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A process on some of the cards."""
 
     pid: int
+    # Of its cards.
     numbers: tuple[int, ...]
-    """Of its cards."""
+    # With its unit, on all its cards together.
     memory: str | None = None
-    """With its unit, on all its cards together."""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One DCU."""
 
+    # The vendor's index.
     number: int
-    """The vendor's index."""
     pci_bus_id: str | None
     fields: Fields
+    # Of the table.
     row: Fields = {}
-    """Of the table."""
+    # The word of the health check.
     health: str | None = None
-    """The word of the health check."""
+    # Whether its place is that of the bus at its number, because nothing tells it.
     addressed_by_order: bool = False
-    """Whether its place is that of the bus at its number, because nothing tells it."""
 
     def text(self, *keys: str) -> str | None:
         """The first of these that says something."""
@@ -57,8 +57,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     cards: tuple[Card, ...]
     driver_version: str | None = None
+    # None where processes were not to be had.
     jobs: tuple[Job, ...] | None = None
-    """None where processes were not to be had."""
 
 
 class Checked(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
 SOURCE = "sysfs"
+# Names of the kernel's module, by release.
 DRIVERS = ("hydcu", "hycu", "hygpu")
-"""Names of the kernel's module, by release."""
 _MEMORY = (
     ("memory_size_bytes", "mem_info_vram_total"),
     ("memory_used_bytes", "mem_info_vram_used"),

@@ -43,9 +43,10 @@ class Row(NamedTuple):
 
 
 _MILLIVOLTS: Units = MappingProxyType({**VOLTS, "": 1e-3})
+# A terminal that is not UTF-8 spoils the sign of degrees.
 _CELSIUS: Units = MappingProxyType({**CELSIUS, "\ufffdc": 1.0})
-"""A terminal that is not UTF-8 spoils the sign of degrees."""
 
+# Absent with a reason where nothing tells them.
 ROWS = (
     Row(("hcu use (%)", "gpu use (%)"), "hcu%", ("utilization_ratio",), PERCENT),
     Row(
@@ -62,7 +63,7 @@ ROWS = (
     ),
     Row(("max graphics package power (w)",), "pwrcap", ("power_limit_watts", "enforced"), WATTS),
 )
-"""Absent with a reason where nothing tells them."""
+# Of some releases and cards only: what is not named there is not missed.
 MORE_ROWS = (
     Row(("temperature (sensor junction) (c)",), "", ("temperature_celsius", "junction"), _CELSIUS),
     Row(
@@ -77,7 +78,6 @@ MORE_ROWS = (
     Row((), "dec%", ("engine_utilization_ratio", "decoder"), PERCENT),
     Row((), "enc%", ("engine_utilization_ratio", "encoder"), PERCENT),
 )
-"""Of some releases and cards only: what is not named there is not missed."""
 _CLOCKS = (("sclk", "graphics"), ("mclk", "memory"), ("socclk", "soc"), ("fclk", "fabric"))
 _MEGAHERTZ = re.compile(r"(\d{1,6}(?:\.\d{1,3})?\s*[MG]hz)", re.IGNORECASE)
 _MEMORY = (
@@ -91,8 +91,8 @@ _HEALTH = MappingProxyType(
         **dict.fromkeys(("critical", "unhealthy", "error", "failed"), "failed"),
     }
 )
+# As the runtime names them, by the series of the card.
 _ARCHITECTURES = MappingProxyType({"K100_AI": "gfx928", "K100_LC": "gfx926", "BW": "gfx936"})
-"""As the runtime names them, by the series of the card."""
 _UNIQUE_ID = re.compile(r"(?:0x)?([0-9a-f]{16})", re.IGNORECASE)
 _ORDER_NOTE = "this hy-smi reports no PCI ids: its cards are taken in the order of the bus"
 

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from accelwatch.backend_kit.text.failed_cells import normalise_failed_cells
 from accelwatch.processes.printed import complete_lines, json_documents
 
+# Text by key, of one card.
 Fields = Mapping[str, str]
-"""Text by key, of one card."""
+# Fields by the vendor's index.
 Report = dict[int, dict[str, str]]
-"""Fields by the vendor's index."""
 
 MAX_CARDS = 1024
 _CARD = re.compile(r"card(\d{1,4})")
 _LINE = re.compile(r"(?:HCU|DCU|GPU)\[(\d{1,4})\]\s*: ?\s*(.+?)\s*:\s+(\S.*?)\s*", re.IGNORECASE)
+# Some releases leave out the comma between the powers: `"80.0""Average GFX Core Power (W)"`.
 _UNSEPARATED = re.compile(rb'""(?=[A-Za-z(])')
-"""Some releases leave out the comma between the powers: `"80.0""Average GFX Core Power (W)"`."""
 _NUMBER_HEADINGS = frozenset({"hcu", "dcu", "gpu", "device"})
+# The index under which the fields of the whole machine stand.
 SYSTEM = -1
-"""The index under which the fields of the whole machine stand."""
 
 
 def key_of(text: str) -> str:

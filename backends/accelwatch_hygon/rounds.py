@@ -27,8 +27,8 @@ _MOST = (
     *("--showvbios", "--showclocks", "--showmaxpower", "--showtoponuma", "--showdriverversion"),
     *_USUAL,
 )
+# A release refuses the whole command for one option that it does not know.
 QUERIES: tuple[tuple[str, ...], ...] = (_MOST, _USUAL, _LEAST)
-"""A release refuses the whole command for one option that it does not know."""
 HEALTH, PROCESSES = ("--healthcheck",), ("--showpids",)
 
 

@@ -48,8 +48,8 @@ class IntelBackend:
         ),
         tested_with="recorded sysfs trees (Arc A380, B580, integrated); stand-in library for Sysman",
     )
+    # Level Zero specification, affinity mask: device indices only.
     visibility = Visibility(variable="ZE_AFFINITY_MASK")
-    """Level Zero specification, affinity mask: device indices only."""
 
     def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context

@@ -23,16 +23,16 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     pci_bus_id: str
     device_id: int
+    # Name of the bound driver, such as `xe`, `vfio-pci`; None when there is none.
     driver: str | None
-    """Name of the bound driver, such as `xe`, `vfio-pci`; None when there is none."""
     kind: DeviceKind
     discrete: bool
+    # /sys/bus/pci/devices/ID.
     folder: Path
-    """/sys/bus/pci/devices/ID."""
+    # The card's own directory below it: drm/cardN or accel/accelN.
     node_folder: Path | None = None
-    """The card's own directory below it: drm/cardN or accel/accelN."""
+    # Device nodes, such as /dev/dri/renderD128.
     nodes: tuple[str, ...] = ()
-    """Device nodes, such as /dev/dri/renderD128."""
 
     @property
     def tiled(self) -> bool:

@@ -19,6 +19,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Process
 from accelwatch_intel.card import Card
 
+# xe's and i915's engine class to our engine; names not listed stay as they are.
 _ENGINES = {
     "rcs": "render",
     "bcs": "copy",
@@ -27,29 +28,28 @@ _ENGINES = {
     "ccs": "compute",
     "video-enhance": "video_enhance",
 }
-"""xe's and i915's engine class to our engine; names not listed stay as they are."""
 
+# How region names of device memory begin: xe's vram0, i915's local0.
 _DEVICE_MEMORY = ("vram", "local", "stolen-local")
-"""How region names of device memory begin: xe's vram0, i915's local0."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the clients of one device told."""
 
     processes: tuple[Process, ...]
+    # Busy ratio by engine over all clients; empty before the second reading.
     engines: dict[str, float]
-    """Busy ratio by engine over all clients; empty before the second reading."""
+    # Whether there were two readings, so that an engine that is not listed was idle.
     measured: bool
-    """Whether there were two readings, so that an engine that is not listed was idle."""
+    # Sum over clients, buffers that clients share left out; None where a client tells no memory.
     memory_bytes: int | None
-    """Sum over clients, buffers that clients share left out; None where a client tells no memory."""
     visited: int
+    # Processes looked at, and those of them that may not be read.
     unreadable: int
-    """Processes looked at, and those of them that may not be read."""
+    # Why an open file of the device did not tell of its client.
     untold: Absence | None
-    """Why an open file of the device did not tell of its client."""
+    # Whether there may be processes that were not even seen: another pid namespace, or no /proc.
     hidden: bool
-    """Whether there may be processes that were not even seen: another pid namespace, or no /proc."""
 
     @property
     def is_complete(self) -> bool:

@@ -10,9 +10,13 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.rates import Rates
 
+# Above any clock of any GPU; xe has been seen to write 627200 for a clock of an Arc A380.
 _MAX_MEGAHERTZ = 20_000
-"""Above any clock of any GPU; xe has been seen to write 627200 for a clock of an Arc A380."""
 
+# Kernel word to our vocabulary: drivers/gpu/drm/xe/xe_gt_throttle.c and i915's intel_gt_sysfs_pm.c.
+#
+# PL1, PL2 and PL4 are sustained, burst and peak power; RATL is the running average thermal limit; VR
+# is the voltage regulator.
 _THROTTLE_REASONS: dict[str, str] = {
     "pl1": "power",
     "pl2": "power",
@@ -34,11 +38,6 @@ _THROTTLE_REASONS: dict[str, str] = {
     "memory_thermal": "memory_thermal",
     "p0_freq": "clock_setting",
 }
-"""Kernel word to our vocabulary: drivers/gpu/drm/xe/xe_gt_throttle.c and i915's intel_gt_sysfs_pm.c.
-
-PL1, PL2 and PL4 are sustained, burst and peak power; RATL is the running average thermal limit; VR
-is the voltage regulator.
-"""
 
 
 class Gt(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,15 +45,15 @@ class Gt(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     tile: int
+    # `graphics` or `media`.
     domain: str
-    """`graphics` or `media`."""
     clocks: Mapping[str, Path] = {}
+    # Counter of milliseconds spent in the render idle state.
     idle: Path | None = None
-    """Counter of milliseconds spent in the render idle state."""
+    # Kernel word of a reason to its 0/1 file.
     throttle: Mapping[str, Path] = {}
-    """Kernel word of a reason to its 0/1 file."""
+    # File with all active reasons as words, or `none`.
     throttle_list: Path | None = None
-    """File with all active reasons as words, or `none`."""
 
 
 def reason_of(kernel_reason: str) -> str:

@@ -15,29 +15,28 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import GPU_DRIVERS, Card
 
+# hwmon label to our sensor; of several that share one the warmest counts. i915 has no label.
+#
+# The single memory channels (`vram_ch_N`) are left out: `vram` is the warmest of them.
 _SENSORS = {"": "gpu", "pkg": "gpu", "vram": "memory", "mctrl": "soc", "pcie": "soc"}
-"""hwmon label to our sensor; of several that share one the warmest counts. i915 has no label.
-
-The single memory channels (`vram_ch_N`) are left out: `vram` is the warmest of them.
-"""
 
 _ATTRIBUTE = re.compile(r"(temp|fan|in|energy|power)(\d+)_")
 
+# Celsius that silicon bears; a number beyond is a broken sensor.
 _COLDEST, _HOTTEST = -50.0, 150.0
-"""Celsius that silicon bears; a number beyond is a broken sensor."""
 
+# A fan may pass what the driver calls its maximum, but not by far.
 _FASTEST_RPM, _MOST_RATIO = 50_000, 2
-"""A fan may pass what the driver calls its maximum, but not by far."""
 MOST_WATTS = 10_000
 
+# Labels of what measures a whole card, the widest first.
 _REACH = ("card", "", "pkg")
-"""Labels of what measures a whole card, the widest first."""
 
+# Our limit to the power*_ attributes that tell it, the better first.
 _POWER_LIMITS = (("enforced", ("max", "cap")), ("default", ("rated_max",)), ("critical", ("crit",)))
-"""Our limit to the power*_ attributes that tell it, the better first."""
 
+# temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580).
 _TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "target"))
-"""temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580)."""
 
 
 class Sensors(msgspec.Struct, frozen=True):
@@ -45,8 +44,8 @@ class Sensors(msgspec.Struct, frozen=True):
 
     folder: Path
     labels: Mapping[str, Mapping[int, str]]
+    # Channel number to the largest speed in rpm, where the driver tells it.
     fan_tops: Mapping[int, int]
-    """Channel number to the largest speed in rpm, where the driver tells it."""
 
     def of(self, kind: str) -> Mapping[int, str]:
         """Channels of a kind."""

@@ -7,15 +7,15 @@ from accelwatch.kernel import sysfs
 from accelwatch_intel.card import Card
 from accelwatch_intel.gt import Gt
 
+# Our name of a clock to its file (i915's intel_gt_sysfs_pm.c).
 _CLOCKS = {
     "actual": "rps_act_freq_mhz",
     "max": "rps_max_freq_mhz",
     "min": "rps_min_freq_mhz",
 }
-"""Our name of a clock to its file (i915's intel_gt_sysfs_pm.c)."""
 
+# Kernels before 5.18 have the same names with `gt_` for `rps_`, in the card's own directory.
 _OLD_PREFIX = "gt_"
-"""Kernels before 5.18 have the same names with `gt_` for `rps_`, in the card's own directory."""
 
 _REASON_PREFIX = "throttle_reason_"
 

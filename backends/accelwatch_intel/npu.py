@@ -6,15 +6,14 @@ from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import Card
 from accelwatch_intel.rates import Rates
 
+# File, series, factor to base units, greatest number that can be true.
+#
+# Source: drivers/accel/ivpu/ivpu_sysfs.c. A clock of 0 is real.
 _ROWS = (
     ("npu_current_frequency_mhz", ("clock_hertz", "npu"), 1_000_000, 20_000),
     ("npu_max_frequency_mhz", ("clock_limit_hertz", "npu", "max"), 1_000_000, 20_000),
     ("npu_memory_utilization", ("memory_used_bytes",), 1, 1 << 48),
 )
-"""File, series, factor to base units, greatest number that can be true.
-
-Source: drivers/accel/ivpu/ivpu_sysfs.c. A clock of 0 is real.
-"""
 
 
 def read(card: Card, rates: Rates, now: float, out: Collected) -> None:

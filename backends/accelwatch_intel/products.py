@@ -13,8 +13,8 @@ class Family(msgspec.Struct, frozen=True):
 
     architecture: str
     discrete: bool
+    # First and last id of each range.
     ids: tuple[tuple[int, int], ...]
-    """First and last id of each range."""
     tiled: bool = False
 
 
@@ -140,6 +140,8 @@ _FAMILIES: tuple[Family, ...] = (
     Family("NPU (Panther Lake)", False, ((0xB03E, 0xB03E),)),
 )
 
+# A name stands here only if it is true of every product that has the id: Meteor Lake's graphics is
+# called Arc with memory on two channels only.
 _MODELS: dict[int, str] = {
     0x0B69: "Intel Data Center GPU Max 1450",
     0x0BD5: "Intel Data Center GPU Max 1550",
@@ -171,9 +173,6 @@ _MODELS: dict[int, str] = {
     0x9B41: "Intel UHD Graphics (Comet Lake)",
 }
 
-"""A name stands here only if it is true of every product that has the id: Meteor Lake's graphics is
-called Arc with memory on two channels only.
-"""
 
 _DATABASES = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
 _UNKNOWN = Family("", False, ())

@@ -26,8 +26,8 @@ from accelwatch_intel.rates import Rates
 from accelwatch_intel.static_readings import StaticReadings
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
+# Quantities that may come from the clients' fdinfo.
 _OF_CLIENTS = ("engine_utilization_ratio", "utilization_ratio", "memory_used_bytes")
-"""Quantities that may come from the clients' fdinfo."""
 _CLEAN = "No error state collected"
 _ENERGY_KEYS = ("power_watts", "energy_joules_total")
 _PACKAGE_SOURCE = "hwmon pkg"

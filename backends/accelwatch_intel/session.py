@@ -24,8 +24,8 @@ from accelwatch_intel.card import DRIVERS, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost
 from accelwatch_intel.sysman_source import SysmanSource
 
+# What passes between the two looks of a single reading; the counters move every millisecond.
 _SPAN_S = 0.1
-"""What passes between the two looks of a single reading; the counters move every millisecond."""
 
 
 class Session:

@@ -7,8 +7,8 @@ from accelwatch.schema.reading import Collected
 from accelwatch_intel import gt, hwmon, i915, pcie, xe
 from accelwatch_intel.card import Card
 
+# 256 TiB; a larger number is damage.
 _MOST_BYTES = 1 << 48
-"""256 TiB; a larger number is damage."""
 
 
 class StaticReadings:

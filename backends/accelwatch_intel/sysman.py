@@ -24,8 +24,8 @@ from accelwatch_intel.sysman_types import STYPES, DeviceProperties, PciPropertie
 UNINITIALIZED = 0x78000001
 MISSING_SYMBOL = "missing_symbol"
 
+# More handles or processes than any device has; a larger answer is damage.
 _MAX_COUNT = 4096
-"""More handles or processes than any device has; a larger answer is damage."""
 
 
 class NotSupported(ReadError):  # noqa: N818
@@ -38,6 +38,7 @@ class ResetRequired(ReadError):  # noqa: N818
     """The device answers nothing more until it is reset."""
 
 
+# ze_result_t (ze_api.h) to its name and our exception; any other code is a ReadError.
 _ERRORS: dict[int, tuple[str, type[ReadError]]] = {
     0x70000001: ("ZE_RESULT_ERROR_DEVICE_LOST", DeviceLost),
     0x70000006: ("ZE_RESULT_ERROR_DEVICE_REQUIRES_RESET", ResetRequired),
@@ -52,7 +53,6 @@ _ERRORS: dict[int, tuple[str, type[ReadError]]] = {
     0x78000005: ("ZE_RESULT_ERROR_INVALID_NULL_HANDLE", ReadError),
     0x78000020: ("ZE_RESULT_ERROR_SURVIVABILITY_MODE_DETECTED", ReadError),
 }
-"""ze_result_t (ze_api.h) to its name and our exception; any other code is a ReadError."""
 
 S = TypeVar("S", bound=Structure)
 

@@ -12,6 +12,7 @@ from accelwatch_intel import sysman_types as types
 from accelwatch_intel.rates import Rates
 from accelwatch_intel.sysman import Sysman
 
+# Kind of part to the call that finds its handles, the call that describes one, and the structure.
 _KINDS: dict[str, tuple[str, str, type[Structure]]] = {
     "memory": ("zesDeviceEnumMemoryModules", "zesMemoryGetProperties", types.MemoryProperties),
     "power": ("zesDeviceEnumPowerDomains", "zesPowerGetProperties", types.PowerProperties),
@@ -33,7 +34,6 @@ _KINDS: dict[str, tuple[str, str, type[Structure]]] = {
         types.FabricPortProperties,
     ),
 }
-"""Kind of part to the call that finds its handles, the call that describes one, and the structure."""
 
 
 class Component(msgspec.Struct, frozen=True):
@@ -50,8 +50,8 @@ class Sink:
     def __init__(self, card_values: Collected, tiles: dict[int, Collected]) -> None:
         self.card_values = card_values
         self.tiles = tiles
+        # Keys of which the whole device got a value here.
         self.sources: set[str] = set()
-        """Keys of which the whole device got a value here."""
 
     def fill(self, tile: int | None, value: Number, key: str, *labels: str) -> None:
         """Put a value where none is yet; values of tiles that are not shown are dropped."""

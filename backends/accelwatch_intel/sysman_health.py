@@ -10,15 +10,15 @@ from accelwatch_intel.sysman import NotSupported
 from accelwatch_intel.sysman_card import Component, Sink, SysmanCard
 
 _SEVERITIES = {0: "corrected", 1: "uncorrected"}
+# zes_ras_error_category_exp_t that are hardware errors; 0 counts engine resets.
 _LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache", 7: "memory"}
-"""zes_ras_error_category_exp_t that are hardware errors; 0 counts engine resets."""
 _RESETS = 0
 
 _ECC_STATES = {1: 1, 2: 0}
 _WEDGED, _REPAIR = 1, 2
 
+# zes_fabric_port_status_t healthy and degraded.
 _PORT_UP = (1, 2)
-"""zes_fabric_port_status_t healthy and degraded."""
 
 _MEMORY_HEALTH = {
     2: "device memory has many corrected errors and asks for a reset",

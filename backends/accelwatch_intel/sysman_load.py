@@ -13,18 +13,18 @@ ByTile = dict[int | None, Number]
 
 _ON_DEVICE = 1
 
+# zes_temp_sensors_t to our sensor: the largest of all sensors is what the field calls junction.
+#
+# The minima among the sensors (3, 4, 5, 7) are left out.
 _SENSORS = {0: "junction", 1: "gpu", 2: "memory", 6: "board", 8: "vr"}
-"""zes_temp_sensors_t to our sensor: the largest of all sensors is what the field calls junction.
 
-The minima among the sensors (3, 4, 5, 7) are left out.
-"""
-
+# zes_power_level_t of the limit that is in force over seconds; zes_limit_unit_t of milliwatts.
 _SUSTAINED, _POWER_UNIT = 1, 2
-"""zes_power_level_t of the limit that is in force over seconds; zes_limit_unit_t of milliwatts."""
 
+# zes_freq_domain_t.
 _DOMAINS = {0: "graphics", 1: "memory", 2: "media"}
-"""zes_freq_domain_t."""
 
+# zes_freq_throttle_reason_flags_t: PL1, PL2, current, TjMax, supply alert, software range, ...
 _THROTTLE_BITS = (
     (1 << 0, "power"),
     (1 << 1, "power"),
@@ -37,12 +37,11 @@ _THROTTLE_BITS = (
     (1 << 8, "thermal_hardware"),
     (1 << 9, "power"),
 )
-"""zes_freq_throttle_reason_flags_t: PL1, PL2, current, TjMax, supply alert, software range, ..."""
 
 _ALL_ENGINES = 0
 _GROUPS = {1: "compute", 2: "media", 3: "copy", 12: "render"}
+# zes_engine_group_t: of several single engines of a name the busiest counts.
 _SINGLES = {4: "compute", 5: "render", 8: "copy", 9: "video_enhance", 14: "video"}
-"""zes_engine_group_t: of several single engines of a name the busiest counts."""
 
 
 def read_memory(card: SysmanCard, sink: Sink) -> None:

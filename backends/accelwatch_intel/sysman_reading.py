@@ -8,6 +8,7 @@ from accelwatch_intel import sysman_health, sysman_load, sysman_types
 from accelwatch_intel.sysman import ResetRequired
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
+# A reader and the quantities that it alone, or mostly, provides.
 _READERS: tuple[tuple[Callable[[SysmanCard, Sink], None], tuple[str, ...]], ...] = (
     (sysman_load.read_memory, ("memory_size_bytes", "memory_used_bytes")),
     (sysman_load.read_bandwidth, ("memory_bandwidth_utilization_ratio",)),
@@ -23,11 +24,10 @@ _READERS: tuple[tuple[Callable[[SysmanCard, Sink], None], tuple[str, ...]], ...]
     (sysman_health.read_fabric, ("interconnect_links", "interconnect_bytes_total")),
     (sysman_health.read_fabric_errors, ("interconnect_errors_total",)),
 )
-"""A reader and the quantities that it alone, or mostly, provides."""
 
 _COMPUTE_ENGINE = 1 << 1
+# zes_engine_type_flags_t: everything but compute and copy means graphics.
 _OTHER_ENGINES = ~(_COMPUTE_ENGINE | 1 << 4)
-"""zes_engine_type_flags_t: everything but compute and copy means graphics."""
 
 
 def read(card: SysmanCard, sink: Sink) -> None:

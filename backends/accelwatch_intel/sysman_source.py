@@ -25,8 +25,8 @@ class SysmanSource:
         self._put_off: tuple[Card, ...] = ()
         self._cards: dict[str, SysmanCard] = {}
         self.started = False
+        # Why it was not started, for people; empty when it was or nobody tried.
         self.problem = ""
-        """Why it was not started, for people; empty when it was or nobody tried."""
 
     def start(self, cards: Sequence[Card]) -> None:
         """Start Sysman for these cards if the option, the cards and the library allow. Never raises."""

@@ -324,6 +324,7 @@ class FabricErrors(Structure):
     )
 
 
+# zes_structure_type_t of the structures that carry it; a driver refuses one that is not set.
 STYPES: dict[type[Structure], int] = {
     DeviceProperties: 0x1,
     PciProperties: 0x2,
@@ -344,4 +345,3 @@ STYPES: dict[type[Structure], int] = {
     PowerLimit: 0x27,
     FabricErrors: 0x2A,
 }
-"""zes_structure_type_t of the structures that carry it; a driver refuses one that is not set."""

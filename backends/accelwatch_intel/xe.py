@@ -7,12 +7,12 @@ from accelwatch.kernel import sysfs
 from accelwatch_intel.card import Card
 from accelwatch_intel.gt import Gt
 
+# Our name of a clock to its file in freq0/ (xe_gt_freq.c): the bounds in force.
 _CLOCKS = {
     "actual": "act_freq",
     "max": "max_freq",
     "min": "min_freq",
 }
-"""Our name of a clock to its file in freq0/ (xe_gt_freq.c): the bounds in force."""
 
 
 def find_gts(card: Card) -> tuple[Gt, ...]:

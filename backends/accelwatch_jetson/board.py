@@ -10,10 +10,10 @@ from accelwatch.kernel import sysfs, tegra
 from accelwatch.schema.device import Device, MemoryKind
 
 VENDOR = "nvidia"
+# Of the GPU, by the name of the system on a chip.
 ARCHITECTURES = MappingProxyType(
     {"tegra210": "maxwell", "tegra186": "pascal", "tegra194": "volta", "tegra234": "ampere"}
 )
-"""Of the GPU, by the name of the system on a chip."""
 _RELEASE = re.compile(r"#\s*R(\d{1,3})\s*\(release\),\s*REVISION:\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 _NODES = ("dev/nvhost-gpu", "dev/nvgpu/igpu0/ctrl")
 _MAX_TEXT = 120

@@ -9,8 +9,8 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Process
 
 _CLIENTS = "sys/kernel/debug/nvmap/iovmm/clients"
+# Client, process, pid, size; the row of the total has no pid.
 _ROW = re.compile(r"\s*\S+\s+(\S.*?)\s+(\d{1,10})\s+(\d{1,15})([KMG]?)\s*", re.ASCII)
-"""Client, process, pid, size; the row of the total has no pid."""
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 

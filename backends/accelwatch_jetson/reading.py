@@ -17,8 +17,8 @@ _CLOCKS = (
     ("max_freq", ("clock_limit_hertz", "graphics", "max")),
     ("min_freq", ("clock_limit_hertz", "graphics", "min")),
 )
+# `load` counts in thousandths.
 _FULL_LOAD = 1000
-"""`load` counts in thousandths."""
 _FULL_FAN = 255
 _SOURCE, _TEGRASTATS = "sysfs", "tegrastats"
 _TEGRASTATS_ONLY = ("engine_utilization_ratio", "memory_controller_utilization_ratio")

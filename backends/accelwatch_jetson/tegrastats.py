@@ -17,6 +17,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch_jetson import thermal
 from accelwatch_jetson.rails import Rail, rail_name
 
+# APE is the audio processor and none of ours.
 _ENGINES = {
     "NVENC": "encoder",
     "MSENC": "encoder",
@@ -29,21 +30,20 @@ _ENGINES = {
     "DLA": "dla",
     "PVA": "pva",
 }
-"""APE is the audio processor and none of ours."""
 _ENGINE = re.compile(r"([A-Z]+?)(\d?)(?:_FREQ)?")
 _USE = re.compile(
     r"(?:(?P<share>-?[\d.]+)%)?(?:@(?:\[(?P<clocks>[\d.,]*)\]|(?P<clock>-?[\d.]+)))?", re.ASCII
 )
 _TEMPERATURE = re.compile(r"([A-Za-z][\w.-]*)@(-?[\d.]+)C(?:/-?[\d.]+C)?", re.ASCII)
+# What is drawn now, on average, and in newer releases at most; a monitor whose offset is off says less
+# than nothing, as of the GPU of a Thor at rest.
 _POWER = re.compile(r"(-?\d+(?:\.\d+)?)(?:mW)?(?:/-?\d+(?:\.\d+)?(?:mW)?){1,2}", re.ASCII)
-"""What is drawn now, on average, and in newer releases at most; a monitor whose offset is off says less
-than nothing, as of the GPU of a Thor at rest."""
 _NO_RAIL = frozenset({"RAM", "SWAP", "IRAM"})
 _MEGAHERTZ = 1e6
 _FASTEST = 10_000
 _FULL, _SLACK = 1.0, 0.01
+# A sensor that is switched off says -256.
 _COLDEST, _HOTTEST = -60.0, 200.0
-"""A sensor that is switched off says -256."""
 
 
 class Line(NamedTuple):

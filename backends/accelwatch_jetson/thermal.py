@@ -8,17 +8,17 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 
+# By the zone's type without its ending; others are no part of the GPU's surroundings or dummies, as
+# `PMIC-Die` is, which says 100 whatever happens.
 _SENSORS = (
     (re.compile(r"gpu"), "gpu"),
     (re.compile(r"tj"), "junction"),
     (re.compile(r"soc\d*"), "soc"),
     (re.compile(r"tboard"), "board"),
 )
-"""By the zone's type without its ending; others are no part of the GPU's surroundings or dummies, as
-`PMIC-Die` is, which says 100 whatever happens."""
 _SUFFIX = re.compile(r"[-_]?(?:therm(?:al)?|tegra)$")
+# A sensor that is switched off says -256000.
 _PLAUSIBLE = range(-60_000, 200_000)
-"""A sensor that is switched off says -256000."""
 _TRIPS = {"passive": "slowdown", "hot": "slowdown", "critical": "shutdown"}
 
 

@@ -8,11 +8,11 @@ from accelwatch.processes.line_stream import LineStream, first_line
 from accelwatch_jetson.tegrastats import Line, parse
 
 _INTERVAL_MS = 1000
+# A line that is older is not shown any more: two have failed to come.
 _OLDEST_S = 2.5
-"""A line that is older is not shown any more: two have failed to come."""
 _SILENCE_S = 15.0
+# For a single reading: the time that it measures, and for which it is waited.
 _QUICK_MS, _QUICK_S = 100, 1.0
-"""For a single reading: the time that it measures, and for which it is waited."""
 
 
 class Ticker:

@@ -11,9 +11,9 @@ _DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
 _NAMES = "amdgpu|hygpu|hydcu|hycu"
 _DEVICE = rf"(?P<driver>{_NAMES}) {BDF}: (?:(?:{_NAMES}): )?{_DRM}"
 _FUNCTION = r"\[drm:(?:amdgpu_\w+(?: \[amdgpu\])?|[\w.]+ \[amdgpu\])\] \*ERROR\* "
+# Kernels before 6.10 print the function and no device in some errors; RAS lines may begin with an
+# event number in braces.
 _DRIVER = rf"(?:{_DEVICE}|{_FUNCTION})(?:\{{\d+\}} ?)?"
-"""Kernels before 6.10 print the function and no device in some errors; RAS lines may begin with an
-event number in braces."""
 
 
 def _ras(groups: dict[str, str]) -> Verdict | None:

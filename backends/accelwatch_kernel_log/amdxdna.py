@@ -4,8 +4,8 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, row
 
 _NPU = rf"amdxdna {BDF}: "
+# The function that says it comes first in most releases.
 _PREFIX = rf"{_NPU}(?:\[drm\] \*ERROR\* )?(?:\w+: )?"
-"""The function that says it comes first in most releases."""
 
 AMDXDNA: tuple[Pattern, ...] = (
     row("amdxdna_firmware_dead", Category.FIRMWARE, rf"{_PREFIX}firmware is not alive"),

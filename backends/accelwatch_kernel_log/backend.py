@@ -31,8 +31,8 @@ _WORTHLESS = (
     "where the kernel log of an earlier boot was read up to cannot be read: nothing is lost by that, "
     "and the file is written anew"
 )
+# Reads in one call, so that a flood of messages cannot hold the caller.
 _MAX_READS = 2000
-"""Reads in one call, so that a flood of messages cannot hold the caller."""
 _MAX_HISTORY = 1_000_000
 _SAVE_EVERY_S = 30.0
 

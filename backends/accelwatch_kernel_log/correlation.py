@@ -13,17 +13,17 @@ from accelwatch_kernel_log.memory import Memory
 from accelwatch_kernel_log.pattern import BDF, FOLD_S, Match
 
 _UUID = re.compile(rf"NVRM: GPU at PCI:{BDF}: (?P<uuid>GPU-[0-9a-fA-F-]{{36}})\s*$")
+# Without a device: that of the line before. Boards without one print nothing, 0 or `[N/A]`.
 _SERIAL = re.compile(r"NVRM: GPU Board Serial Number: (?P<serial>[0-9A-Za-z]{4,32})\s*$")
-"""Without a device: that of the line before. Boards without one print nothing, 0 or `[N/A]`."""
 _LATE_SERIAL = re.compile(
     rf"NVRM: GPU {BDF}: GPU serial number is (?P<serial>[0-9A-Za-z]{{4,32}})\."
 )
+# Clean-up of a channel after another error; only alone do they mean anything themselves.
 _FOLLOWERS = ("xid_43", "xid_45")
-"""Clean-up of a channel after another error; only alone do they mean anything themselves."""
 _ALONE = {"xid_45": Category.OTHER}
 _LOST = re.compile(rf"NVRM: The NVIDIA GPU {BDF}")
+# Messages of amdgpu after which it names the process on a line of its own.
 _NAMES_ITS_PROCESS = ("_ring_timeout", "_page_fault")
-"""Messages of amdgpu after which it names the process on a line of its own."""
 _PROCESS = "_process"
 
 

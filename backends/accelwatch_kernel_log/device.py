@@ -12,10 +12,10 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.kernel.sysfs import read_int, read_text
 
+# The kernel refuses a read smaller than the record; a record has at most 8 KiB.
 _READ_BYTES = 16 * 1024
-"""The kernel refuses a read smaller than the record; a record has at most 8 KiB."""
+# include/uapi/linux/capability.h.
 _CAP_SYSLOG = 1 << 34
-"""include/uapi/linux/capability.h."""
 _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]{1,16})$", re.MULTILINE)
 REMEDY = "run as root, give CAP_SYSLOG, or set sysctl kernel.dmesg_restrict=0"
 

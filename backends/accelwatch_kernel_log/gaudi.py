@@ -3,11 +3,11 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
+# The PCI function, or the driver's own name: `hl0`, `accel0` since it is of the class accel, by which
+# kernels print it then. Newer releases name the function before some messages as well.
 _CARD = (
     rf"(?:habanalabs|accel) (?:{BDF}|(?P<subject>(?:hl|accel)\d+)): (?:[0-9a-f:]{{7,12}}\.[0-7] )?"
 )
-"""The PCI function, or the driver's own name: `hl0`, `accel0` since it is of the class accel, by which
-kernels print it then. Newer releases name the function before some messages as well."""
 _EVENT = r"(?P<event>[A-Z][A-Za-z0-9_]{2,63})"
 _ECC = "habanalabs_ecc"
 

@@ -35,8 +35,8 @@ def _module(groups: dict[str, str]) -> Verdict | None:
     return "mlx5_port_module_event", Category.LINK
 
 
+# Severities that ask for more, or less, than others (cper_severity_strs, drivers/firmware/efi).
 _RECORDS = {"fatal": "hardware_error_fatal", "corrected": "hardware_error_corrected"}
-"""Severities that ask for more, or less, than others (cper_severity_strs, drivers/firmware/efi)."""
 
 
 def _record(groups: dict[str, str]) -> Verdict:

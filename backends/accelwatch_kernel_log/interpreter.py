@@ -22,11 +22,12 @@ from accelwatch_kernel_log.record import Record
 from accelwatch_kernel_log.start import START
 from accelwatch_kernel_log.tenstorrent import TENSTORRENT
 
+# Parts that say where in a device a fault is: two links that fail at once are two faults.
 _LOCATION_KEYS = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
-"""Parts that say where in a device a fault is: two links that fail at once are two faults."""
 _VICTIM = "pid"
+# Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault.
 _BYSTANDER_CODES = frozenset({"xid_119"})
-"""Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault."""
+# In the order in which they are tried.
 PATTERNS: tuple[Pattern, ...] = (
     *NVIDIA,
     *AMD,
@@ -41,7 +42,6 @@ PATTERNS: tuple[Pattern, ...] = (
     *HOST,
     *HARDWARE,
 )
-"""In the order in which they are tried."""
 SOURCE = "kernel_log"
 OVERRUN = "kernel_log_overrun"
 _MAX_TEXT = 1024

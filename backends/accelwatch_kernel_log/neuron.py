@@ -3,15 +3,15 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import Pattern, Verdict, row
 
+# The module, then the function that says it.
 _PREFIX = r"neuron: ?\w+: "
-"""The module, then the function that says it."""
+# The values of NEURON_HW_ERR in the Neuron runtime's troubleshooting guide.
 _HARDWARE = {
     "SRAM_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
     "NC_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
     "HBM_UNCORRECTABLE_ERROR": Category.MEMORY_FATAL,
     "DMA_ERROR": Category.BUS,
 }
-"""The values of NEURON_HW_ERR in the Neuron runtime's troubleshooting guide."""
 
 
 def _name(groups: dict[str, str]) -> None:

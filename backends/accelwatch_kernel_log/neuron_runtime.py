@@ -8,8 +8,8 @@ Wordings: the runtime's troubleshooting guide.
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import Pattern, Verdict, row
 
+# Time, program and source, as far as they are printed.
 _LEAD = r"(?:[^\n(\[]{0,160}(?:\[\d{1,8}\]: )?)?(?:\(FATAL-RT-UNDEFINED-STATE\) )?"
-"""Time, program and source, as far as they are printed."""
 _HBM = r"Uncorrectable HBM memory error is detected\. "
 
 

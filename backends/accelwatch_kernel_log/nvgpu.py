@@ -3,13 +3,13 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import Pattern, Verdict, row
 
+# The platform device, then the function that says it.
 _PREFIX = r"nvgpu: [0-9a-f]{6,16}\.(?:gpu|gm20b|gp10b|gv11b|ga10b)\s+\w+:\d+\s+\[ERR\]\s+"
-"""The platform device, then the function that says it."""
+# A Tegra has one.
 _GPU = "tegra0"
-"""A Tegra has one."""
+# Time-out, methods, exception, semaphore, notify, MMU, PBDMA, reset that its owner asks for, push
+# buffer (nvgpu-ioctl.h).
 _OF_A_CHANNEL = frozenset({8, 12, 13, 24, 25, 31, 32, 43, 80})
-"""Time-out, methods, exception, semaphore, notify, MMU, PBDMA, reset that its owner asks for, push
-buffer (nvgpu-ioctl.h)."""
 
 
 def _notifier(groups: dict[str, str]) -> Verdict:

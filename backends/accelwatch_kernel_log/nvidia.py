@@ -15,12 +15,12 @@ _SXID_PORT = frozenset(
         24004, 24005, 24006, 24007,
     }
 )  # fmt: skip
+# Called non-fatal, yet cured by a reset only: of the guest, or of all GPUs and switches.
 _SXID_RESET = frozenset({11004, 12028, 19084})
-"""Called non-fatal, yet cured by a reset only: of the guest, or of all GPUs and switches."""
 _SXID_THERMAL = frozenset({10004, 10005})
 _LOST_FAULT = "nvidia_lost"
+# Some messages name the GPU by the driver's own index only.
 _INDEX = r"(?:(?P<subject>GPU\d+) )?"
-"""Some messages name the GPU by the driver's own index only."""
 _NVLINK5 = re.compile(
     r"(?P<unit>\w+)\s+(?P<severity>Fatal|Nonfatal|Link fatal)\s+XC\d+ i\d+ Link (?P<link>-?\d+)"
 )

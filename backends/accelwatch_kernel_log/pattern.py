@@ -8,15 +8,15 @@ import msgspec
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category
 
+# A PCI id as kernel messages print it: the function may be missing, the domain may be long.
 BDF = r"(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)"
-"""A PCI id as kernel messages print it: the function may be missing, the domain may be long."""
+# One fault often prints a burst of lines; equal ones within this time are one event.
 FOLD_S = 5.0
-"""One fault often prints a burst of lines; equal ones within this time are one event."""
 
 _MAX_DETAIL = 256
 
+# Code and category.
 Verdict = tuple[str, Category]
-"""Code and category."""
 Decide = Callable[[dict[str, str]], Verdict | None]
 
 
@@ -33,8 +33,8 @@ class Pattern(msgspec.Struct, frozen=True):
     category: Category
     regex: re.Pattern[str]
     fold_s: float = FOLD_S
+    # Other wordings of one fault share this word and are folded together; empty: the code itself.
     fault: str = ""
-    """Other wordings of one fault share this word and are folded together; empty: the code itself."""
     decide: Decide | None = None
 
 

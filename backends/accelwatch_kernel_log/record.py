@@ -11,22 +11,22 @@ import msgspec
 
 _HEAD = re.compile(rb"(\d{1,10}),(\d{1,20}),(\d{1,20}),[^;\n]{0,200};(.*)", re.DOTALL)
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+# More than any record holds (the kernel's limit is 8 KiB with its dictionary).
 _MAX_TAIL = 64 * 1024
-"""More than any record holds (the kernel's limit is 8 KiB with its dictionary)."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One message of the kernel log; `seconds` since boot on the kernel's local clock."""
 
+    # 0 is the kernel itself; the kernel forces 1 or more on what user space writes.
     facility: int
-    """0 is the kernel itself; the kernel forces 1 or more on what user space writes."""
     level: int
     sequence: int
     seconds: float
+    # Escapes undone, so a message of several lines has newlines; undecodable bytes are replaced.
     text: str
-    """Escapes undone, so a message of several lines has newlines; undecodable bytes are replaced."""
+    # `SUBSYSTEM` and `DEVICE` (`+pci:0000:65:00.0`) of a device message.
     properties: dict[str, str] = {}
-    """`SUBSYSTEM` and `DEVICE` (`+pci:0000:65:00.0`) of a device message."""
 
 
 def _text(escaped: bytes) -> str:

@@ -7,14 +7,14 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
 PROBE_FAILED = "driver_probe_failed"
+# Of accelerators: that a network adapter does not come up is told by others.
 _DRIVERS = (
     r"amdgpu|amdxdna|bi_driver|cambricon[\w-]*|devdrv[\w-]*|furiosa[\w-]*|habanalabs|hycu|hydcu|hygpu"
     r"|i915|intel_vpu|iluvatar[\w-]*|metax|mtgpu|neuron|nouveau|nvidia|nvgpu|ppu|qaic|radeon"
     r"|rebellions|rocket|tenstorrent|xe"
 )
-"""Of accelerators: that a network adapter does not come up is told by others."""
+# EPROBE_DEFER (include/linux/errno.h): it is tried again.
 _LATER = "-517"
-"""EPROBE_DEFER (include/linux/errno.h): it is tried again."""
 
 
 def _failed(groups: dict[str, str]) -> Verdict | None:

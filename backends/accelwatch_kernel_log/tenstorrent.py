@@ -3,10 +3,10 @@
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
+# The PCI function, or up to 2.8 in some messages the driver's own number of the chip.
 _CHIP = rf"tenstorrent (?:{BDF}|tenstorrent[!/](?P<number>\d{{1,4}})): "
-"""The PCI function, or up to 2.8 in some messages the driver's own number of the chip."""
+# Releases before 2.8 name no chip in messages about its firmware.
 _PREFIX = rf"(?:{_CHIP}|tenstorrent: )"
-"""Releases before 2.8 name no chip in messages about its firmware."""
 
 
 def _of_chip(code: str, category: Category, regex: str) -> Pattern:

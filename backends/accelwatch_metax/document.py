@@ -10,11 +10,11 @@ from accelwatch_metax.table import Job, Table
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU."""
 
+    # The vendor's index.
     number: int
-    """The vendor's index."""
     pci_bus_id: str | None
+    # Of the table.
     row: Fields
-    """Of the table."""
     sections: Fields
     listed: Listed | None = None
 
@@ -30,8 +30,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     gpus: tuple[Gpu, ...]
     versions: dict[str, str] = {}
+    # None where processes were not to be had.
     jobs: tuple[Job, ...] | None = None
-    """None where processes were not to be had."""
 
 
 def document_of(

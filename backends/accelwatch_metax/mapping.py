@@ -41,6 +41,7 @@ class Row(NamedTuple):
     units: Units
 
 
+# Of some releases and cards only: what is not named there is not missed.
 SECTION_ROWS = (
     Row("air-inlet", ("temperature_celsius", "inlet"), CELSIUS),
     Row("air-outlet", ("temperature_celsius", "outlet"), CELSIUS),
@@ -49,14 +50,13 @@ SECTION_ROWS = (
     Row("single bit ecc", ("memory_retired_pages", "single_bit"), COUNT),
     Row("double bit ecc", ("memory_retired_pages", "double_bit"), COUNT),
 )
-"""Of some releases and cards only: what is not named there is not missed."""
 _PAIR = re.compile(r"(.*?)\s*/\s*(.*)")
 _MEMORY = re.compile(r"(\S+)\s*/\s*(\S+)\s*([KMGT]?i?B)", re.IGNORECASE)
 _ECC = re.compile(r"ecc errors/(\w+) (un)?correctable")
 _SWITCHES = MappingProxyType({"on": 1, "off": 0})
 _HEALTH = MappingProxyType({"available": "ok", "not available": "failed", "unavailable": "failed"})
+# As the compiler names them.
 _ARCHITECTURES = MappingProxyType({"MXC500": "xcore1000", "MXC550": "xcore1002"})
-"""As the compiler names them."""
 
 
 def identified(device: Device, gpu: Gpu, driver_version: str | None) -> Device:

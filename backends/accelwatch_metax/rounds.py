@@ -10,8 +10,8 @@ from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
 
 SECTIONS: tuple[tuple[str, ...], ...] = (("--show-temperature", "--show-usage"), ("--count-ecc",))
+# For a release that takes one option at a time.
 FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",))
-"""For a release that takes one option at a time."""
 
 
 class Rounds:

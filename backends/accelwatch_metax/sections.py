@@ -22,10 +22,10 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     pci_bus_id: str | None
     uuid: str | None
+    # `Available` or another word.
     state: str | None
-    """`Available` or another word."""
+    # Why it is not available, in the vendor's words.
     reason: str | None
-    """Why it is not available, in the vendor's words."""
 
 
 def listed_of(output: bytes) -> dict[int, Listed]:

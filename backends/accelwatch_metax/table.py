@@ -32,19 +32,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     pid: int
     command: str
+    # MiB where it has no unit.
     memory: str
-    """MiB where it has no unit."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
+    # Text by heading in lower case, by the vendor's index.
     gpus: dict[int, Fields]
-    """Text by heading in lower case, by the vendor's index."""
+    # Of `driver`, `runtime` and `bios`, those that are told.
     versions: dict[str, str]
-    """Of `driver`, `runtime` and `bios`, those that are told."""
+    # None where the part of the processes is not there, or cannot be read.
     jobs: tuple[Job, ...] | None
-    """None where the part of the processes is not there, or cannot be read."""
 
 
 def parse_table(output: bytes) -> Table:

@@ -24,11 +24,11 @@ _PROGRAM, _MONITOR = "neuron-ls", "neuron-monitor"
 _FOLDERS = ("opt/aws/neuron/bin",)
 _REMEDY = "install aws-neuronx-tools, or name it in collect.options.neuron.neuron_ls"
 _FIRST_WAIT_S = 3.0
+# From one record of neuron-monitor to the next, as long as nobody configures it.
 _PERIOD_S = 5.0
-"""From one record of neuron-monitor to the next, as long as nobody configures it."""
 _AMAZON = 0x1D0F
+# PCI devices Inferentia, Trainium, Inferentia2, Trainium2; Amazon's disks and NICs are others.
 _CHIPS = frozenset({*range(0x7064, 0x7068), 0x7164, 0x7264, 0x7364})
-"""PCI devices Inferentia, Trainium, Inferentia2, Trainium2; Amazon's disks and NICs are others."""
 _SOURCE = "sysfs"
 _FABRIC = "neuronlink"
 

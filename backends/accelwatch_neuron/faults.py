@@ -14,8 +14,10 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
 from accelwatch_neuron import tree
 
+# Below a core; the second is of the first releases.
 _STATUS, _OTHER = ("stats/status", "status"), ("stats/other_info",)
-"""Below a core; the second is of the first releases."""
+# Folder and health of each: failed is what the vendor's guide wants replaced. A collective may hang for
+# a fault of another device, and `hw_error` does not say of what: they give no health.
 _FAULTS = {
     "hw_hbm_ue_error": (_STATUS, "failed"),
     "hw_nc_ue_error": (_STATUS, "failed"),
@@ -25,16 +27,14 @@ _FAULTS = {
     "hw_error": (_STATUS, None),
     "reset_fail_count": (_OTHER, None),
 }
-"""Folder and health of each: failed is what the vendor's guide wants replaced. A collective may hang for
-a fault of another device, and `hw_error` does not say of what: they give no health."""
+# Of driver 2.30 and later.
 _UNHEALTHY = "stats/hardware/health_status/unhealthy_components"
-"""Of driver 2.30 and later."""
 _COMPONENT = re.compile(r"[a-z][a-z0-9_]{1,40}")
 _NOTHING = ("none", "healthy", "unknown", "invalid")
+# Without the others, links, the device still computes.
 _VITAL = frozenset(
     {"hbm", "sram", "firmware_service_api", "firmware_service_processor", "axi_fabric"}
 )
-"""Without the others, links, the device still computes."""
 
 
 def collect_faults(out: Collected, folder: Path) -> None:

@@ -17,8 +17,8 @@ _BUS = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _MOST_BYTES = 1 << 46
 _MOST_INDEX = 9999
 _MOST_PID = 1 << 22
+# It lists itself, as it opens the devices that it asks.
 _OWN = "neuron-ls"
-"""It lists itself, as it opens the devices that it asks."""
 
 
 class Entry(NamedTuple):
@@ -26,12 +26,12 @@ class Entry(NamedTuple):
 
     pci_bus_id: str | None
     memory_bytes: int | None
+    # (pid, program) of each.
     processes: tuple[tuple[int, str | None], ...] | None
-    """(pid, program) of each."""
+    # Indices of the devices it has links to.
     neighbours: tuple[int, ...] | None = None
-    """Indices of the devices it has links to."""
+    # Numbers of its cores, counted through all devices.
     cores: tuple[int, ...] | None = None
-    """Numbers of its cores, counted through all devices."""
     numa_node: int | None = None
 
 

@@ -15,12 +15,12 @@ _COLUMNS = {
     "pci bdf": "bdf",
     "numa node": "numa_node",
 }
+# What the table calls GB are the GiB of the JSON.
 _BYTES: Units = {
     f"{letter}{unit}": 1024.0**power
     for power, letter in enumerate("kmgt", 1)
     for unit in ("b", "ib")
 }
-"""What the table calls GB are the GiB of the JSON."""
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 _MOST_CORES = 64
 _MOST_ROWS = 4096

@@ -19,22 +19,22 @@ class Load(NamedTuple):
     """What one record says of all devices."""
 
     cores_per_device: int | None
+    # Busy share by the number of a core, counted through all devices.
     cores: dict[int, float | Absence]
-    """Busy share by the number of a core, counted through all devices."""
+    # Whether every runtime told its cores: one that is not told is then used by none.
     is_complete: bool
-    """Whether every runtime told its cores: one that is not told is then used by none."""
+    # Corrected errors by device and place.
     corrected: dict[int, dict[str, int | Absence]]
-    """Corrected errors by device and place."""
+    # What each runtime uses, by its pid.
     of_processes: dict[int, "Use"]
-    """What each runtime uses, by its pid."""
 
 
 class Use(NamedTuple):
     """One runtime, by the numbers of cores."""
 
     busy: dict[int, float | Absence]
+    # Bytes of the device's memory.
     memory: dict[int, int | Absence]
-    """Bytes of the device's memory."""
 
     def share(self, cores: Sequence[int]) -> float | Absence:
         """Of all these cores; of one that the runtime does not use it has nothing."""

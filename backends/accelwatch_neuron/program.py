@@ -8,13 +8,13 @@ from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.processes.complete_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse
 
+# Of releases up to 2.33, from 2.34 on, and the tables of those without JSON.
 _FORMS: tuple[tuple[str, ...], ...] = (
     ("--json-output",),
     ("--output-format", "json"),
     ("--show-all-procs",),
     (),
 )
-"""Of releases up to 2.33, from 2.34 on, and the tables of those without JSON."""
 
 
 class Program:

@@ -16,10 +16,10 @@ _INDEX = re.compile(r"[0-9]{1,4}")
 _CORE = re.compile(r"neuron_core\d{1,3}")
 _MAX_TEXT = 80
 _ECC = (("mem_ecc_uncorrected", "hbm"), ("sram_ecc_uncorrected", "sram"))
+# Of driver 2.30 and later.
 _CORRECTED = (("mem_ecc_corrected", "hbm"), ("sram_ecc_corrected", "sram"))
-"""Of driver 2.30 and later."""
+# Errors of rows that the driver repairs when it is loaded again.
 _REPAIRABLE = "mem_ecc_repairable_uncorrected"
-"""Errors of rows that the driver repairs when it is loaded again."""
 
 
 def folders(root: Path) -> dict[int, Path]:

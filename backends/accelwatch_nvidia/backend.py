@@ -12,8 +12,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import presence
 
+# Reasons for which nvidia-smi would fail in the same way.
 _NO_FALLBACK = frozenset({"driver_not_loaded"})
-"""Reasons for which nvidia-smi would fail in the same way."""
 
 
 class DriverSource(Protocol):
@@ -63,12 +63,12 @@ class NvidiaBackend:
             "`pynvml`); 19 recorded XML documents from P100 to GB200"
         ),
     )
+    # CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
+    # R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>.
     visibility = Visibility(
         variable="CUDA_VISIBLE_DEVICES",
         uuid_pattern=r"(?:GPU|MIG)-[0-9A-Za-z-]+(?:/\d+/\d+)?",
     )
-    """CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
-    R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>."""
     remote = "accelwatch_nvidia.smi.remote:REMOTE"
 
     def __init__(self, context: Context) -> None:

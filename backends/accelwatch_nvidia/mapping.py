@@ -13,6 +13,7 @@ Outcome = Number | Absence
 MHZ = 1_000_000
 MIB = 1 << 20
 
+# nvmlDeviceArchitecture_t (nvml.h), in nvidia-smi's words.
 ARCHITECTURES = {
     2: "Kepler",
     3: "Maxwell",
@@ -25,8 +26,8 @@ ARCHITECTURES = {
     10: "Blackwell",
     13: "Rubin",
 }
-"""nvmlDeviceArchitecture_t (nvml.h), in nvidia-smi's words."""
 
+# nvmlClocksEventReasons (nvml.h); 1 is idle and limits nothing.
 _THROTTLE_BITS = (
     ("clock_setting", 0x002 | 0x100),
     ("power", 0x004),
@@ -35,7 +36,6 @@ _THROTTLE_BITS = (
     ("thermal_hardware", 0x040),
     ("power_brake", 0x080),
 )
-"""nvmlClocksEventReasons (nvml.h); 1 is idle and limits nothing."""
 _IDLE = 0x001
 _HW_SLOWDOWN = 0x008
 _HW_SLOWDOWN_CAUSES = 0x040 | 0x080
@@ -120,8 +120,8 @@ def mode_and_pending(raw: Any) -> tuple[Outcome, ...]:
     return flag(raw[0]), flag(raw[1])
 
 
+# Members of nvmlRowRemapperHistogramValues_t (nvml.h): spare rows that a bank has left.
 REMAP_AVAILABILITY = ("max", "high", "partial", "low", "none")
-"""Members of nvmlRowRemapperHistogramValues_t (nvml.h): spare rows that a bank has left."""
 
 
 def remap_histogram(raw: Any) -> tuple[Outcome, ...]:

@@ -39,8 +39,8 @@ class PresentGpu(msgspec.Struct, frozen=True, kw_only=True):
     kernel_driver: str | None = None
 
 
+# What the driver writes of a GPU without GSP firmware, or one that was not initialised yet.
 _UNKNOWN = ("N/A", "Unknown")
-"""What the driver writes of a GPU without GSP firmware, or one that was not initialised yet."""
 
 
 def information(text: str) -> dict[str, str]:

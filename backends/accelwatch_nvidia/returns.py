@@ -60,11 +60,11 @@ NAMES = {
     999: "UNKNOWN",
 }
 
+# Answers that do not change while the driver stays loaded: not asked again.
 PERMANENT = frozenset({3, 13, 25, 26})
-"""Answers that do not change while the driver stays loaded: not asked again."""
 
+# Answers that speak of the driver, not of the device.
 STACK_GONE = frozenset({UNINITIALIZED, DRIVER_NOT_LOADED, LIB_RM_VERSION_MISMATCH})
-"""Answers that speak of the driver, not of the device."""
 
 _ABSENCES = {
     2: Absence.UNSUPPORTED,

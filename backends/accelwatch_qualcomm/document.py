@@ -19,8 +19,8 @@ class Chip(msgspec.Struct, frozen=True):
     """One chip (SoC) by its QID; a card may have several."""
 
     number: int
+    # By key in lower case without the unit behind it, which stands after the value instead.
     fields: Mapping[str, str]
-    """By key in lower case without the unit behind it, which stands after the value instead."""
 
     @property
     def pci_bus_id(self) -> str | None:

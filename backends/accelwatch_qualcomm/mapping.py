@@ -15,10 +15,10 @@ from accelwatch_qualcomm.document import Chip
 
 VENDOR = "qualcomm"
 _WATTS: Units = MappingProxyType({**WATTS, "watts": 1.0})
+# 33554432 KB in one release and 32692 MB in another are both what is left of 32 GiB.
 _BYTES: Units = MappingProxyType(
     {f"{letter}b": 1024.0**power for power, letter in enumerate("kmg", 1)}
 )
-"""33554432 KB in one release and 32692 MB in another are both what is left of 32 GiB."""
 _HEALTH = MappingProxyType({"ready": "ok", "initializing": "degraded", "error": "failed"})
 
 

@@ -48,13 +48,13 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         folders=("opt/rebellions/bin",),
         nodes="rbln[0-9]*",
     )
+    # The second program is the name before the first, kept by the vendor as an alias.
     options = (*command.options, Option("daemon_port"))
-    """The second program is the name before the first, kept by the vendor as an alias."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        # Whether the command has no JSON.
         self._only_table = False
-        """Whether the command has no JSON."""
         self._source = mapping.SOURCE
 
     def open(self) -> Opened:

@@ -22,12 +22,12 @@ PORT = 50051
 METHOD = "/rblnservices.RBLNServices/getTotalInfo"
 _NAME, _UUID, _FIRMWARE, _DRIVER, _FAILED = 1, 2, 7, 8, 10
 _SIZE, _USED, _CELSIUS, _WATTS, _LOAD = 3, 4, 5, 6, 9
+# Newer daemons tell thousandths of a degree and microwatts in the same fields.
 _HOTTEST, _MOST_WATTS = 1000.0, 10_000.0
-"""Newer daemons tell thousandths of a degree and microwatts in the same fields."""
 _GIB = 1 << 30
 _NODE = re.compile(r"rbln(\d{1,6})")
+# No number: an error for whoever wants one.
 _UNREAD = "failed"
-"""No number: an error for whoever wants one."""
 
 
 def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> Document:

@@ -26,10 +26,10 @@ _NODE = re.compile(r"rbln(\d{1,6})")
 class Npu(msgspec.Struct, frozen=True, kw_only=True):
     """One NPU as listed."""
 
+    # Of its device node, `rbln5`; without that name, what `npu` says.
     number: int
-    """Of its device node, `rbln5`; without that name, what `npu` says."""
+    # What `npu` says, by which contexts name it.
     in_group: int
-    """What `npu` says, by which contexts name it."""
     pci_bus_id: str | None
     fields: Fields
     pci: Fields
@@ -42,12 +42,12 @@ class Npu(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One context of a process on an NPU."""
 
+    # What `npu` says of the NPU.
     in_group: int
-    """What `npu` says of the NPU."""
     pid: int
     command: str | None
+    # As told, in bytes.
     memory: object
-    """As told, in bytes."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +55,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None
     npus: tuple[Npu, ...]
+    # None where they were not told.
     contexts: tuple[Entry, ...] | None
-    """None where they were not told."""
 
 
 def text_of(fields: Fields, key: str) -> str | None:

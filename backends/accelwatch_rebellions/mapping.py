@@ -18,8 +18,8 @@ from accelwatch_rebellions.document import Entry, Fields, Npu, number_of, text_o
 
 SOURCE = "rbln-smi"
 VENDOR = "rebellions"
+# Memory is told in bytes; no card has so few. One tool that reads it takes small numbers for MiB.
 _MEBIBYTES_BELOW = 10**7
-"""Memory is told in bytes; no card has so few. One tool that reads it takes small numbers for MiB."""
 _MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
 
 
@@ -39,13 +39,15 @@ ROWS = (
     Row(("memory", "used"), ("memory_used_bytes",), _MEMORY),
 )
 
+# Product names of the vendor's hardware pages: CA02, CA12, CA22, CA25; CR03, CR13.
 _ARCHITECTURES = (("RBLN-CA", "atom"), ("RBLN-CR", "rebel"))
-"""Product names of the vendor's hardware pages: CA02, CA12, CA22, CA25; CR03, CR13."""
+# P10 thermal throttling, P12 system abort, P14 idle: the vendor's page on rbln-smi.
 _THROTTLED, _ABORTED, _IDLE = 10, 12, 14
-"""P10 thermal throttling, P12 system abort, P14 idle: the vendor's page on rbln-smi."""
 _PSTATE = re.compile(r"[Pp](\d{1,2})")
 _SPEED = re.compile(r"(?:gen\s*(\d))|(\d{1,2}(?:\.\d)?)\s*gt/?s.*", re.IGNORECASE)
 _WIDTH = re.compile(r"x?(\d{1,2})", re.IGNORECASE)
+# What words of `status` mean. The vendor lists none for the command; its exporter knows the states
+# ready, busy, init, fault, finish and not_found. Another word is shown and means nothing.
 _HEALTH = MappingProxyType(
     {
         **dict.fromkeys(("normal", "ok", "good", "healthy", "ready", "online", "idle"), "ok"),
@@ -56,8 +58,6 @@ _HEALTH = MappingProxyType(
         **dict.fromkeys(("not_found", "not found"), "failed"),
     }
 )
-"""What words of `status` mean. The vendor lists none for the command; its exporter knows the states
-ready, busy, init, fault, finish and not_found. Another word is shown and means nothing."""
 
 
 def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:

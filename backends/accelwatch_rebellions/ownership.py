@@ -13,21 +13,21 @@ from accelwatch_rebellions.document import Entry, Npu
 
 _NODE = re.compile(r"/dev/rbln(\d{1,6})")
 _MAX_FILES = 4096
+# Memory of a context is told with one decimal: 1.0 may be 0.95.
 _ROUNDED = 0.95
-"""Memory of a context is told with one decimal: 1.0 may be 0.95."""
 
 _MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
 
+# Numbers of the device nodes that a pid has open; empty where that is not to be seen.
 OpenNodes = Callable[[int], frozenset[int]]
-"""Numbers of the device nodes that a pid has open; empty where that is not to be seen."""
 
 
 class Contexts(NamedTuple):
     """Those of one NPU."""
 
     entries: tuple[Entry, ...]
+    # How many may be on it or on another one.
     undecided: int
-    """How many may be on it or on another one."""
 
 
 def open_nodes(root: Path, pid: int) -> frozenset[int]:

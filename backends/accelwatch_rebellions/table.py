@@ -11,6 +11,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch_rebellions.document import Document, Entry, Npu, distinct, entry_of, npu_of
 
 _DRIVER = re.compile(r"KMD ver:\s*(\S+)")
+# Heading to key of the document.
 _COLUMNS = {
     "npu": "npu",
     "name": "name",
@@ -21,10 +22,9 @@ _COLUMNS = {
     "util": "util",
     "status": "status",
 }
-"""Heading to key of the document."""
 _ADDRESS, _MEMORY = "pci bus id", "memory(used/total)"
+# Heading of the second table, of contexts.
 _PROCESS = "pid"
-"""Heading of the second table, of contexts."""
 
 
 def parse_table(output: bytes) -> Document:

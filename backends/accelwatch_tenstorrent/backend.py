@@ -38,12 +38,12 @@ VENDOR_ID = 0x1E52
 _PREFIX, _NODES = "tt", "tenstorrent/[0-9]*"
 _PROGRAM = "tt-smi"
 _SOURCES = ("auto", "sysfs", "tt-smi", python_library.NAME)
+# For one run: it asks every chip in turn, and a tray has 32.
 _TIMEOUT_S = 20.0
-"""For one run: it asks every chip in turn, and a tray has 32."""
 _GET_DRIVER = "load the driver: tenstorrent (tt-kmd)"
 _GET_TOOL = "update the driver tt-kmd to 2.0 or later, or install tt-smi"
+# Sources beside the driver, and the word for one that is not there.
 _TOOLS = {_PROGRAM: "command_not_found", python_library.NAME: "library_missing"}
-"""Sources beside the driver, and the word for one that is not there."""
 
 
 class TenstorrentBackend:
@@ -57,9 +57,9 @@ class TenstorrentBackend:
         Option("tt_smi", is_path=True),
         Option("pace_s"),
     )
+    # tt-umd, PCIDevice::enumerate_devices: numbers are places in the order of the bus since 0.9.3, and
+    # those of the driver's nodes before.
     visibility = Visibility(variable="TT_VISIBLE_DEVICES", entry="{pci_bus_id}")
-    """tt-umd, PCIDevice::enumerate_devices: numbers are places in the order of the bus since 0.9.3, and
-    those of the driver's nodes before."""
     remote = "accelwatch_tenstorrent.remote:REMOTE"
     support = Support(
         vendor="Tenstorrent",
@@ -73,8 +73,8 @@ class TenstorrentBackend:
         self._context = context
         self._source = "auto"
         self._program: Path | None = None
+        # Whether what the driver does not show is read by pyluwen.
         self._by_library = False
-        """Whether what the driver does not show is read by pyluwen."""
         self._driver_version: str | None = None
         self._heartbeats = Heartbeats()
         self._tool: VendorTool[Snapshot, Location] | None = None

@@ -40,17 +40,17 @@ _SENSORS = (
 )
 _FAN = _Row("fan1_input", ("fan_speed_rpm", "0"), 1.0)
 _NO_NUMBER = frozenset({"0" * 16, "f" * 16})
+# By PCI subsystem id, by which tt-kmd knows them too (enumerate.c); its word for their card type.
 _GALAXIES = {0x0035: "galaxy-wormhole", 0x0047: "galaxy-blackhole"}
-"""By PCI subsystem id, by which tt-kmd knows them too (enumerate.c); its word for their card type."""
+# What a register reads when nothing answers on the bus.
 ALL_BITS_SET = 0xFFFF_FFFF
-"""What a register reads when nothing answers on the bus."""
 
 
 class Node(NamedTuple):
     """A chip that the driver has bound."""
 
+    # Of /dev/tenstorrent/N.
     number: int
-    """Of /dev/tenstorrent/N."""
     pci_bus_id: str
     folder: Path
     hwmon: Path | None

@@ -2,16 +2,16 @@
 
 from typing import NamedTuple
 
+# The firmware beats ten times a second; one that has not for so long is stuck.
 STUCK_S = 3.0
-"""The firmware beats ten times a second; one that has not for so long is stuck."""
 
 
 class _Beat(NamedTuple):
     value: int
+    # When this value was read first.
     since: float
-    """When this value was read first."""
+    # Whether there was another before it.
     moved: bool
-    """Whether there was another before it."""
 
 
 class Heartbeats:

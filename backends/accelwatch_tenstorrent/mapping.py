@@ -16,10 +16,12 @@ from accelwatch_tenstorrent import driver, registers
 from accelwatch_tenstorrent.snapshot import Chip, text_of
 
 VENDOR = "tenstorrent"
+# By PCI device id.
 ARCHITECTURES = MappingProxyType({0x401E: "wormhole", 0xB140: "blackhole", 0xFACA: "grayskull"})
-"""By PCI device id."""
+# By how the name of a card begins: n150, p150a, e75.
 _BOARDS = (("n", "wormhole"), ("p", "blackhole"), ("e", "grayskull"))
-"""By how the name of a card begins: n150, p150a, e75."""
+# Boards whose names do not say it, as tt-smi, tt-kmd and luwen call them; tt-smi adds ` L` or ` R` to
+# those of Wormhole, which a Galaxy of one chip a place has as well.
 _NAMED_BOARDS = MappingProxyType(
     {
         **dict.fromkeys(("tt-galaxy-wh", "galaxy-wormhole", "galaxy", "wh_4u"), "wormhole"),
@@ -27,8 +29,6 @@ _NAMED_BOARDS = MappingProxyType(
         **dict.fromkeys(("tt-galaxy-bh", "galaxy-blackhole", "bh-scrappy"), "blackhole"),
     }
 )
-"""Boards whose names do not say it, as tt-smi, tt-kmd and luwen call them; tt-smi adds ` L` or ` R` to
-those of Wormhole, which a Galaxy of one chip a place has as well."""
 _MEGAHERTZ: Units = MappingProxyType({"": 1e6, "mhz": 1e6})
 _PLAIN: Units = MappingProxyType({"": 1.0})
 _VOLTS: Units = MappingProxyType({**VOLTS, "": 1.0})
@@ -58,6 +58,7 @@ ROWS = (
     Row("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
 )
 _INTEGERS = frozenset({"pcie_link_generation", "pcie_link_width_lanes"})
+# Of the firmware, by its name; 0 is an empty one.
 _REGISTERS = (
     ("AXICLK", ("clock_hertz", "fabric"), 1e6),
     ("ARCCLK", ("clock_hertz", "soc"), 1e6),
@@ -66,9 +67,8 @@ _REGISTERS = (
     ("THM_LIMIT_THROTTLE", ("temperature_limit_celsius", "gpu", "slowdown"), 1.0),
     ("THM_LIMIT_SHUTDOWN", ("temperature_limit_celsius", "gpu", "shutdown"), 1.0),
 )
-"""Of the firmware, by its name; 0 is an empty one."""
+# What only newer releases of tt-smi have.
 _OPTIONAL = frozenset({"power_component_watts", "power_component_limit_watts"})
-"""What only newer releases of tt-smi have."""
 
 
 class Signs(NamedTuple):

@@ -22,6 +22,7 @@ NAME = "pyluwen"
 _TIMEOUT_S = 5.0
 _AT_ONCE = 8
 _ALL_BITS_SET = 0xFFFF_FFFF
+# By the part number within a board's serial.
 _BOARDS = MappingProxyType(
     {
         0x14: "n300",
@@ -37,16 +38,15 @@ _BOARDS = MappingProxyType(
         0x47: "tt-galaxy-bh",
     }
 )
-"""By the part number within a board's serial."""
+# By the library's names; None of what the firmware does not tell.
 Registers = Mapping[str, int | None]
-"""By the library's names; None of what the firmware does not tell."""
 
 
 class ChipAddress(NamedTuple):
     """A chip to read."""
 
+    # Of /dev/tenstorrent/N.
     number: int
-    """Of /dev/tenstorrent/N."""
     pci_bus_id: str
     architecture: str | None
 

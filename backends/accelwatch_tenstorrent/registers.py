@@ -10,6 +10,7 @@ from typing import Any
 
 from accelwatch_tenstorrent.snapshot import Chip
 
+# Of which register tt-smi makes a number; of the limits it makes 0 where the firmware tells none.
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
         "voltage": "VCORE",
@@ -22,7 +23,6 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "pcie_width": "",
     }
 )
-"""Of which register tt-smi makes a number; of the limits it makes 0 where the firmware tells none."""
 _CHANNELS = 8
 _WORMHOLE_TRAINED, _WORMHOLE_FAILED = 2, 1
 _WORMHOLE_CHANNELS = 6

@@ -20,27 +20,27 @@ _STUCK = re.compile(r"ETH core heartbeat check failed on device ASIC ID: (\d{1,2
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _ABSENT = frozenset({"", "n/a", "none", "null", "unknown"})
+# Before each register but BOARD_ID in releases of tt-smi of 2024, which write `TTKMD 1.27.1` too.
 _OLD_REGISTER = "SMBUS_TX_"
-"""Before each register but BOARD_ID in releases of tt-smi of 2024, which write `TTKMD 1.27.1` too."""
 _DRIVER = re.compile(r"^TT-?KMD\s*")
 
 
 class Chip(msgspec.Struct, frozen=True, kw_only=True):
     """One chip as listed."""
 
+    # Place in the list among its kind: those on the bus, or those that are not.
     at: int
-    """Place in the list among its kind: those on the bus, or those that are not."""
+    # None of a remote chip.
     pci_bus_id: str | None
-    """None of a remote chip."""
     board: Fields = {}
     telemetry: Fields = {}
     firmwares: Fields = {}
     limits: Fields = {}
+    # `smbus_telem`: what the firmware tells, in hexadecimal.
     registers: Fields = {}
-    """`smbus_telem`: what the firmware tells, in hexadecimal."""
     ethernet_stuck: bool = False
+    # As the PCI device id says; None of a remote chip.
     architecture: str | None = None
-    """As the PCI device id says; None of a remote chip."""
 
     @property
     def board_type(self) -> str | None:
@@ -69,8 +69,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()
+    # By PCI id: chips that were asked by themselves, and why there is no answer.
     failures: Mapping[str, ReadError] = {}
-    """By PCI id: chips that were asked by themselves, and why there is no answer."""
 
 
 def text_of(fields: Fields, key: str) -> str | None:

@@ -11,8 +11,8 @@ from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.reading import Collected
 
 FABRIC = "icn"
+# By PPU, then by link.
 Counts = Mapping[int, Mapping[int, int]]
-"""By PPU, then by link."""
 _QUERIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"states": ("-s",), "errors": ("-e",), "traffic": ("-gt", "r")}
 )
@@ -36,16 +36,16 @@ _DIRECTIONS = MappingProxyType({"Tx": "transmit", "Rx": "receive"})
 class Links(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the links of all PPUs: by what it is, else why not."""
 
+    # 1 for a link that is up, 0 for one that is not connected.
     states: Counts | Absence = Absence.NOT_COLLECTED
-    """1 for a link that is up, 0 for one that is not connected."""
+    # By kind.
     errors: Mapping[str, Counts] | Absence = Absence.NOT_COLLECTED
-    """By kind."""
+    # Bytes by direction.
     traffic: Mapping[str, Counts] | Absence = Absence.NOT_COLLECTED
-    """Bytes by direction."""
 
 
+# Before anything was asked.
 NO_LINKS = Links()
-"""Before anything was asked."""
 
 
 class Icn:

@@ -9,8 +9,8 @@ from accelwatch.backend_kit.text.quantity import BYTES, COUNT, integer
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 
+# Index of the PPU, and number of the instance on it.
 InstanceKey = tuple[int, int]
-"""Index of the PPU, and number of the instance on it."""
 MAX_INSTANCES = 1024
 _ROW = re.compile(
     r"\|\s*(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s*"
@@ -28,10 +28,10 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     gpu_instance: int
     compute_instance: int
     used: str
+    # Of the memory, as told; with the other compute instances of its GPU instance it is one memory.
     size: str
-    """Of the memory, as told; with the other compute instances of its GPU instance it is one memory."""
+    # ECC errors since the driver was loaded, as told.
     uncorrected: str
-    """ECC errors since the driver was loaded, as told."""
 
     @property
     def name(self) -> str:

@@ -17,8 +17,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     listing: Listing
     instances: tuple[Instance, ...] = ()
+    # Of the instances.
     uuids: Mapping[InstanceKey, str] = {}
-    """Of the instances."""
     links: Links = NO_LINKS
 
     def instances_of(self, ppu: Gpu) -> list[Instance]:
@@ -36,8 +36,8 @@ class Rounds:
         self._icn = Icn(run)
         self._instances: tuple[Instance, ...] = ()
         self._uuids: Mapping[InstanceKey, str] = {}
+        # The instances for which uuids were asked.
         self._listed: frozenset[InstanceKey] = frozenset()
-        """The instances for which uuids were asked."""
 
     def query(self) -> Document:
         """What all runs say. Raises ReadError when there are neither numbers nor a table."""

@@ -30,8 +30,8 @@ from accelwatch_tpu.report import Report, parse
 _PROGRAM = "tpu-info"
 _REMEDY = "pip install tpu-info, or name it in collect.options.tpu.tpu_info"
 _FIRST_WAIT_S = 3.0
+# For one question to libtpu, which answers in milliseconds.
 _RUNTIME_S = 1.0
-"""For one question to libtpu, which answers in milliseconds."""
 
 
 class TpuBackend:

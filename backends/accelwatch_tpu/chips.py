@@ -6,18 +6,19 @@ from typing import NamedTuple
 from accelwatch.kernel import sysfs
 from accelwatch.schema.natural_order import natural
 
+# Google's; its network and disk functions of a virtual machine have it too.
 VENDOR_ID = 0x1AE0
-"""Google's; its network and disk functions of a virtual machine have it too."""
 
 
 class Generation(NamedTuple):
     """One generation of chips."""
 
     name: str
+    # Devices of a chip, as libtpu counts them: each with a half of the memory where there are two.
     cores: int
-    """Devices of a chip, as libtpu counts them: each with a half of the memory where there are two."""
 
 
+# PCI device id to generation: google/cloud-accelerator-diagnostics, tpu_info/device.py.
 _BY_DEVICE = {
     0x005E: Generation("v4", 1),
     0x0062: Generation("v5p", 1),
@@ -25,32 +26,31 @@ _BY_DEVICE = {
     0x006F: Generation("v6e", 1),
     0x0076: Generation("7x", 2),
 }
-"""PCI device id to generation: google/cloud-accelerator-diagnostics, tpu_info/device.py."""
 _OLDEST = 0x0027
+# Subsystem id to generation, of device 0027.
 _BY_SUBSYSTEM = {0x004E: Generation("v2", 2), 0x004F: Generation("v3", 2)}
-"""Subsystem id to generation, of device 0027."""
 GENERATIONS = (*_BY_DEVICE.values(), *_BY_SUBSYSTEM.values())
 
 
 class Chip(NamedTuple):
     """A chip on the bus."""
 
+    # Of its first function: a core of 7x has one of its own.
     pci_bus_id: str
-    """Of its first function: a core of 7x has one of its own."""
+    # From 0, as libtpu counts the chips of a host: by the number of their nodes.
     number: int
-    """From 0, as libtpu counts the chips of a host: by the number of their nodes."""
     generation: Generation | None
+    # `/dev/vfio/3`, the IOMMU group (v5e and later), or `/dev/accel0`; None where it is not here.
     node: str | None
-    """`/dev/vfio/3`, the IOMMU group (v5e and later), or `/dev/accel0`; None where it is not here."""
+    # Of all its cores.
     nodes: tuple[str, ...] = ()
-    """Of all its cores."""
 
 
 class _Function(NamedTuple):
     bus: str
     generation: Generation | None
+    # Its node, here or not; empty where none is known.
     node: str
-    """Its node, here or not; empty where none is known."""
 
 
 def chips(root: Path) -> list[Chip]:

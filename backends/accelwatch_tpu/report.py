@@ -26,20 +26,20 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What the tables say, by the number of their row."""
 
     libtpu_version: str | None = None
+    # `v6e`.
     accelerator_type: str | None = None
-    """`v6e`."""
+    # Device node to the processes that have opened it.
     pids: Mapping[str, Sequence[int]] = {}
-    """Device node to the processes that have opened it."""
+    # Device nodes of the chips.
     listed: Sequence[str] = ()
-    """Device nodes of the chips."""
+    # Bytes in use and in all, by device.
     memory: Mapping[int, tuple[MetricValue, MetricValue]] = {}
-    """Bytes in use and in all, by device."""
+    # Duty cycle by device, or by chip, as a ratio.
     duty: Mapping[int, MetricValue] = {}
-    """Duty cycle by device, or by chip, as a ratio."""
+    # Utilisation by TensorCore, as a ratio.
     cores: Mapping[int, MetricValue] = {}
-    """Utilisation by TensorCore, as a ratio."""
+    # Share of the memory's bandwidth by device, as a ratio.
     bandwidth: Mapping[int, MetricValue] = {}
-    """Share of the memory's bandwidth by device, as a ratio."""
 
     @property
     def is_alive(self) -> bool:

@@ -17,8 +17,8 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError
 from accelwatch_tpu.report import MetricValue, Report
 
+# Of the first process of a workload, unless TPU_RUNTIME_METRICS_PORTS says otherwise.
 PORT = 8431
-"""Of the first process of a workload, unless TPU_RUNTIME_METRICS_PORTS says otherwise."""
 METHOD = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 TOTAL = "tpu.runtime.hbm.memory.total.bytes"
 USED = "tpu.runtime.hbm.memory.usage.bytes"

@@ -36,8 +36,8 @@ class HealthyFleet:
         self._limit = by_device(self._machines, "limit_watts")
         self._idle = by_device(self._machines, "idle_watts")
         self._loaded = by_device(self._machines, "loaded_watts")
+        # Devices of one model differ by a hundredth in what they draw.
         self._own = rng.normal(1.0, 0.01, shape)
-        """Devices of one model differ by a hundredth in what they draw."""
         self._heat = rng.normal(0, 4, shape)
         self._offset = rng.uniform(2, STEP_S - 2, NODES)
         self._totals: dict[str, Array] = {}

@@ -19,8 +19,8 @@ from healthy_fleets.work import NOTEBOOK, ROLLOUT, SEARCH, SERVE, TRAIN, Work, d
 NODES = 63
 KINDS = ("training", "research", "inference", "mixed")
 _DAY_S = 86_400.0
+# Shares of training, search, reinforcement learning and notebooks, on one device and on several.
 _MIX = {False: [0.5, 0.25, 0.05, 0.2], True: [0.5, 0.2, 0.1, 0.2]}
-"""Shares of training, search, reinforcement learning and notebooks, on one device and on several."""
 
 
 class Job(NamedTuple):
@@ -29,13 +29,13 @@ class Job(NamedTuple):
     id: str
     user: str
     nodes: tuple[int, ...]
+    # Of each node.
     devices: tuple[int, ...]
-    """Of each node."""
     start: float
     end: float
     work: Work
+    # Whether its program ends with an error of its own.
     crashes: bool
-    """Whether its program ends with an error of its own."""
 
 
 def machines(kind: str) -> list[Machine]:

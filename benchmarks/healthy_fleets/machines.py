@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Of each node.
 DEVICES = 8
-"""Of each node."""
 
 
 class Model(NamedTuple):
@@ -15,8 +15,8 @@ class Model(NamedTuple):
     name: str
     limit_watts: float
     idle_watts: float
+    # Idle with a model in its memory: clocks stay up.
     loaded_watts: float
-    """Idle with a model in its memory: clocks stay up."""
     boost_hertz: float
     memory_gib: float
     pcie_generation: float
@@ -31,19 +31,19 @@ class Machine(NamedTuple):
     """A kind of node."""
 
     model: Model
+    # NVLinks that are up by device; NaN where the model has none.
     links: tuple[float, ...]
-    """NVLinks that are up by device; NaN where the model has none."""
     lanes: float = 16.0
 
 
+# All devices on one baseboard.
 BOARD = Machine(H100, (18.0,) * DEVICES)
-"""All devices on one baseboard."""
+# Two pairs with a bridge, four cards without one.
 BRIDGED = Machine(A100, (12.0,) * 4 + (0.0,) * 4)
-"""Two pairs with a bridge, four cards without one."""
 UNBRIDGED = Machine(A100, (0.0,) * DEVICES)
 PLAIN = Machine(L40S, (float("nan"),) * DEVICES)
+# Risers that give each card half of the lanes.
 NARROW = Machine(L40S, (float("nan"),) * DEVICES, lanes=8.0)
-"""Risers that give each card half of the lanes."""
 
 
 def by_device(machines: Sequence[Machine], field: str) -> np.ndarray:

@@ -36,24 +36,24 @@ class Away(NamedTuple):
 class Rates(NamedTuple):
     """How often a day in the whole fleet."""
 
+    # Share of samples that are missed, some of them in bursts.
     missed: float = 0.01
-    """Share of samples that are missed, some of them in bursts."""
+    # One device cannot be read for 20 to 70 s: the driver is busy.
     unreadable: float = 3.0
-    """One device cannot be read for 20 to 70 s: the driver is busy."""
+    # No device of a node can be read for 20 to 70 s.
     slow_driver: float = 0.5
-    """No device of a node can be read for 20 to 70 s."""
+    # For 20 to 90 s nothing is told of a node.
     exporter_restarts: float = NODES / 7.0
-    """For 20 to 90 s nothing is told of a node."""
+    # Nobody announces them; the node is idle then or loses its jobs.
     reboots: float = 0.15
-    """Nobody announces them; the node is idle then or loses its jobs."""
     maintenance: float = 0.5
     clock_steps: float = 2.0
     link_recoveries: float = 100.0
     link_errors: float = 40.0
     corrected_ecc: float = 4.0
     pcie_replays: float = 20.0
+    # Corrected errors of PCIe and of main memory in the log.
     corrected_events: float = 3.0
-    """Corrected errors of PCIe and of main memory in the log."""
     out_of_memory: float = 0.5
 
 
@@ -72,8 +72,8 @@ class Nuisances:
         self.reboots = self._away(rates.reboots, 200, 420)
         restarts = self._away(rates.exporter_restarts, 20, 90)
         self.gone = [*restarts, *self.reboots, *self.maintenance]
+        # Nodes that have been booted at the end of each.
         self.started = [*self.reboots, *self.maintenance]
-        """Nodes that have been booted at the end of each."""
         self.skews = self._skews(rates.clock_steps)
         self.events = sorted([*self._of_hosts(), *self._of_programs(jobs)])
 

@@ -17,11 +17,11 @@ class Load(NamedTuple):
 
     busy: Array
     share: Array
+    # Bytes a second of each device.
     nvlink: Array
-    """Bytes a second of each device."""
     pcie: Array
+    # How busy the memory controller is.
     memory: Array
-    """How busy the memory controller is."""
 
 
 class Work(NamedTuple):
@@ -34,8 +34,8 @@ class Work(NamedTuple):
     pcie: float
     memory: float
     load_s: float
+    # From one pause or change of phase to the next.
     period_s: float
-    """From one pause or change of phase to the next."""
     pause_s: float
 
 

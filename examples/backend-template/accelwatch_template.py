@@ -23,8 +23,8 @@ class Attribute(NamedTuple):
     file: str
     key: str
     labels: tuple[str, ...] = ()
+    # To the base unit of the catalogue (docs/metrics.md).
     to_base: Callable[[int], float] = float
-    """To the base unit of the catalogue (docs/metrics.md)."""
 
 
 ATTRIBUTES = (

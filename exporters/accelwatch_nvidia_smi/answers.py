@@ -35,6 +35,7 @@ _FABRIC_STATUS = {
 _FABRIC_HEALTH = {"unhealthy": "Unhealthy", "limited_capacity": "Limited Capacity"}
 _IDLE = 0x1
 _HW_SLOWDOWN = 0x8
+# nvmlClocksEventReasons (nvml.h); a hardware slowdown is set beside each of its causes.
 _REASON_BITS = {
     "clock_setting": 0x2,
     "power": 0x4,
@@ -43,9 +44,8 @@ _REASON_BITS = {
     "thermal_hardware": 0x40 | _HW_SLOWDOWN,
     "power_brake": 0x80 | _HW_SLOWDOWN,
 }
-"""nvmlClocksEventReasons (nvml.h); a hardware slowdown is set beside each of its causes."""
+# Shown as `clock_setting` too: among the bits that are supported, not among the active ones.
 _DISPLAY_SETTING = 0x100
-"""Shown as `clock_setting` too: among the bits that are supported, not among the active ones."""
 
 
 def answer(field: QueryField, view: DeviceView, machine: Machine, *, units: bool) -> str:

@@ -28,10 +28,10 @@ class QueryField(msgspec.Struct, frozen=True):
     series: Series = ()
     write: Write = str
     special: str = ""
+    # Catalogue keys that `special` looks at and that may be opt-in.
     needs: tuple[str, ...] = ()
-    """Catalogue keys that `special` looks at and that may be opt-in."""
+    # What stands for no value: a few fields have no brackets.
     missing: str = NOT_AVAILABLE
-    """What stands for no value: a few fields have no brackets."""
 
     @property
     def read(self) -> bool:

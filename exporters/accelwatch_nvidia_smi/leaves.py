@@ -69,6 +69,7 @@ _ONLY_HERE = (
     ),
 )  # fmt: skip
 
+# Path, field and suffix of a line, blanks between them; `_` is a blank of a suffix.
 _TABLE = """
 product_name                                    name
 product_brand                                   brand
@@ -253,7 +254,6 @@ fabric/clusterUuid                              fabric.clusterUuid
 fabric/health/summary                           fabric.health.summary
 processes
 """
-"""Path, field and suffix of a line, blanks between them; `_` is a blank of a suffix."""
 
 
 @cache

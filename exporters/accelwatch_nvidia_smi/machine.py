@@ -11,13 +11,13 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot, physical_devices
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """The whole machine at the moment of a snapshot."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
+    # What `index` and `-i` mean by a number, by device id.
     numbers: Mapping[str, int]
-    """What `index` and `-i` mean by a number, by device id."""
     count: int
+    # Of NVIDIA's driver stack: driver, cuda.
     versions: Mapping[str, str]
-    """Of NVIDIA's driver stack: driver, cuda."""
 
     def in_order(self, snapshot: Snapshot) -> list[DeviceView]:
         """The snapshot's whole devices by their numbers."""

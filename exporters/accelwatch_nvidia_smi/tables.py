@@ -12,8 +12,8 @@ from accelwatch_nvidia_smi.answers import answer, local_time, token_of
 from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
 from accelwatch_nvidia_smi.machine import Machine, partitions_of
 
+# What a spreadsheet takes as a number, and no formula: temperatures may be negative.
 _NUMBER = re.compile(r"-?[0-9.]+( \w+)?")
-"""What a spreadsheet takes as a number, and no formula: temperatures may be negative."""
 
 
 def single_line(text: str) -> str:

@@ -16,8 +16,8 @@ from accelwatch.schema.snapshot import Snapshot
 MAX_SERIES_PER_DEVICE = 300
 MAX_SERIES_PER_NODE = 5_000
 
+# Finished sample lines by catalogue key.
 Lines = dict[str, list[str]]
-"""Finished sample lines by catalogue key."""
 
 
 class Renderer:

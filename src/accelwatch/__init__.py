@@ -30,13 +30,13 @@ __all__ = [
     "watch_async",
 ]
 
+# Where the classes are; loaded when first used, so that importing the package costs nothing.
 _HOMES = {
     "AccelwatchError": "accelwatch.base.errors",
     "DeviceView": "accelwatch.schema.snapshot",
     "Snapshot": "accelwatch.schema.snapshot",
     "UsageError": "accelwatch.base.errors",
 }
-"""Where the classes are; loaded when first used, so that importing the package costs nothing."""
 
 
 def __getattr__(name: str) -> object:

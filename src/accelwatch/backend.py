@@ -21,62 +21,62 @@ from accelwatch.schema.reading import Reading
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked for: a library, a device node, a permission."""
 
+    # What was looked for: a path, a library name, a permission.
     subject: str
-    """What was looked for: a path, a library name, a permission."""
     ok: bool
+    # What was found: a path, a version, an error text.
     found: str = ""
-    """What was found: a path, a version, an error text."""
+    # What to do, when it is not ok and something can be done.
     remedy: str = ""
-    """What to do, when it is not ok and something can be done."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """What a look around found, without loading a vendor library or waking a device."""
 
+    # Whether hardware or a driver of this kind is in the machine, so that opening makes sense.
     present: bool
-    """Whether hardware or a driver of this kind is in the machine, so that opening makes sense."""
     checks: tuple[Check, ...] = ()
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """What an opened backend reads through."""
 
+    # `nvml`, `nvidia-smi`, `sysfs`, `sysfs+amdsmi`, `replay`.
     source: str
-    """`nvml`, `nvidia-smi`, `sysfs`, `sysfs+amdsmi`, `replay`."""
+    # Component to version, such as driver, library, cuda.
     versions: Mapping[str, str] = {}
-    """Component to version, such as driver, library, cuda."""
 
 
+# Of `Option.words`: what has no slash is a name that is looked up elsewhere, such as on PATH.
 NAME = r"[^/]+"
-"""Of `Option.words`: what has no slash is a name that is looked up elsewhere, such as on PATH."""
 
 
 class Option(msgspec.Struct, frozen=True):
     """A key that a backend takes in its own section of the configuration."""
 
     name: str
+    # Whether it is of a file: a relative path starts at the folder of the configuration's file.
     is_path: bool = False
-    """Whether it is of a file: a relative path starts at the folder of the configuration's file."""
+    # Pattern of what is no path all the same.
     words: str = ""
-    """Pattern of what is no path all the same."""
+    # Whether a configuration is refused as long as nothing is there, nor fits it as a pattern.
     must_exist: bool = False
-    """Whether a configuration is refused as long as nothing is there, nor fits it as a pattern."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend gets from its surroundings; tests replace all of it."""
 
+    # Prefix of /sys, /proc and /dev.
     root: Path = Path("/")
-    """Prefix of /sys, /proc and /dev."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     environ: Mapping[str, str] = {}
+    # Where positions and counters persist; None: nowhere.
     state_dir: Path | None = None
-    """Where positions and counters persist; None: nowhere."""
+    # This backend's own section of the configuration.
     options: Mapping[str, object] = {}
-    """This backend's own section of the configuration."""
     wake_suspended: bool = False
+    # True for a single reading: no background threads, no sampling over time.
     one_shot: bool = False
-    """True for a single reading: no background threads, no sampling over time."""
 
     def leaves_asleep(self, pci_bus_id: str | None) -> bool:
         """Whether a device sleeps and must be left alone; asking that does not wake it."""
@@ -90,18 +90,17 @@ def _unheard(_: Sequence[Reading]) -> None:
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What one read should bring."""
 
+    # Opt-in groups that are on. What costs nothing may be given all the same: it is left out later.
     groups: frozenset[str] = frozenset()
-    """Opt-in groups that are on. What costs nothing may be given all the same: it is left out later."""
     processes: bool = True
     argv: bool = False
+    # Whether to read again what hardly changes (limits, ECC totals, links); else it may be reused.
     slow: bool = True
-    """Whether to read again what hardly changes (limits, ECC totals, links); else it may be reused."""
+    # To be called with readings that lack nothing but processes, before these are looked for.
+    #
+    # Should the processes take longer than the device is given, these readings count. The device may
+    # then be read again, without processes, on another thread while the search goes on.
     numbers: Callable[[Sequence[Reading]], None] = _unheard
-    """To be called with readings that lack nothing but processes, before these are looked for.
-
-    Should the processes take longer than the device is given, these readings count. The device may then
-    be read again, without processes, on another thread while the search goes on.
-    """
 
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -113,17 +112,16 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     Raises ValueError for what is no name of a variable.
     """
 
+    # The environment variable, such as `CUDA_VISIBLE_DEVICES`: letters, digits and `_`.
     variable: str
-    """The environment variable, such as `CUDA_VISIBLE_DEVICES`: letters, digits and `_`."""
+    # Pattern of a whole entry by uuid; None where the runtime takes the vendor's indices only.
+    #
+    # A driver's text that is another could name further devices, or be run by a shell.
     uuid_pattern: str | None = None
-    """Pattern of a whole entry by uuid; None where the runtime takes the vendor's indices only.
-
-    A driver's text that is another could name further devices, or be run by a shell.
-    """
+    # Further variables that the runtime heeds, each before `variable`.
     also: tuple[str, ...] = ()
-    """Further variables that the runtime heeds, each before `variable`."""
+    # How a device is named where the runtime takes no uuid: `npu:{index}`, `{pci_bus_id}`.
     entry: str = "{index}"
-    """How a device is named where the runtime takes no uuid: `npu:{index}`, `{pci_bus_id}`."""
 
     def __post_init__(self) -> None:
         for name in (self.variable, *self.also):
@@ -152,12 +150,12 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
 class Support(msgspec.Struct, frozen=True, kw_only=True):
     """What the README says of a backend; it is read without building the backend."""
 
+    # As people write it: `NVIDIA`.
     vendor: str
-    """As people write it: `NVIDIA`."""
+    # What it reads through.
     source: str
-    """What it reads through."""
+    # What the tests read: recorded output, composed machines, a real device.
     tested_with: str
-    """What the tests read: recorded output, composed machines, a real device."""
 
 
 @runtime_checkable
@@ -175,8 +173,8 @@ class Backend(Protocol):
 
     name: str
     vendor: str
+    # Whether the driver allows only one call at a time, over all its devices.
     serial: bool
-    """Whether the driver allows only one call at a time, over all its devices."""
 
     def probe(self) -> Probe:
         """Look around under the root: cheap, no vendor library, no device opened."""

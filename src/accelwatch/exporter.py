@@ -15,13 +15,12 @@ class Exporter(Protocol):
 
     name: str
     content_type: str
+    # Names of the options that `render` takes, each of them optional.
+    #
+    # A command passes those of its own that are here: `fields` (sequence of field names), `pretty`
+    # (bool), `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `exposition.Selection` has
+    # them). The agent passes `own` and `own_histograms` too, its own series.
     options: frozenset[str]
-    """Names of the options that `render` takes, each of them optional.
-
-    A command passes those of its own that are here: `fields` (sequence of field names), `pretty` (bool),
-    `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `exposition.Selection` has them).
-    The agent passes `own` and `own_histograms` too, its own series.
-    """
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """The snapshot as bytes. Raises UsageError for an option or a value that does not exist."""

@@ -31,8 +31,8 @@ rules:
   severity: critical
 """
 XID = "NVRM: Xid (PCI:{bus}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+# Warnings of the kernel itself, and of somebody who wrote to /dev/kmsg.
 KERNEL, USER = 4, 12
-"""Warnings of the kernel itself, and of somebody who wrote to /dev/kmsg."""
 
 
 class Node:

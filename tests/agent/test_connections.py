@@ -39,10 +39,10 @@ def crowd(served: Any, first_words: bytes, size: int = SILENT) -> Iterator[list[
 
 
 NEVER_S = 1e9
+# Nothing but the time for a request to arrive, ten seconds, closes a connection.
 HEADERS_ONLY = ServerLimits(
     connections=Limits(request_timeout_s=NEVER_S, keepalive_timeout_s=NEVER_S)
 )
-"""Nothing but the time for a request to arrive, ten seconds, closes a connection."""
 
 
 def closed(client: socket.socket) -> bool:

@@ -14,8 +14,8 @@ from agent.credentials import HASH, TOKEN, bearer
 
 Serve = Callable[..., Any]
 
+# Eight kilobytes that become eight megabytes.
 BOMB = zlib.compress(bytes(8 << 20), 9)
-"""Eight kilobytes that become eight megabytes."""
 
 
 @pytest.fixture

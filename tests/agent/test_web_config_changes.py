@@ -80,6 +80,7 @@ def test_changes_are_taken_without_dropping_connections(
     served.run(_stop(watcher))
 
 
+# Every protection there is.
 FULL = f"""tls_server_config:
   cert_file: server.crt
   key_file: server.key
@@ -89,7 +90,6 @@ FULL = f"""tls_server_config:
 basic_auth_users:
   prometheus: {HASH}
 """
-"""Every protection there is."""
 _CUT = [
     pytest.param("", "the file is empty", id="emptied"),
     pytest.param("# soon\n\n", "the file is empty", id="only comments"),

@@ -39,6 +39,7 @@ def _of_gaudi(card: Card) -> Reading:
     return out.reading()
 
 
+# How the devices of a table are listed, and each is read.
 READERS: dict[str, tuple[Callable[[bytes], Iterable[Any]], Callable[[Any], Reading]]] = {
     "ascend/310p3-duo.txt": (
         lambda told: ascend_table(told).chips,
@@ -70,7 +71,6 @@ READERS: dict[str, tuple[Callable[[bytes], Iterable[Any]], Callable[[Any], Readi
         lambda gpu: THEAD.reading(DEVICE, gpu),
     ),
 }
-"""How the devices of a table are listed, and each is read."""
 
 
 def values(file: str, text: str) -> Values:

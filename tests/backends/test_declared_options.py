@@ -21,8 +21,8 @@ OURS = [
     for name in plugins.names(plugins.BACKENDS)
     if (ROOT / f"backends/accelwatch_{name}").is_dir()
 ]
+# Whoever takes one of these takes the option `pace_s`.
 _PACED = {"pace_of", "VendorTool", "ToolBackend", "SmiBackend"}
-"""Whoever takes one of these takes the option `pace_s`."""
 
 
 def _modules(name: str) -> Iterator[tuple[ModuleType, ast.Module]]:

@@ -18,8 +18,8 @@ from support.machines.polling import Poll
 from support.machines.staged_machines import Stage
 
 PCI = "sys/bus/pci/devices"
+# A card of the host that the vendor's command does not list in the container.
 BESIDE = "0000:ee:00.0"
-"""A card of the host that the vendor's command does not list in the container."""
 
 Staged = Callable[[Path, str], AbstractContextManager[Stage]]
 

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.oracle
 
 MIB = 1 << 20
 ACCELERATOR, DISPLAY, SYSTEM, AUDIO, BRIDGE = "120000", "030000", "088000", "040300", "060400"
+# With the PCI class that a function of each has; of Hygon the file knows parts of processors only.
 VENDORS = {
     "1d0f": ("accelwatch_neuron", "NeuronBackend", SYSTEM),
     "1da3": ("accelwatch_gaudi", "GaudiBackend", ACCELERATOR),
@@ -42,7 +43,6 @@ VENDORS = {
     "1eff": ("accelwatch_rebellions", "RebellionsBackend", ACCELERATOR),
     "1d94": ("accelwatch_hygon", "HygonBackend", BRIDGE),
 }
-"""With the PCI class that a function of each has; of Hygon the file knows parts of processors only."""
 
 
 def function(root: Path, bus: str, vendor: str, device: str, code: str, numa: str = "0") -> None:

@@ -37,10 +37,10 @@ class Case(NamedTuple):
     program: str
     other_class: str
     module: str
+    # Words of the error of a program that fails.
     complaint: str = ""
-    """Words of the error of a program that fails."""
+    # The file with the table of processes.
     table: str = ""
-    """The file with the table of processes."""
     celsius: float = 0.0
 
 
@@ -85,8 +85,8 @@ MACHINES = {
         "metax",
     ),
 }
+# Whose driver is a sign of devices only where the bus is hidden.
 HIDDEN_BUS = ["hygon", "metax"]
-"""Whose driver is a sign of devices only where the bus is hidden."""
 OWN_FORMATS = ["iluvatar", "mthreads", "thead"]
 
 

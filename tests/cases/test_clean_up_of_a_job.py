@@ -70,8 +70,8 @@ def logged(node: int, events: Sequence[ErrorEvent], *, nodes: tuple[int, ...]) -
     return Fault("logged", node, AT, nodes=nodes, lines=lines)
 
 
+# When the kernel of the log began, by the clock of the backend.
 _BOOT = 1_800_000_000.0 - 1000.0
-"""When the kernel of the log began, by the clock of the backend."""
 
 
 def test_only_the_node_with_the_cause_is_ill(case: Case, tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ import pytest
 
 from support.fleet.hub_peers import agent
 
+# A guard against a test that never ends.
 LONG_S = 30.0
-"""A guard against a test that never ends."""
+# accelwatch on a Textual in which no private part is where the dashboard looks for it.
 WITHOUT_PRIVATE_PARTS = """
 import runpy
 from accelwatch.tui.terminal import textual_private
 textual_private._part = lambda module, name: None
 runpy.run_module("accelwatch", run_name="__main__")
 """
-"""accelwatch on a Textual in which no private part is where the dashboard looks for it."""
 
 
 class Window:

@@ -388,6 +388,7 @@ def test_the_fabric_in_nvidia_s_words(state: str, cells: str) -> None:
     assert cell("fabric.state,fabric.status,fabric.health.summary", one) == cells
 
 
+# What changes between the two commands of a capture, which ran one after the other.
 MOVING = (
     "clocks.current.",
     "clocks_event_reasons.active",
@@ -399,9 +400,8 @@ MOVING = (
     "temperature.",
     "utilization.",
 )
-"""What changes between the two commands of a capture, which ran one after the other."""
+# The page has another time, and N/A where --query-gpu prints a made-up 0 or a uuid of zeroes.
 NOT_ON_THE_PAGE = ("timestamp", "fabric.clusterUuid", "platform.")
-"""The page has another time, and N/A where --query-gpu prints a made-up 0 or a uuid of zeroes."""
 NOT_WITH_MIG = "remapped_rows.histogram"
 
 

@@ -173,8 +173,8 @@ def test_rules_without_a_test_are_named(file: Path) -> None:
     assert "without a test: site.hot" in run("test", file)[2]
 
 
+# A hub that is not there; at the address of ours may be another's.
 NOBODY = "127.0.0.1:1"
-"""A hub that is not there; at the address of ours may be another's."""
 
 
 def test_rules_are_listed(file: Path) -> None:

@@ -17,8 +17,8 @@ from support.processes.installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")
 WRITING = ("--version", "--replay demo", "--fields help")
+# What click writes and not we.
 CLICK = ("--help", "agent --help", "usage -h", "rules --help")
-"""What click writes and not we."""
 
 
 def test_a_device_file_is_written_into_and_stays(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from support.slurm.lab_cluster import working_slurm
 from support.slurm.site import SlurmSite, slurm_site
 
+# Those with an agent; the last one is the spare.
 NODES = ("n1", "n2", "n3", "n5")
-"""Those with an agent; the last one is the spare."""
 
 
 @pytest.hookimpl(wrapper=True)

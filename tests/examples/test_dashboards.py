@@ -14,8 +14,8 @@ import yaml
 Promtool = Callable[..., str]
 Dashboards = dict[str, dict[str, Any]]
 
+# Panel types that current Grafana draws itself; the old graph and singlestat are not among them.
 TYPES = {"timeseries", "stat", "table", "heatmap", "state-timeline", "row"}
-"""Panel types that current Grafana draws itself; the old graph and singlestat are not among them."""
 TIMES = {"$__rate_interval": "5m", "$__range": "1h"}
 
 

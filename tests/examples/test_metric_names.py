@@ -15,8 +15,8 @@ LABEL_LIST = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*
 RANGE = re.compile(r"\[[^\]]*\]")
 SELECTOR = re.compile(r"(?<![\w:.])([A-Za-z_:][\w:]*+)(?!\s*\()\s*(\{[^}]*\})?")
 WORDS = {"and", "or", "unless", "bool", "offset"}
+# What Prometheus itself records of each scrape.
 SCRAPE_FAMILIES = {"up", "scrape_duration_seconds", "scrape_samples_scraped"}
-"""What Prometheus itself records of each scrape."""
 TARGET_LABELS = {"job", "instance"}
 SCOPE_LABELS = {
     Scope.DEVICE: {"vendor", "device", "uuid"},

@@ -63,8 +63,8 @@ sys.exit(max(worker.wait() for worker in workers))
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 PYTHON = Path(sys.executable).resolve()
+# Not the one of a wrapper that chooses among Pythons, which takes longer than the hooks.
 PATH = f"{PYTHON.parent}:/usr/bin:/bin"
-"""Not the one of a wrapper that chooses among Pythons, which takes longer than the hooks."""
 
 
 class Command(socketserver.StreamRequestHandler):

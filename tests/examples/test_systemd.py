@@ -10,8 +10,8 @@ import yaml
 
 from accelwatch.node.sampler.supervisor import Limits
 
+# Twice what an agent's server has resident with eight devices.
 SERVER_BYTES = 160 << 20
-"""Twice what an agent's server has resident with eight devices."""
 
 Unit = dict[str, dict[str, list[str]]]
 

@@ -34,8 +34,8 @@ Boards = dict[str, dict[str, Any]]
 LAYOUTS = ("agents", "remote_write", "federation")
 SHORT = {"[5m]": "[5s]", "[15m]": "[5s]", "[1h]": "[8s]", "[6h:5m]": "[2m:500ms]"}
 VARIABLES = {"$__rate_interval": "5s", "$__range": "20s", "[1d]": "[20s]"}
+# What agents tell only to who scrapes them, as the board that is `scraped`.
 BY_SCRAPE = {"AcceleratorSeriesDropped"}
-"""What agents tell only to who scrapes them, as the board that is `scraped`."""
 ABOUT_NODE = {"AcceleratorCollectorFailing", "AcceleratorCountDropped"}
 HUB_ALERTS = {
     "FleetTargetDown",
@@ -57,10 +57,10 @@ HUB_ALERTS = {
 }
 MANY_GONE = {"AcceleratorManyExportersDown", "FleetNodesGone"}
 GONE_HUB = {"FleetHubGone"}
+# Of how a hub's servers do; their series go where all of the hub's go.
 OF_STORES = {"FleetStoreFailing", "FleetRemoteWriteLosing"}
-"""Of how a hub's servers do; their series go where all of the hub's go."""
+# The job by which Prometheus scrapes the hub.
 HUB = "accelwatch-fleet"
-"""The job by which Prometheus scrapes the hub."""
 WITHIN_S = 60.0
 
 
@@ -88,10 +88,10 @@ class Fleet:
         self.others = others
         self.silent = silent
         self.stores: dict[str, StoreServer] = {}
+        # Ends the three.
         self.rack = contextlib.AsyncExitStack()
-        """Ends the three."""
+        # Ends the hub.
         self.hub = contextlib.AsyncExitStack()
-        """Ends the hub."""
 
     @property
     def addresses(self) -> list[str]:

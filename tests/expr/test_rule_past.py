@@ -41,8 +41,8 @@ def ask(
     return past(need, samples).window(samples[-1][0] if at is None else at, need, 1.0)
 
 
+# A sample a second, as high as the second.
 RAMP = [(float(at), float(at)) for at in range(200)]
-"""A sample a second, as high as the second."""
 
 
 @pytest.mark.parametrize(

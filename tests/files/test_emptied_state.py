@@ -33,8 +33,8 @@ from accelwatch.node.usage.ledger_file import LedgerFile
 from accelwatch.schema.stream.frames import frame
 from accelwatch_kernel_log.backend import PositionStore
 
+# Why files were left as they are, as far as their keepers say so.
 Unread = tuple[str, ...]
-"""Why files were left as they are, as far as their keepers say so."""
 KEPT = "black box"
 
 
@@ -87,6 +87,7 @@ def _journal(folder: Path) -> Unread:
     return (opened.problem,) if opened.problem else ()
 
 
+# By file, what reads it when a process starts.
 READERS: dict[str, Callable[[Path], Unread]] = {
     "event_counts.json": _counts,
     "known_devices.json": _known,
@@ -97,8 +98,8 @@ READERS: dict[str, Callable[[Path], Unread]] = {
     INVENTORY: _inventory,
     JOURNAL: _journal,
 }
-"""By file, what reads it when a process starts."""
 _HEAD = {"type": "head", "version": 99, "time": 0.0, "total": None}
+# What a later version might write.
 LATER: dict[str, bytes] = {
     "event_counts.json": b'{"format": 99, "counts": {}}',
     "known_devices.json": b'{"format": 99, "devices": []}',
@@ -107,7 +108,6 @@ LATER: dict[str, bytes] = {
     f"{KEPT}/pending.json": b'{"format": 99}',
     "evidence.json": b'{"version": 99, "standing": []}',
 }
-"""What a later version might write."""
 
 
 def _damage(file: Path, kind: str, name: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from support.dashboards.surfaces import NOTHING, Shown, documents, shown
 
 DOCS = Path(__file__).parents[2] / "docs"
+# What check, why, an agent's incidents and a hub's say, by the word of the row.
 SAID = {
     "failed": ("critical", "wrong", "critical", "critical"),
     "lost": ("critical", "wrong", "critical", "critical"),
@@ -16,7 +17,6 @@ SAID = {
     "suspended": (NOTHING, NOTHING, NOTHING, NOTHING),
     "excluded": (NOTHING, NOTHING, NOTHING, NOTHING),
 }
-"""What check, why, an agent's incidents and a hub's say, by the word of the row."""
 
 
 @cache

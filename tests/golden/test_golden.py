@@ -35,8 +35,8 @@ GOLDEN = FIXTURES / "golden"
 WITHOUT_DEVICES = {"host-hgx-ib2", "host-damaged", "kernel-log-bad-day", "replay-demo"}
 CHOSEN = [machine for machine in MACHINES if machine.name not in WITHOUT_DEVICES]
 FILES = ("snapshot.json", "devices.csv", "table.txt", "metrics.prom")
+# Lines of a file that a person still reads.
 LONGEST = 2600
-"""Lines of a file that a person still reads."""
 
 
 @pytest.fixture(autouse=True)

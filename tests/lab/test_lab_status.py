@@ -13,6 +13,7 @@ from accelwatch_lab.cluster.slurm.step_counter import Line
 from accelwatch_lab.cluster.stories.scenarios import SCENARIOS, Observation
 from accelwatch_lab.cluster.stories.signs import PhaseContext, recognised
 
+# How a job leaves a node that hangs.
 _CHAIN = (
     Observation.DRAINED,
     Observation.REQUEUED,
@@ -20,7 +21,6 @@ _CHAIN = (
     Observation.RUNNING,
     Observation.PROGRESS,
 )
-"""How a job leaves a node that hangs."""
 _PLACE = PhaseContext(node="n001", sick=("n001",), since=0.0, restarts=0, written=0)
 
 

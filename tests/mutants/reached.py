@@ -14,8 +14,8 @@ from mutmut.mutation import trampoline
 
 _FOLDER = "MUTANTS_REACHED"
 _NUMBER = struct.Struct("=i")
+# The number of what is called while pytest imports the tests.
 IMPORTING = -1
-"""The number of what is called while pytest imports the tests."""
 
 
 class Recorder:

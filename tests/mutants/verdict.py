@@ -47,9 +47,9 @@ _OPTIONS = [
     *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:anyio"),
 ]
 
+# Indices of the tests that reach a function, fastest first, by mutmut's name of the function;
+# `reached.IMPORTING` is the last where it is called while modules are imported.
 Reached = dict[str, list[int]]
-"""Indices of the tests that reach a function, fastest first, by mutmut's name of the function;
-`reached.IMPORTING` is the last where it is called while modules are imported."""
 
 
 class Deadline:

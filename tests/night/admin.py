@@ -14,8 +14,8 @@ NAME = "kim"
 EARLIER_S = 90.0
 REPAIRS_S = 2400.0
 LOOKS_S = 120.0
+# After it the storm of a rack is over, and he lets the breaker close.
 CALM_S = 780.0
-"""After it the storm of a rack is over, and he lets the breaker close."""
 GIVES_BACK_S = 60.0
 
 

@@ -7,8 +7,8 @@ from night.machines import Machines
 from night.scheduler import NightScheduler
 
 WIDTHS = (1, 1, 1, 2, 2, 4, 4)
+# Nodes that jobs use or wait for.
 WANTED = 22
-"""Nodes that jobs use or wait for."""
 SHORTEST_S, LONGEST_S = 2400.0, 9000.0
 
 

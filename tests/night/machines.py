@@ -29,10 +29,10 @@ class Ailment:
 
     state: DeviceState = DeviceState.OK
     values: dict[Series, Number] = field(default_factory=dict)
+    # Whether a job on the node makes no progress.
     stops_work: bool = True
-    """Whether a job on the node makes no progress."""
+    # Reboots that cure it; None: it takes something else.
     boots: int | None = 1
-    """Reboots that cure it; None: it takes something else."""
 
     def is_cured_by(self, boots: int) -> bool:
         return self.boots is not None and boots >= self.boots
@@ -56,10 +56,10 @@ class Machine:
     ailment: Ailment | None = None
     boots_at_onset: int = 0
     agent: bool = True
+    # Unix seconds at which its agent was heard last.
     told_at: float = 0.0
-    """Unix seconds at which its agent was heard last."""
+    # Since when its device is not read any more.
     stuck_at: float | None = None
-    """Since when its device is not read any more."""
     events: list[Event] = field(default_factory=list)
     well: DeviceView | None = None
 

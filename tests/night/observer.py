@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from night.play import Night
 
 MOST_OUT_S = 600.0
+# What befalls a node within that time is told as the same incident.
 AGAIN_S = 2400.0
-"""What befalls a node within that time is told as the same incident."""
+# Within which the place of a job that has ended is given back.
 ROUNDS_S = 120.0
-"""Within which the place of a job that has ended is given back."""
 TOLERANCE_S = 1.5
 
 
@@ -48,11 +48,11 @@ class Observer:
 
     def __init__(self, night: "Night") -> None:
         self._night = night
+        # By node: the fault that is not over.
         self.struck: dict[str, Fault] = {}
-        """By node: the fault that is not over."""
         self.broken: dict[Property, list[str]] = {one: [] for one in Property}
+        # By node: when the latest of its faults was over.
         self._since: dict[str, float] = {}
-        """By node: when the latest of its faults was over."""
         self._watch: Watch | None = None
         self._effects = 0
         self._reserved: set[str] = set()

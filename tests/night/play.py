@@ -23,6 +23,7 @@ from remediation.virtual_time import START, LoopClock, VirtualLoop
 RACKS = 3
 NODES = tuple(f"n{at:02d}" for at in range(32))
 SPARES = tuple(f"s{at}" for at in range(8))
+# As a site sets them that has a fault every twelve minutes; the other bounds are as shipped.
 SETTINGS = RemedySettings(
     ceiling="resume",
     actions=(ActionSettings(type="fake"),),
@@ -35,9 +36,8 @@ SETTINGS = RemedySettings(
     ),
     spares=SpareSettings(nodes=SPARES, alike=()),
 )
-"""As a site sets them that has a fault every twelve minutes; the other bounds are as shipped."""
+# How long no hub runs, or no controller answers, at a restart.
 RESTART_S = 20.0
-"""How long no hub runs, or no controller answers, at a restart."""
 
 
 class Night:

@@ -10,21 +10,21 @@ from accelwatch.action.step import Committed, Proposal, Report, Step
 from accelwatch.base.clock import Clock
 from remediation.fake_scheduler import MESSAGE_S, START_AFTER_S, FakeAction, FakeScheduler, Job
 
+# After which the scheduler finds out by itself that a daemon is silent: a third of SlurmdTimeout.
 PING_S = 100.0
-"""After which the scheduler finds out by itself that a daemon is silent: a third of SlurmdTimeout."""
+# After which it sets such a node down and begins its jobs anew: SlurmdTimeout.
 DOWN_S = 300.0
-"""After which it sets such a node down and begins its jobs anew: SlurmdTimeout."""
 
 
 @dataclass
 class Work:
     """What a job wants and has got."""
 
+    # Nodes that it needs.
     width: int
-    """Nodes that it needs."""
     needs_s: float
+    # Seconds that it ran on nodes that were all well.
     done_s: float = 0.0
-    """Seconds that it ran on nodes that were all well."""
     ended_at: float | None = None
 
 
@@ -146,8 +146,8 @@ class NightAction(FakeAction):
 
     def __init__(self, world: NightScheduler) -> None:
         super().__init__(world)
+        # Set when the next effect has happened; whoever wanted it is not answered any more.
         self.killing: asyncio.Event | None = None
-        """Set when the next effect has happened; whoever wanted it is not answered any more."""
 
     async def perform(self, step: Step, operation: Committed) -> Report:
         if self.killing is None or self.killing.is_set():

@@ -6,14 +6,14 @@ from enum import StrEnum
 
 HOUR_S = 3600.0
 NIGHT_S = 8 * HOUR_S
+# Before the first fault; the hub has looked around by then, and jobs run.
 QUIET_S = 1500.0
-"""Before the first fault; the hub has looked around by then, and jobs run."""
+# After the last fault.
 SETTLE_S = 3600.0
-"""After the last fault."""
+# Between two faults at least; more at once are a storm, which is one of them.
 SPACING_S = 150.0
-"""Between two faults at least; more at once are a storm, which is one of them."""
+# A storm is over when it was calm for a while; what befalls others before is part of it.
 AFTER_STORM_S = 1500.0
-"""A storm is over when it was calm for a while; what befalls others before is part of it."""
 
 
 class Kind(StrEnum):
@@ -42,6 +42,7 @@ class Kind(StrEnum):
     HELD = "device lost on a node that the admin holds"
 
 
+# Forty together.
 COUNTS = {
     Kind.LOST: 6,
     Kind.LOST_JOB_DIES: 3,
@@ -65,7 +66,6 @@ COUNTS = {
     Kind.GIVEN_BACK: 1,
     Kind.HELD: 1,
 }
-"""Forty together."""
 
 
 class Restart(StrEnum):
@@ -82,20 +82,20 @@ class Fault:
 
     number: int
     kind: Kind
+    # Seconds since the beginning of the night.
     at: float
-    """Seconds since the beginning of the night."""
+    # Where it struck, once it has.
     nodes: tuple[str, ...] = ()
-    """Where it struck, once it has."""
+    # Id of the job that ran there.
     job: str = ""
-    """Id of the job that ran there."""
     drained_after_s: float | None = None
+    # How long its job stood still though it could have run.
     out_s: float = 0.0
-    """How long its job stood still though it could have run."""
     runs_after_s: float | None = None
     incidents: set[str] = field(default_factory=set)
     end: str = ""
+    # Of one that comes and goes by itself.
     lasts_until: float = 0.0
-    """Of one that comes and goes by itself."""
 
     @property
     def may_drain(self) -> bool:
@@ -109,8 +109,8 @@ class Fault:
 
 
 _LEFT_ALONE = frozenset({Kind.LOW, Kind.RACK, Kind.BLINK, Kind.DRAINED_BY_ADMIN, Kind.HELD})
+# Where no job is to be moved, or a person has taken it upon himself.
 _A_PERSONS = frozenset({Kind.SPARE, Kind.INTERACTIVE, Kind.GIVEN_BACK})
-"""Where no job is to be moved, or a person has taken it upon himself."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from night.story import Fault, Kind
 if TYPE_CHECKING:
     from night.play import Night
 
+# From the fault until the job has ended by itself.
 DIES_S = 6.0
-"""From the fault until the job has ended by itself."""
 BLINK_S = 7.0
 AGENT_DIES_S, AGENT_BACK_S = 6.0, 90.0
 HANGS_S = 26.0
@@ -161,6 +161,7 @@ def _falls_silent(night: "Night", fault: Fault, node: str) -> None:
 
 
 How = Callable[["Night", Fault, str], None]
+# By kind; of the others a device is lost, and one reboot cures it.
 _HOW: Mapping[Kind, How] = {
     Kind.ECC: _memory_error,
     Kind.TEST_FAILS: _memory_error,
@@ -177,4 +178,3 @@ _HOW: Mapping[Kind, How] = {
     Kind.AGENT_DIES: _agent_dies,
     Kind.HANGS_AFTER: _hangs_after,
 }
-"""By kind; of the others a device is lost, and one reboot cures it."""

@@ -10,8 +10,8 @@ import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
 
+# The binding is not typed.
 nvml: Any = pynvml
-"""The binding is not typed."""
 
 
 def code_of(error: pytest.ExceptionInfo[BaseException]) -> int:

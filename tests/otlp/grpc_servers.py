@@ -28,12 +28,12 @@ class GrpcServer:
         self.headers: list[dict[str, str]] = []
         self.requests: list[ExportMetricsServiceRequest] = []
         self.partial = ExportMetricsServiceResponse()
+        # Of the next calls, in order; then 0.
         self.statuses: list[str] = []
-        """Of the next calls, in order; then 0."""
+        # Of the next calls, which are answered without a gRPC status.
         self.http_statuses: list[str] = []
-        """Of the next calls, which are answered without a gRPC status."""
+        # Whether a call is answered before its message has come.
         self.early = False
-        """Whether a call is answered before its message has come."""
         self.hangs = False
 
     @property

@@ -9,8 +9,8 @@ import pytest
 from accelwatch.processes.command import CommandResult, run
 from support.processes.waiting import wait_until
 
+# Only a guard: these commands end by themselves.
 GUARD_S = 60.0
-"""Only a guard: these commands end by themselves."""
 
 
 def program(tmp_path: Path, body: str) -> str:

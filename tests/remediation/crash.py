@@ -40,11 +40,11 @@ _AT_BATCH: Mapping[Point, tuple[str, OperationState]] = {
     Point.BEFORE_OBSERVED: ("before", OperationState.OBSERVED),
     Point.AFTER_OBSERVED: ("after", OperationState.OBSERVED),
 }
+# By then the effect is there.
 HAPPENED = frozenset(
     {Point.AFTER_EFFECT, Point.BEFORE_TOLD, Point.AFTER_TOLD}
     | {Point.BEFORE_OBSERVED, Point.AFTER_OBSERVED}
 )
-"""By then the effect is there."""
 
 
 def kill_at(bench: Bench, point: Point, number: int) -> None:
@@ -92,8 +92,8 @@ def _counted(
     return look
 
 
+# Makes the world such that an intent is worth something, and gives it.
 Play = Callable[[Bench], Intent]
-"""Makes the world such that an intent is worth something, and gives it."""
 
 
 def _held(bench: Bench) -> None:
@@ -157,6 +157,7 @@ def _begins_anew(kind: IntentKind) -> Play:
     return play
 
 
+# All that have an effect.
 PLAYS: Mapping[IntentKind, Play] = {
     IntentKind.QUARANTINE: lambda _: intent(IntentKind.QUARANTINE),
     IntentKind.RELEASE: _release,
@@ -175,9 +176,8 @@ PLAYS: Mapping[IntentKind, Play] = {
     IntentKind.PROBE: _probe,
     IntentKind.SWAP_IN_JOB: _swap,
 }
-"""All that have an effect."""
+# How many steps an intent takes; one where nothing is said.
 STEPS: Mapping[IntentKind, int] = {IntentKind.MOVE_JOB: 3}
-"""How many steps an intent takes; one where nothing is said."""
 CASES = [
     (kind, point, number)
     for kind in PLAYS

@@ -35,13 +35,13 @@ from accelwatch.action.step import (
 )
 from accelwatch.base.clock import Clock
 
+# From requeue to start: what batch_sched_delay is in Slurm.
 START_AFTER_S = 2.0
-"""From requeue to start: what batch_sched_delay is in Slurm."""
 BOOT_S = 60.0
+# After which a message to a daemon has timed out: MessageTimeout in Slurm.
 MESSAGE_S = 10.0
-"""After which a message to a daemon has timed out: MessageTimeout in Slurm."""
+# How long after it was asked a controller that hung applies what it was asked for.
 LATE_S = 12.0
-"""How long after it was asked a controller that hung applies what it was asked for."""
 
 
 @dataclass
@@ -62,8 +62,8 @@ class Node:
     test_fails: bool = False
     tickets: int = 0
     probed: int = 0
+    # Jobs with processes on it, whatever the scheduler believes.
     alive: set[str] = field(default_factory=set)
-    """Jobs with processes on it, whatever the scheduler believes."""
 
 
 @dataclass
@@ -73,10 +73,10 @@ class Job:
     user: str = "user"
     state: JobState = JobState.RUNNING
     restarts: int = 0
+    # The user's own wish, or what somebody made of it.
     exclude: str = ""
-    """The user's own wish, or what somebody made of it."""
+    # Nodes kept for it.
     place: tuple[str, ...] = ()
-    """Nodes kept for it."""
     requeueable: bool = True
     interactive: bool = False
     may_start: float | None = None
@@ -91,8 +91,8 @@ class Effect:
     time: float
     kind: str
     target: str
+    # Empty for what people and the scheduler itself did.
     operation: str
-    """Empty for what people and the scheduler itself did."""
 
 
 class FakeScheduler:
@@ -102,14 +102,14 @@ class FakeScheduler:
         self.clock = clock
         self.nodes = {name: Node(name) for name in (*nodes, *spares)}
         self.jobs: dict[str, Job] = {}
+        # By node: the incident that has drawn it.
         self.spares: dict[str, str] = dict.fromkeys(spares, "")
-        """By node: the incident that has drawn it."""
         self.effects: list[Effect] = []
         self.unavailable = ""
+        # Until then nobody is answered, and what was asked for happens afterwards.
         self.hung_until: float | None = None
-        """Until then nobody is answered, and what was asked for happens afterwards."""
+        # How often its controller was started.
         self.boots = 1
-        """How often its controller was started."""
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def add_job(self, id_: str, *nodes: str, **how: object) -> Job:
@@ -266,8 +266,8 @@ STEPS: Mapping[str, StepKind] = {
     "probe": _ONCE,
     "swap": _AGAIN,
 }
+# Where nothing that is seen proves that it cannot happen yet.
 NEVER_AGAIN = frozenset({"reset", "reboot", "power_cycle"})
-"""Where nothing that is seen proves that it cannot happen yet."""
 IRREVERSIBLE = frozenset(name for name, kind in STEPS.items() if not kind.idempotent)
 
 
@@ -279,14 +279,14 @@ class FakeAction:
 
     def __init__(self, world: FakeScheduler) -> None:
         self.world = world
+        # Called before and after each effect; may raise what ends everything.
         self.before_effect: Callable[[Step], None] = lambda _: None
-        """Called before and after each effect; may raise what ends everything."""
         self.after_effect: Callable[[Step], None] = lambda _: None
+        # What is said to the next steps instead of doing them; None: do this one.
         self.answers: list[Report | None] = []
-        """What is said to the next steps instead of doing them; None: do this one."""
         self.performed: list[tuple[Step, Committed]] = []
+        # How long a call takes that changes something; they go one after another.
         self.call_s = 0.0
-        """How long a call takes that changes something; they go one after another."""
         self._calls = asyncio.Lock()
 
     async def survey(self) -> Sequence[NodeObservation]:
@@ -721,6 +721,7 @@ def _has_moved_on(step: Step, observed: Observed) -> bool:
     return job.state is not JobState.RUNNING or str(job.restarts) != step.precondition["restarts"]
 
 
+# By kind of step; a signal and a ticket leave nothing that is seen.
 _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     "drain": _is_ours,
     "undrain": lambda step, observed: not _is_ours(step, observed),
@@ -745,4 +746,3 @@ _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     "power_cycle": lambda step, observed: _node(observed).boot_id != step.precondition["boot_id"],
     "test": lambda step, observed: observed.own["tested"] != step.precondition["tested"],
 }
-"""By kind of step; a signal and a ticket leave nothing that is seen."""

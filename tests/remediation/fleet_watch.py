@@ -40,8 +40,8 @@ class FleetWatch:
             node.boot_id = f"{node.name}-1"
         self.folder = folder
         self.notes: list[Note] = []
+        # By node: the boot in which it lost a GPU.
         self.bad: dict[str, str] = {}
-        """By node: the boot in which it lost a GPU."""
         self.engine = self.new()
 
     def new(self) -> Engine:

@@ -12,8 +12,8 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.written: list[Record] = []
         self._states: dict[tuple[str, str], StateRecord] = {}
+        # Why nothing can be written.
         self.broken = ""
-        """Why nothing can be written."""
         self.before: Callable[[Batch], None] = lambda _: None
         self.after: Callable[[Batch], None] = lambda _: None
 

@@ -28,8 +28,8 @@ from accelwatch.remediation.policy.guards.pace import free_at, within
 from accelwatch.remediation.settings import Budget
 
 HOUR = 3600.0
+# So that only the bounds count.
 FAST = Budget(per_hour=1000, spacing_s=0.0)
-"""So that only the bounds count."""
 
 
 def places(count: int, racks: int = 1000, pool: str = "train") -> list[FailureDomain]:

@@ -17,10 +17,10 @@ from remediation.bench import MARK, NAME, Bench
 from remediation.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, revived, spare
 from remediation.fake_scheduler import IRREVERSIBLE, NEVER_AGAIN
 
+# What leaves nothing to be seen.
 UNSEEN = frozenset({"signal", "ticket"})
-"""What leaves nothing to be seen."""
+# By then an answer is on the disk, or that it was seen.
 _PROVES = frozenset({Point.AFTER_TOLD, Point.BEFORE_OBSERVED, Point.AFTER_OBSERVED})
-"""By then an answer is on the disk, or that it was seen."""
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def releasing() -> Ground:
     return ground
 
 
+# How a remedy comes to each stage that can wait; then nothing ends and nothing changes.
 WAITS: dict[Stage, Callable[[], Ground]] = {
     Stage.SUSPECT: suspect,
     Stage.QUARANTINING: quarantining,
@@ -93,7 +94,6 @@ WAITS: dict[Stage, Callable[[], Ground]] = {
         0
     ],
 }
-"""How a remedy comes to each stage that can wait; then nothing ends and nothing changes."""
 
 
 def alerts(ground: Ground, begun: int = 0) -> list[str]:

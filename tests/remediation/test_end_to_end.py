@@ -18,8 +18,8 @@ from remediation.fake_scheduler import IRREVERSIBLE
 from remediation.fleet_watch import FleetWatch
 from remediation.virtual_time import START
 
+# After the engine has looked around.
 FAULT_S = 300.0
-"""After the engine has looked around."""
 WHOLE_WAY = ["drain", "exclude", "requeue", "start", "reboot", "undrain", "restore"]
 
 

@@ -48,8 +48,8 @@ class Toy:
     """As pure as the real one, and so small that everything about it is seen."""
 
     def __init__(self) -> None:
+        # What is wanted as soon as the engine has begun, one after another.
         self.wanted: list[Intent] = []
-        """What is wanted as soon as the engine has begun, one after another."""
         self.unwanted: list[Intent] = []
         self.seen: list[Change | WorldObservation] = []
 

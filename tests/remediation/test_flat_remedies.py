@@ -22,8 +22,8 @@ from accelwatch.remediation.policy.state.model import (
 )
 from accelwatch.remediation.policy.state.stage import Stage
 
+# As 0.1 wrote it, but for the line breaks; no field that has moved has its default.
 BODY = Path(__file__).with_name("flat_remedy.json").read_bytes()
-"""As 0.1 wrote it, but for the line breaks; no field that has moved has its default."""
 
 
 def read(body: bytes) -> Remedy:

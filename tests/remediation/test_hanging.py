@@ -9,8 +9,8 @@ from accelwatch.remediation.policy.state.clocks import HANGS_S
 from support.remediation.small_fleet import JOB, Ground, job_policy
 
 MOVE = IntentKind.MOVE_JOB
+# The same job after its requeue.
 LATER = msgspec.structs.replace(JOB, submitted=JOB.submitted + 30.0)
-"""The same job after its requeue."""
 
 
 def moving(*, answering: bool = False, ours: bool = False) -> Ground:

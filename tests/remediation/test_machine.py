@@ -71,8 +71,8 @@ def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(row: R
     assert ALLOWED_BY[row.intent_kind] & set(row.conditions)
 
 
+# By which a person leaves a stage.
 WAYS_OUT = (Trigger.RELEASE, Trigger.FORCE_RELEASE, Trigger.FORGET)
-"""By which a person leaves a stage."""
 
 
 @pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.HEALTHY])

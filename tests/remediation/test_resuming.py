@@ -249,8 +249,8 @@ def test_at_most_three_times_in_six_hours() -> None:
     assert "resumed 3 times within 6 h" in told(ground, Loudness.ALERT)[-1]
 
 
+# It takes nothing out.
 ALERT = Policy(rule="nvidia.xid.app")
-"""It takes nothing out."""
 
 
 def begun_again(ground: Ground, restarts: int, **fields: object) -> None:
@@ -417,8 +417,8 @@ def test_after_a_fault_of_a_device_no_other_checkpoint_is_tried(
     assert another(ctx, known, known.run).checkpoint == checkpoint
 
 
+# When Slurm says that the job was submitted, since it was requeued.
 REQUEUED = 1_000_200.0
-"""When Slurm says that the job was submitted, since it was requeued."""
 
 
 def ran_well(ground: Ground) -> None:

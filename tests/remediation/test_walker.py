@@ -21,11 +21,11 @@ PARTS = 5
 TOLD = Policy(rule="only-told", mode=Mode.AUTO)
 
 
+# Seeds that found something: a mark that was seen before the rack of its node was known, a job begun
+# again beside a move of it, one found dead that its node was still shown with, a reservation given back
+# under a move that began meanwhile, a job that was moved and then died of itself for the first time, and
+# spares of which people were only told.
 ONCE_BROKEN = (1018799, 13750, 18024, 37039, 72795, 316075, 317570)
-"""Seeds that found something: a mark that was seen before the rack of its node was known, a job begun
-again beside a move of it, one found dead that its node was still shown with, a reservation given back
-under a move that began meanwhile, a job that was moved and then died of itself for the first time, and
-spares of which people were only told."""
 
 
 @pytest.mark.parametrize("seed", ONCE_BROKEN)

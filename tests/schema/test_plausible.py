@@ -40,6 +40,7 @@ from support.machines.composed import snapshot, view
 READ = tuple(row for row in reading_metrics() if row.kind is not Kind.HISTOGRAM)
 DEVICE = view(0).device
 
+# Empty registers of 32 and 64 bits; DCGM's blanks (dcgm_fields.h).
 WIDE: tuple[Number, ...] = (
     2**31 - 1,
     2**32 - 1,
@@ -50,7 +51,7 @@ WIDE: tuple[Number, ...] = (
     -(2**31),
     -(2**63),
 )
-"""Empty registers of 32 and 64 bits; DCGM's blanks (dcgm_fields.h)."""
+# (multiplied by, divided by) of the units that drivers count in.
 RAW_UNITS: dict[str, tuple[tuple[int, int], ...]] = {
     "ratio": ((1, 1), (1, 100)),
     "celsius": ((1, 1), (1, 1000)),
@@ -63,7 +64,7 @@ RAW_UNITS: dict[str, tuple[tuple[int, int], ...]] = {
     "joules": ((1, 1), (1, 1000), (1, 10**6)),
     "seconds": ((1, 1), (1, 1000), (1, 10**6), (1, 10**9)),
 }
-"""(multiplied by, divided by) of the units that drivers count in."""
+# Empty registers of 8 and 16 bits, where they cannot be true.
 NARROW: dict[str, tuple[Number, ...]] = {
     "ratio": (255 / 100, 65535 / 100),
     "celsius": (255, 65535, 65535 / 100),
@@ -75,7 +76,6 @@ NARROW: dict[str, tuple[Number, ...]] = {
     "lanes": (255, 65535),
     "generation": (255, 65535),
 }
-"""Empty registers of 8 and 16 bits, where they cannot be true."""
 
 
 def series_of(row: Metric) -> Series:

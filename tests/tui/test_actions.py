@@ -55,8 +55,8 @@ def test_every_action_has_an_id_of_its_own() -> None:
     assert len(by_id()) == len(ACTIONS)
 
 
+# What a screen itself does, with its own lists.
 MOVES = {"up", "down", "left", "right", "page_up", "page_down", "first", "last"}
-"""What a screen itself does, with its own lists."""
 
 
 @pytest.fixture(scope="module")

@@ -151,8 +151,8 @@ def test_an_environment_is_read_of_the_same_process_only(
     assert "recording" in str(read_environment(one, local=False))
 
 
+# 08:00:00 UTC.
 FIRST = 1_800_000_000.0
-"""08:00:00 UTC."""
 
 
 @pytest.mark.parametrize(

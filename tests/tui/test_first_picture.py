@@ -29,8 +29,8 @@ from accelwatch.tui.theme.preferences import Preferences
 from support.dashboards.local import board_of, node
 from support.machines.nvml_stand_ins import NvmlScenario
 
+# A guard against a test that never ends.
 LONG_S = 60.0
-"""A guard against a test that never ends."""
 SIZE = os.terminal_size((100, 30))
 
 

@@ -51,8 +51,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     shot: Snapshot | None = None
     fleet: FleetView | None = None
     remedies: RemediesPage | None = None
+    # Why the agent of this machine tells no incidents.
     agent: Problem | None = None
-    """Why the agent of this machine tells no incidents."""
     problem: Problem | None = None
     waited_s: float = 0.0
     size: tuple[int, int] = (100, 30)

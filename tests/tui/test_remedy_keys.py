@@ -90,6 +90,7 @@ def test_esc_and_cancel_say_nothing() -> None:
     on(check, source=acting())
 
 
+# Key, how far down the choice is, and what is said then, and for how long.
 SAID = (
     ("D", 1, "deny", "1h"),
     ("D", 3, "deny", "1d"),
@@ -103,7 +104,6 @@ SAID = (
     ("Q", 1, "quarantine", ""),
     ("B", 1, "reset_breaker", ""),
 )
-"""Key, how far down the choice is, and what is said then, and for how long."""
 
 
 def test_each_word_is_said_of_the_node_of_the_incident() -> None:

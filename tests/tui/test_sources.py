@@ -21,8 +21,8 @@ from support.dashboards.local import node
 from support.machines.composed import NOW
 from support.machines.nvml_stand_ins import NvmlScenario
 
+# A guard against a test that never ends.
 LONG_S = 60.0
-"""A guard against a test that never ends."""
 
 
 def scenario_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NvmlScenario:

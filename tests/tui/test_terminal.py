@@ -14,8 +14,8 @@ import pytest
 
 from support.machines.nvml_stand_ins import NvmlScenario
 
+# A guard against a test that never ends.
 LONG_S = 60.0
-"""A guard against a test that never ends."""
 RUN = (
     "from accelwatch.cli.startup.dashboard import run_dashboard; "
     "raise SystemExit(run_dashboard(interval='250ms'))"

@@ -73,10 +73,10 @@ def foreign_parts(tree: ast.Module) -> Iterator[str]:
             yield found.attr
 
 
+# What the dashboard's own modules define.
 OWN = set[str]().union(
     *(defined(ast.parse(inspect.getsource(importlib.import_module(name)))) for name in NAMES)
 )
-"""What the dashboard's own modules define."""
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,8 +19,8 @@ from support.processes.waiting import GUARD_S
 
 T = TypeVar("T")
 PIECES = (b"one ", b"two ", b"three")
+# Far more than the buffers of two sockets take.
 BIG = 8 << 20
-"""Far more than the buffers of two sockets take."""
 
 
 class EchoPages:
@@ -162,8 +162,8 @@ def asked(line: str, *fields: str, host: bool = True, body: bytes = b"") -> byte
     return "\r\n".join(lines).encode() + body
 
 
+# A request after which the server closes.
 LAST = asked("GET /echo/last HTTP/1.1", "Connection: close")
-"""A request after which the server closes."""
 
 
 def codes(answer: bytes) -> list[int]:

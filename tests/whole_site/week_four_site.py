@@ -24,18 +24,18 @@ from support.slurm.lab_cluster import WorkingSlurm
 from support.slurm.site import SlurmSite
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "observe-to-auto.md"
+# Of the page's YAML; `per_hour` and `spacing` are 3 and 2m where nothing is said.
 SHORTENED = (
     ("verify: [{passive: 10m}]", "verify: [{passive: 2s}]"),
     ("grace: 60s", "grace: 2s"),
     ("budget: {share: 5%, most: 3}", "budget: {share: 5%, most: 3, per_hour: 100, spacing: 0s}"),
 )
-"""Of the page's YAML; `per_hour` and `spacing` are 3 and 2m where nothing is said."""
+# Of the pack: how long a rule goes on and has to hold; how long an Xid speaks, 10m also over a boot.
 OF_PACKS = (
     (r"keep: \d+m\b", "keep: 1s"),
     (r"for: 45s", "for: 1s"),
     (r"code in \[151, 167, 168, 173\]", 'code in [151, 167, 168, 173], within="20s"'),
 )
-"""Of the pack: how long a rule goes on and has to hold; how long an Xid speaks, 10m also over a boot."""
 REBOOT = """\
 #!/bin/sh
 echo "$ACCELWATCH_LAB_NODE" >> {folder}/reboots

@@ -16,10 +16,10 @@ from accelwatch.processes.command import CommandResult, run
 from accelwatch_slurm.commands.options import SlurmOptions
 
 _FOLDERS = "/usr/bin:/usr/local/bin:/opt/slurm/bin"
+# A line of a node is 1 KB.
 _MAX_BYTES = 64 << 20
-"""A line of a node is 1 KB."""
+# Variables that change what the commands do or print, such as those of a job that we run in.
 _OTHERS = re.compile(r"(SLURM|SQUEUE|SCONTROL|SRUN|SCANCEL)_\w+")
-"""Variables that change what the commands do or print, such as those of a job that we run in."""
 _REFUSED = re.compile(r"invalid user id|permission|not authorized|access denied", re.IGNORECASE)
 _NOT_SENT = re.compile(r"connect failure|connection refused|munge|authentication", re.IGNORECASE)
 _OUTCOME_UNKNOWN = re.compile(r"timed out|zero bytes|communication|i/o error", re.IGNORECASE)
@@ -40,8 +40,8 @@ class Permission:
 
     def __init__(self, withdrawn: Callable[[], str]) -> None:
         self._withdrawn = withdrawn
+        # Whether a command was sent by it.
         self.is_used = False
-        """Whether a command was sent by it."""
 
     def use(self) -> None:
         """A command is sent now. Raises NotBegunError."""

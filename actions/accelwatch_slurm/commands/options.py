@@ -28,35 +28,35 @@ def own_user() -> str:
 class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One cluster, and what may be done to it."""
 
+    # Path; empty for the one that Slurm's commands find by themselves.
     slurm_conf: str = ""
-    """Path; empty for the one that Slurm's commands find by themselves."""
+    # Folder of Slurm's commands; empty for /usr/bin, /usr/local/bin and /opt/slurm/bin.
     commands: str = ""
-    """Folder of Slurm's commands; empty for /usr/bin, /usr/local/bin and /opt/slurm/bin."""
+    # For one command. Slurm's own give up after 10 s when the controller hangs.
     timeout_s: _Seconds = 15.0
-    """For one command. Slurm's own give up after 10 s when the controller hangs."""
+    # Field of a node that keeps what we know it by again, beside the reason. Without it no node is
+    # rebooted or tested.
     mark: Literal["extra", "comment", "none"] = "extra"
-    """Field of a node that keeps what we know it by again, beside the reason. Without it no node is
-    rebooted or tested."""
+    # Whether a job that is moved keeps its place by a reservation; needs the rights of an operator.
     hold_place: bool = True
-    """Whether a job that is moved keeps its place by a reservation; needs the rights of an operator."""
+    # Whether Slurm is made to ask the slurmd of a node whose agent falls silent under a job, by a
+    # signal that processes ignore.
     probe_silent: bool = False
-    """Whether Slurm is made to ask the slurmd of a node whose agent falls silent under a job, by a
-    signal that processes ignore."""
+    # Name of the standing reservation over the spare nodes.
     spares: str = ""
-    """Name of the standing reservation over the spare nodes."""
+    # For whom that reservation is made again when its last node was drawn.
     spare_users: str = msgspec.field(default_factory=own_user)
-    """For whom that reservation is made again when its last node was drawn."""
+    # Commands by name, run as a job on a node that nobody else can use.
     tests: dict[str, _Argv] = {}
-    """Commands by name, run as a job on a node that nobody else can use."""
+    # For whom a node is reserved while it is tested: who runs this.
     test_users: str = msgspec.field(default_factory=own_user)
-    """For whom a node is reserved while it is tested: who runs this."""
     test_timeout_s: Annotated[float, Meta(gt=0.0, le=86400.0)] = 600.0
+    # Where the newest checkpoint of a job is looked for: by it two deaths are known to be the same.
     checkpoints: CheckpointOptions | None = None
-    """Where the newest checkpoint of a job is looked for: by it two deaths are known to be the same."""
+    # Command that takes a node's power; `{node}` stands for its name.
     power_off: _Argv = []
-    """Command that takes a node's power; `{node}` stands for its name."""
+    # Command that ends with 0 when a node has no power, and with 1 when it has.
     power_state: _Argv = []
-    """Command that ends with 0 when a node has no power, and with 1 when it has."""
     power_timeout_s: _Seconds = 60.0
 
     @property

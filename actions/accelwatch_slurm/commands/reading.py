@@ -27,11 +27,11 @@ from accelwatch_slurm.texts.reservation_text import OWN, SlurmReservation, reser
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
+# Of a node that are asked for.
 _MOST_JOBS = 512
-"""Of a node that are asked for."""
 _MOST_SHOWN = 24
+# Nodes that are looked at by a command each; more at once share one that shows all.
 _MAX_SINGLE_READS = 2
-"""Nodes that are looked at by a command each; more at once share one that shows all."""
 _SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
 _ON_NODES = "--states=RUNNING,COMPLETING,SUSPENDED,CONFIGURING,STOPPED"
 
@@ -48,10 +48,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
     """What may be another the next time, at a start of the controller or when it is reconfigured."""
 
+    # Unix seconds at which it was started.
     boot: str
-    """Unix seconds at which it was started."""
+    # Whether a RebootProgram is defined.
     reboots: bool
-    """Whether a RebootProgram is defined."""
 
 
 def is_node_name(name: str) -> bool:
@@ -76,8 +76,8 @@ class Reader:
         self._readers = 0
         self._rush = Rush()
         self._table = SharedRead(self._all_nodes, self._rush)
+        # The nodes of the last table by their lines: most are the same in the next one.
         self._parsed: dict[str, SlurmNode] = {}
-        """The nodes of the last table by their lines: most are the same in the next one."""
         self._reservations = SharedRead(self._all_reservations, self._rush)
         self._jobs = SharedRead(self._all_jobs, self._rush)
 

@@ -14,8 +14,8 @@ from accelwatch.action.contract import ActionUnavailableError
 Result = TypeVar("Result")
 
 
+# Looks within a second that are a rush; a move of one job takes ten.
 _MANY = 32
-"""Looks within a second that are a rush; a move of one job takes ten."""
 _GATHERED_S = 0.1
 
 
@@ -45,8 +45,8 @@ class SharedRead(Generic[Result]):
         self._rush = rush
         self._lock = asyncio.Lock()
         self._reads_started = 0
+        # Number of the last read that ended, what it gave, or why it gave nothing.
         self._last: tuple[int, Result | None, str] = (0, None, "")
-        """Number of the last read that ended, what it gave, or why it gave nothing."""
 
     async def get(self) -> Result:
         """What is read now. Raises ActionUnavailableError."""

@@ -20,11 +20,11 @@ from accelwatch_slurm.texts.steps import MOST_TOGETHER
 
 _REASON = re.compile(r"reason=[\w .,:;/()+%=@\-]+", re.ASCII)
 _EXTRA = re.compile(r'extra=(?:[\w.,:{}\[\]+\-]|"[\w.,: /()+\-]*")*', re.ASCII)
+# Words that scontrol takes from a line as they are; whatever has other signs goes alone.
 _PLAIN = re.compile(r"(?:nodename|state)=[\w.\-]+", re.ASCII)
-"""Words that scontrol takes from a line as they are; whatever has other signs goes alone."""
 
+# What drains a node, or what is to be told instead. Raises ChangedError.
 DrainArguments = Callable[[SlurmNode | None, Step, Committed], list[str] | Report]
-"""What drains a node, or what is to be told instead. Raises ChangedError."""
 
 
 class _DrainRequest(NamedTuple):

@@ -26,8 +26,8 @@ from accelwatch_slurm.texts.annotations import (
 from accelwatch_slurm.texts.hold_state import hold_state_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 
+# scontrol sends no empty reason: a blank is the least that takes the place of another.
 _NO_REASON = "reason= "
-"""scontrol sends no empty reason: a blank is the least that takes the place of another."""
 
 
 class NodeSteps:

@@ -6,9 +6,9 @@ from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader, is_node_name
 from accelwatch_slurm.texts import steps
 
+# A place may lie over spares' and other reservations, and over nodes on which the job still runs. A job
+# that waits in one that ends goes on waiting like any other.
 _RESERVATION_FLAGS = "flags=maint,ignore_jobs,no_hold_jobs_after_end"
-"""A place may lie over spares' and other reservations, and over nodes on which the job still runs. A job
-that waits in one that ends goes on waiting like any other."""
 _FOR_EVER = "duration=infinite"
 _SPARES = "flags=ignore_jobs"
 

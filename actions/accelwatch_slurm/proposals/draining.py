@@ -18,8 +18,8 @@ from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import Scene
 
 _SAME_TIME_S = 2.0
+# Slurm's own word for what it gives up; only with it, it takes the node back by itself.
 NOT_RESPONDING = "Not responding"
-"""Slurm's own word for what it gives up; only with it, it takes the node back by itself."""
 
 
 def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:

@@ -19,10 +19,10 @@ from accelwatch_slurm.texts.job_text import SlurmJob, names_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import PROOF, Scene, hold_token
 
+# Boot times that differ by less are one: slurmd works it out from the uptime.
 NEW_BOOT_S = 5.0
-"""Boot times that differ by less are one: slurmd works it out from the uptime."""
+# How far clocks may be apart: a clock that is set moves the boot time, but not to now.
 _SKEW_S = 60.0
-"""How far clocks may be apart: a clock that is set moves the boot time, but not to now."""
 _NEW_START_S = 1.0
 _LATE_START_S = 5.0
 
@@ -35,12 +35,12 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     all the time since has.
     """
 
+    # Seconds for which it has been seen to answer, without a break, since the node was set down.
     for_s: float
-    """Seconds for which it has been seen to answer, without a break, since the node was set down."""
+    # Seconds after which the controller marks a slurmd that did not take the order.
     silence_s: float = 15.0
-    """Seconds after which the controller marks a slurmd that did not take the order."""
+    # Seconds after which a job that is deaf to the order is killed.
     kill_s: float = 35.0
-    """Seconds after which a job that is deaf to the order is killed."""
 
 
 def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:

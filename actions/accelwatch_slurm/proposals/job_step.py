@@ -8,9 +8,9 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
 
+# For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
+# not led to a running job is given up after half an hour.
 RESERVATION_MINUTES = 720
-"""For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
-not led to a running job is given up after half an hour."""
 
 
 def job_step(

@@ -9,8 +9,8 @@ from accelwatch_slurm.proposals.steering import steering
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.scene import LINGERING, Scene
 
+# Between looks at what comes about within moments.
 POLL_S = 0.1
-"""Between looks at what comes about within moments."""
 
 
 def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:

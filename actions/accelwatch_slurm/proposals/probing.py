@@ -12,8 +12,8 @@ from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.scene import SIGNALLED, Scene
 
+# A signal that processes ignore unless they ask for it (signal(7)).
 IGNORED = "URG"
-"""A signal that processes ignore unless they ask for it (signal(7))."""
 _POLL_S = 0.5
 
 

@@ -13,10 +13,10 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
 
+# A job that may start and has a place has begun by then, also with the default `batch_sched_delay`.
 _SOON_S = 6.0
-"""A job that may start and has a place has begun by then, also with the default `batch_sched_delay`."""
+# Between looks at one that waits for longer, which may be for hours.
 _LATER_S = 2.0
-"""Between looks at one that waits for longer, which may be for hours."""
 _FAILED_LAUNCH = "launch_failed_requeued_held"
 _NO_NODES = "BadConstraints"
 _NO_NODES_S = 2.0

@@ -9,11 +9,11 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
 from accelwatch_slurm.texts.scene import Scene, checkpoint_token, reservation_of
 
+# A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails.
 NEXT_SECOND_S = 1.05
-"""A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
 _CHECKPOINT_PREFIX = "accelwatch:begin:"
+# In `original`, before each node that was added to the lists of a job.
 ADDED = "added "
-"""In `original`, before each node that was added to the lists of a job."""
 
 
 def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:

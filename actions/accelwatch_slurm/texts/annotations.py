@@ -17,33 +17,33 @@ from accelwatch_slurm.texts.node_text import SlurmNode
 
 _PREFIX = "accelwatch"
 _OURS = re.compile(rf"{_PREFIX}:([^:\s]+):")
+# What Slurm itself adds to a reason.
 _SLURMS_OWN = re.compile(
     r"( : (?:reboot (?:issued|requested|complete|timed out)"
     r"|Not responding|Node unexpectedly rebooted))+$"
 )
-"""What Slurm itself adds to a reason."""
+# Second word of the reason of a node that we set down.
 FENCED = "fenced"
-"""Second word of the reason of a node that we set down."""
 
 
 class NodeAnnotation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What stands under our key."""
 
+    # Incident.
     i: str
-    """Incident."""
+    # Token of the engine that set it.
     t: int
-    """Token of the engine that set it."""
+    # Unix seconds, by our clock.
     since: float
-    """Unix seconds, by our clock."""
     by: str = _PREFIX
+    # The node's boot before it was fenced or rebooted.
     boot: float | None = None
-    """The node's boot before it was fenced or rebooted."""
+    # Start of its slurmd before it was fenced.
     slurmd: float | None = None
-    """Start of its slurmd before it was fenced."""
+    # The intent whose doing boot or result is of.
     asked: float | None = None
-    """The intent whose doing boot or result is of."""
+    # What a test came to: `pass`, or in words why it did not.
     result: str = ""
-    """What a test came to: `pass`, or in words why it did not."""
 
 
 def reason_of(intent: Intent, *, fenced: bool = False) -> str:

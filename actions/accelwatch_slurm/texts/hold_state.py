@@ -15,8 +15,8 @@ from accelwatch_slurm.texts.annotations import (
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.reservation_text import OWN, SlurmReservation
 
+# Beginnings of reasons with which the controller itself sets a node down.
 _BY_SLURM = ("", "not responding", "reboot timed out", "node unexpectedly rebooted", "low ")
-"""Beginnings of reasons with which the controller itself sets a node down."""
 
 Reservations = Mapping[str, SlurmReservation]
 

@@ -7,8 +7,8 @@ import msgspec
 from accelwatch.action.observed import JobState
 from accelwatch_slurm.texts.job_text import SlurmJob
 
+# What counts where components differ: what is not over yet comes first.
 _ORDER = (JobState.COMPLETING, JobState.HELD, JobState.WAITING, JobState.RUNNING, JobState.FINISHED)
-"""What counts where components differ: what is not over yet comes first."""
 
 
 def is_complete(components: Sequence[SlurmJob]) -> bool:

@@ -20,28 +20,28 @@ _FINISHED = frozenset(
     {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"}
     | {"DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL", "EXPIRED"}
 )
+# It ended before it should; not by a person's wish, a time limit or a job of more weight.
 _DIED = frozenset(
     {"FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL"}
 )
-"""It ended before it should; not by a person's wish, a time limit or a job of more weight."""
 _SEPARATORS = re.compile(r"[\s,;]+")
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
 _SUBMIT_LINE = re.compile(r" SubmitLine=.*? WorkDir=")
+# Id as users write it, time of submission, nodes, user, and the comment: what a user has written.
 SQUEUE_FORMAT = "%i|%V|%N|%u|%k"
-"""Id as users write it, time of submission, nodes, user, and the comment: what a user has written."""
+# A word of a job's comment: its user wants it restarted when it dies of itself.
 RETRY = "accelwatch:retry"
-"""A word of a job's comment: its user wants it restarted when it dies of itself."""
 
 
 class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a job. Times are Unix seconds of the controller's clock."""
 
+    # By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job.
     id: str
-    """By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job."""
+    # Its own number: that of a component or of an array's task is another than its job's.
     raw: str = ""
-    """Its own number: that of a component or of an array's task is another than its job's."""
+    # Slurm's own word for its state.
     slurm_state: str
-    """Slurm's own word for its state."""
     submitted: float = 0.0
     user: str = ""
     nodes: tuple[str, ...] = ()
@@ -59,10 +59,10 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     reservation: str = ""
     admin_comment: str = ""
     expedited: bool = False
+    # Status and signal, `1:0`.
     exit_code: str = ""
-    """Status and signal, `1:0`."""
+    # Whether it counts as one that has not run yet, which one that ends before it begins again does.
     is_fresh: bool = False
-    """Whether it counts as one that has not run yet, which one that ends before it begins again does."""
 
     @property
     def state(self) -> JobState:
@@ -190,10 +190,10 @@ class JobTable(NamedTuple):
     """The jobs that hold nodes."""
 
     by_node: dict[str, list[JobKey]]
+    # Those whose comment has BEGIN_AGAIN.
     restartable: frozenset[JobKey]
-    """Those whose comment has BEGIN_AGAIN."""
+    # Their users, by the job as users write it.
     owners: dict[str, str]
-    """Their users, by the job as users write it."""
 
 
 def job_table(text: str, cluster: str, prefix: str) -> JobTable:

@@ -12,8 +12,8 @@ from accelwatch.action.scontrol_text import pairs_of, states_of
 
 _REASON = re.compile(r" Reason=(.*?) \[([^\s\[\]@]+)@([^\s\]]+)\]")
 _BARE_REASON = re.compile(r" Reason=(.*?)(?= (?:Comment|Extra|InstanceId)=|$)")
+# Before what Slurm adds to a reason that was blanked.
 _BLANK = re.compile(r"^ +(: )?")
-"""Before what Slurm adds to a reason that was blanked."""
 _NOTHING = ("(null)", "N/A", "n/a", "None", "Unknown", "")
 
 
@@ -21,8 +21,8 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a node. Times are Unix seconds of the controller's or the node's clock."""
 
     name: str
+    # Base state, then flags, in capitals.
     states: tuple[str, ...]
-    """Base state, then flags, in capitals."""
     hostname: str = ""
     partitions: tuple[str, ...] = ()
     boot_time: float | None = None

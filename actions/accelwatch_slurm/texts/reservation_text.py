@@ -6,10 +6,10 @@ from accelwatch.action.scontrol_text import pairs_of
 from accelwatch_slurm.texts.job_text import names_of
 from accelwatch_slurm.texts.node_text import time_of
 
+# Beginning of the names of ours.
 OWN = "accelwatch-"
-"""Beginning of the names of ours."""
+# Beginning of the names of those that keep the place of a job.
 OF_JOB = f"{OWN}job-"
-"""Beginning of the names of those that keep the place of a job."""
 
 
 class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,8 +19,8 @@ class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     active: bool = False
+    # Unix seconds.
     end_time: float | None = None
-    """Unix seconds."""
 
     @property
     def maintenance(self) -> bool:

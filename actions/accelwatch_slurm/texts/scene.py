@@ -21,29 +21,29 @@ from accelwatch_slurm.texts.reservation_text import OF_JOB, OWN, SlurmReservatio
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
 COMPONENTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
+# Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
+# that tests the node, the newest two checkpoints of the job, that it has been ending for long,
+# that a RebootProgram is defined.
 CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
-"""Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
-that tests the node, the newest two checkpoints of the job, that it has been ending for long,
-that a RebootProgram is defined."""
 
+# An observation is read several times: by who proposes, who judges, and who tells.
 _node_of = lru_cache(maxsize=1024)(node_of)
-"""An observation is read several times: by who proposes, who judges, and who tells."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What an observation shows."""
 
     time: float
+    # Of a node, that keeps our key.
     field: str
-    """Of a node, that keeps our key."""
     node: SlurmNode | None
+    # The nodes where a job may not start.
     bad: Mapping[str, SlurmNode]
-    """The nodes where a job may not start."""
     job: SlurmJob | None
+    # All components of it, if it is heterogeneous: they begin together.
     components: tuple[SlurmJob, ...]
-    """All components of it, if it is heterogeneous: they begin together."""
+    # Those on the node.
     jobs: tuple[SlurmJob, ...]
-    """Those on the node."""
     reservations: Mapping[str, SlurmReservation]
     own: Mapping[str, str]
     proven_dead: bool

@@ -29,8 +29,8 @@ RETURN = "return"
 REBOOT = "reboot"
 RUN_TEST = "run_test"
 
+# Drains that one command does.
 MOST_TOGETHER = 128
-"""Drains that one command does."""
 _QUICK = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0)
 _OBSERVED_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
 

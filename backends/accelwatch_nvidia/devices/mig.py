@@ -10,8 +10,8 @@ from accelwatch.schema.device import Device
 from accelwatch_nvidia.nvml.library import Handle
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
+# Eight times what a GPU has; a count above it is no count.
 MAX_SLOTS = 64
-"""Eight times what a GPU has; a count above it is no count."""
 _PROFILE = re.compile(r"\bMIG\s+(\S+)\s*$")
 
 

@@ -49,8 +49,8 @@ _NAMELESS = dict.fromkeys((*_FACTS, "cpu_utilization_ratio"), Absence.UNSUPPORTE
 class _CachedProcess(msgspec.Struct):
     """What is remembered of a pid between readings."""
 
+    # (start, CPU time), both in clock ticks.
     ticks: tuple[int, int]
-    """(start, CPU time), both in clock ticks."""
     facts: proc.ProcessFacts | None
     namespace: str
     user: str | None = None
@@ -65,8 +65,8 @@ class _CachedProcess(msgspec.Struct):
         return self.facts is not None and self.cpu_ratio is None
 
 
+# Facts this young serve all GPUs of one turn; a pid is not given to another process so soon.
 _FRESH_S = 0.2
-"""Facts this young serve all GPUs of one turn; a pid is not given to another process so soon."""
 _MANY_PIDS = 4096
 _KEEP_S = 60.0
 
@@ -155,8 +155,8 @@ class ProcessReader:
         self._host = host
         self._previous_pids: set[int] = set()
         self._read_until_us = 0
+        # What there is to say of the last list.
         self.notes: tuple[str, ...] = ()
-        """What there is to say of the last list."""
 
     def read(
         self, calls: DeviceCalls, device_id: str, now: float, *, argv: bool, refresh: bool

@@ -44,8 +44,8 @@ class DeviceReader:
         self._gpm = GpmSampler(gpm_lock)
         self._processes = ProcessReader(host)
         self._partitions = Partitions(context, nvml, gpm_lock, host)
+        # The full identity, once known.
         self.device: Device | None = None
-        """The full identity, once known."""
 
     @property
     def handle(self) -> object | None:

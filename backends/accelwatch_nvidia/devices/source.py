@@ -34,11 +34,11 @@ class NvmlSource:
         self._gpm_lock = threading.Lock()
         self._readers: dict[tuple[str, str | None], DeviceReader] = {}
         self._provisionals: dict[tuple[int, str | None], Device] = {}
+        # PCI ids of the GPUs that no driver has.
         self._unbound: set[str] = set()
-        """PCI ids of the GPUs that no driver has."""
         self._driver_version: str | None = None
+        # Made by the first wait: a single reading needs none.
         self._events: EventWaiter | None = None
-        """Made by the first wait: a single reading needs none."""
         self._calls_now = 0
         self._counting = threading.Lock()
 

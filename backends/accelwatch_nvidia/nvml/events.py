@@ -13,10 +13,10 @@ from accelwatch_nvidia import returns
 from accelwatch_nvidia.nvml.library import Handle
 from accelwatch_nvidia.nvml.nvml import Nvml, code_of
 
+# nvmlEventTypeXidCriticalError (nvml.h).
 XID_EVENT = 0x8
-"""nvmlEventTypeXidCriticalError (nvml.h)."""
+# GPU or compute instance id of an event that concerns none (nvml.h).
 NO_INSTANCE = 0xFFFF_FFFF
-"""GPU or compute instance id of an event that concerns none (nvml.h)."""
 _MAX_BURST = 64
 
 
@@ -60,8 +60,8 @@ class EventWaiter:
         self._generation = 0
         self._registered: dict[int, Device] = {}
         self._refused: set[int] = set()
+        # All that were opened when the last of them was registered or refused for good.
         self._settled: list[tuple[Device, Handle]] = []
-        """All that were opened when the last of them was registered or refused for good."""
         self._stopped = threading.Event()
         self._busy = threading.Lock()
 

@@ -14,12 +14,12 @@ from accelwatch.schema.reading import Number
 from accelwatch_nvidia import returns
 
 NAME = "nvmlDeviceGetFieldValues"
+# (field id, scope id).
 FieldPair = tuple[int, int]
-"""(field id, scope id)."""
+# nvmlFieldValue_t (nvml.h): field, scope, moment, latency, type of the value, return code, value.
 _FIELD = Struct("@IIqqII8s")
-"""nvmlFieldValue_t (nvml.h): field, scope, moment, latency, type of the value, return code, value."""
+# How each nvmlValueType_t is read out of nvmlValue_t (nvml.h).
 _KINDS = tuple(Struct(f"@{kind}").unpack_from for kind in "dILQqiH")
-"""How each nvmlValueType_t is read out of nvmlValue_t (nvml.h)."""
 _ALL_BITS_SET = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
 
 

@@ -3,8 +3,8 @@
 
 from typing import Any, Protocol
 
+# An opaque pointer to a device, event set or sample (ctypes).
 Handle = Any
-"""An opaque pointer to a device, event set or sample (ctypes)."""
 
 
 class Library(Protocol):
@@ -12,8 +12,8 @@ class Library(Protocol):
 
     NVMLError: type[Exception]
     nvmlMemory_v2: int
+    # The library that nvmlInit has loaded (ctypes).
     nvmlLib: Any
-    """The library that nvmlInit has loaded (ctypes)."""
 
     def nvmlInit(self) -> None: ...
     def nvmlShutdown(self) -> None: ...

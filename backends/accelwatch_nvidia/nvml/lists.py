@@ -15,14 +15,14 @@ from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
+# A third of the pids that Linux gives out on a small machine; more is no count of processes.
 MAX_ROWS = 1 << 17
-"""A third of the pids that Linux gives out on a small machine; more is no count of processes."""
 _FIRST_ROOM = 64
 _TRIES = 3
+# nvmlProcessInfo_v2_t (nvml.h): pid, used memory, GPU instance, compute instance.
 _RUNNING = Struct("@IQII")
-"""nvmlProcessInfo_v2_t (nvml.h): pid, used memory, GPU instance, compute instance."""
+# nvmlProcessUtilizationSample_t (nvml.h): pid, time, SM, memory, encoder and decoder in percent.
 _SAMPLE = Struct("@IQIIII")
-"""nvmlProcessUtilizationSample_t (nvml.h): pid, time, SM, memory, encoder and decoder in percent."""
 _NOT_AVAILABLE = (1 << 64) - 1
 
 
@@ -45,8 +45,8 @@ class Listed(NamedTuple):
     """Processes with a context, at most MAX_PROCESSES: those with the most memory."""
 
     processes: list[Running]
+    # How many the driver told of.
     total: int
-    """How many the driver told of."""
 
 
 def running(calls: DeviceCalls, functions: Sequence[str]) -> Listed | Absence:

@@ -13,8 +13,8 @@ from accelwatch_nvidia.nvml import field_values
 from accelwatch_nvidia.nvml.field_values import FieldPair
 from accelwatch_nvidia.nvml.library import Handle, Library
 
+# More than any machine holds; a count above it is no count.
 MAX_GPUS = 1024
-"""More than any machine holds; a count above it is no count."""
 
 
 def import_library() -> Library:
@@ -35,8 +35,8 @@ class Nvml:
 
     def __init__(self, library: Library) -> None:
         self.library = library
+        # Grows at each start; handles of an older generation are void.
         self.generation = 0
-        """Grows at each start; handles of an older generation are void."""
         self._started = False
         self._lock = threading.Lock()
 
@@ -119,8 +119,8 @@ class DeviceCalls:
         self.generation = nvml.generation
         self._device = device
         self._unsupported: set[tuple[object, ...]] = set()
+        # Codes, other than permanent ones, that calls gave since `begin`.
         self.codes: set[int] = set()
-        """Codes, other than permanent ones, that calls gave since `begin`."""
 
     def clear_codes(self) -> None:
         """Forget the codes of the read before."""

@@ -32,8 +32,8 @@ _MILLI = _single(mapping.divide(1000))
 _CLOCK = _single(mapping.scale(MHZ))
 _COUNT = _single(mapping.plain)
 _CELSIUS = _single(mapping.celsius)
+# nvmlClockType_t 0-3 (nvml.h).
 _DOMAINS = ("graphics", "sm", "memory", "video")
-"""nvmlClockType_t 0-3 (nvml.h)."""
 
 _ENGINES = (
     ("encoder", "nvmlDeviceGetEncoderUtilization"),
@@ -42,6 +42,7 @@ _ENGINES = (
     ("optical_flow", "nvmlDeviceGetOfaUtilization"),
 )
 
+# nvmlTemperatureThresholds_t (nvml.h); 5 is the current acoustic threshold.
 _THRESHOLDS = (
     (0, "gpu", "shutdown"),
     (1, "gpu", "slowdown"),
@@ -49,16 +50,16 @@ _THRESHOLDS = (
     (3, "gpu", "max_operating"),
     (5, "gpu", "target"),
 )
-"""nvmlTemperatureThresholds_t (nvml.h); 5 is the current acoustic threshold."""
 
+# nvmlMemoryErrorType_t, nvmlEccCounterType_t (nvml.h).
 _ECC_TOTALS = (
     (0, 0, "ecc_errors_total", "corrected"),
     (1, 0, "ecc_errors_total", "uncorrected"),
     (0, 1, "ecc_lifetime_errors", "corrected"),
     (1, 1, "ecc_lifetime_errors", "uncorrected"),
 )
-"""nvmlMemoryErrorType_t, nvmlEccCounterType_t (nvml.h)."""
 
+# nvmlMemoryLocation_t (nvml.h).
 _ECC_LOCATIONS = (
     (0, "l1_cache"),
     (1, "l2_cache"),
@@ -69,7 +70,6 @@ _ECC_LOCATIONS = (
     (6, "cbu"),
     (7, "sram"),
 )
-"""nvmlMemoryLocation_t (nvml.h)."""
 
 CALLS: tuple[Call, ...] = (
     Call(
@@ -286,6 +286,7 @@ CALLS: tuple[Call, ...] = (
     ),
 )
 
+# Functions that are asked by name outside this table.
 OTHER_FUNCTIONS = (
     "nvmlDeviceGetAttributes_v2",
     "nvmlDeviceGetArchitecture",
@@ -332,19 +333,18 @@ OTHER_FUNCTIONS = (
     "nvmlGpmQueryDeviceSupport",
     "nvmlGpmSampleGet",
 )
-"""Functions that are asked by name outside this table."""
 
+# Every function of pynvml that is called by its name in text.
 FUNCTIONS = tuple(
     sorted({function for row in CALLS for function in row.functions} | set(OTHER_FUNCTIONS))
 )
-"""Every function of pynvml that is called by its name in text."""
 
+# Newest first; the older one has no health summary.
 FABRIC_STRUCTURES = ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t")
-"""Newest first; the older one has no health summary."""
 
 SRAM_STRUCTURES = ("c_nvmlEccSramErrorStatus_v1_t",)
 
 PLATFORM_STRUCTURES = ("c_nvmlPlatformInfo_v2_t",)
 
+# Every structure of pynvml that is named in text.
 STRUCTURES = (*FABRIC_STRUCTURES, *SRAM_STRUCTURES, *PLATFORM_STRUCTURES)
-"""Every structure of pynvml that is named in text."""

@@ -15,8 +15,8 @@ from accelwatch_nvidia.quantities.calls import (
     SRAM_STRUCTURES,
 )
 
+# More than any board has; a count above it is no count.
 MAX_FANS = 16
-"""More than any board has; a count above it is no count."""
 
 _REASONS_NOW = (
     "nvmlDeviceGetCurrentClocksEventReasons",

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import msgspec
 
+# nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric.
 STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
-"""nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
 
 _HEALTHY = frozenset({0, 1})
+# NVML_GPU_FABRIC_HEALTH_SUMMARY_*: 0 not supported, 1 healthy, 2 unhealthy, 3 limited capacity.
 _LIMITED_CAPACITY = 3
-"""NVML_GPU_FABRIC_HEALTH_SUMMARY_*: 0 not supported, 1 healthy, 2 unhealthy, 3 limited capacity."""
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -57,6 +57,8 @@ def _configuration(number: int) -> str | None:
     return f"incorrect configuration: {_CONFIGURATIONS.get(number, number)}"
 
 
+# Of the two-bit fields 1 is true and 2 false; of the fabric manager 1 is connected. Bits 12-13, whether
+# a partition is assigned, are no fault of their own: a node may wait for its tenant.
 _MASK = (
     _Bits(0, 2, _on(1, "degraded bandwidth")),
     _Bits(2, 2, _on(1, "route recovery in progress")),
@@ -65,8 +67,6 @@ _MASK = (
     _Bits(8, 4, _configuration),
     _Bits(14, 2, _on(2, "global fabric manager disconnected")),
 )
-"""Of the two-bit fields 1 is true and 2 false; of the fabric manager 1 is connected. Bits 12-13, whether
-a partition is assigned, are no fault of their own: a node may wait for its tenant."""
 
 
 def from_numbers(state: int, status: int, health_mask: int, summary: int) -> Registration:

@@ -11,18 +11,18 @@ from accelwatch_nvidia.mapping import Outcome
 
 GPU = 0
 MODULE = 1
+# Scopes of the power fields: NVML_POWER_SCOPE_* (nvml.h).
 MEMORY = 2
-"""Scopes of the power fields: NVML_POWER_SCOPE_* (nvml.h)."""
+# Scope of a link field that sums all links (nvml.h).
 ALL_LINKS = 0xFFFF_FFFF
-"""Scope of a link field that sums all links (nvml.h)."""
 
 RECOVERY_ACTION = 230
 RESET_STATUS = 226
 DRAIN_AND_RESET_STATUS = 227
 C2C_LINK_COUNT = 170
 C2C_LINK_STATUS = 171
+# NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT: the margin at which the hardware slows down, mostly -2.
 SLOWDOWN_MARGIN = 194
-"""NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT: the margin at which the hardware slows down, mostly -2."""
 BANK_REMAP_PENDING = 307
 
 
@@ -46,6 +46,8 @@ _MILLI = mapping.divide(1000)
 _NANO = mapping.divide(1_000_000_000)
 _KIB = mapping.scale(1024)
 
+# Nanoseconds under each policy. 75 is all thermal causes together and stands in where the driver is
+# too old for 269; 77 is the board limit.
 _THROTTLE = (
     (74, "power"),
     (76, "sync_boost"),
@@ -57,8 +59,6 @@ _THROTTLE = (
     (271, "power_brake"),
     (75, "thermal_software"),
 )
-"""Nanoseconds under each policy. 75 is all thermal causes together and stands in where the driver is
-too old for 269; 77 is the board limit."""
 
 _PCIE_ERRORS = (
     (94, "replay"),
@@ -124,6 +124,7 @@ FIELDS: tuple[Field, ...] = (
     ),
 )
 
+# Error counters of one link, the link in the scope: 161-163 Hopper, 206-221 NVLink 5.
 LINK_ERRORS: tuple[tuple[int, str], ...] = (
     (161, "replay"),
     (162, "recovery"),
@@ -139,8 +140,8 @@ LINK_ERRORS: tuple[tuple[int, str], ...] = (
     (219, "effective"),
     (221, "symbol"),
 )
-"""Error counters of one link, the link in the scope: 161-163 Hopper, 206-221 NVLink 5."""
 
+# Error counters over all links, up to Ampere.
 LINK_ERROR_TOTALS: tuple[tuple[int, str], ...] = (
     (38, "crc_flit"),
     (45, "crc_data"),
@@ -148,10 +149,9 @@ LINK_ERROR_TOTALS: tuple[tuple[int, str], ...] = (
     (59, "recovery"),
     (160, "ecc_data"),
 )
-"""Error counters over all links, up to Ampere."""
 
+# Transmit, then receive: (field id, bytes a count), the first that is supported counts.
 LINK_BYTES: tuple[tuple[tuple[int, int], ...], ...] = (
     ((138, 1024), (202, 1)),
     ((139, 1024), (204, 1)),
 )
-"""Transmit, then receive: (field id, bytes a count), the first that is supported counts."""

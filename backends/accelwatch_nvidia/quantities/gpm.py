@@ -15,11 +15,12 @@ from accelwatch_nvidia.mapping import Outcome
 from accelwatch_nvidia.nvml.library import Handle
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
+# Two samples must be at least 100 ms apart (nvml.h, nvmlGpmMetricsGet).
 MIN_INTERVAL_S = 0.1
-"""Two samples must be at least 100 ms apart (nvml.h, nvmlGpmMetricsGet)."""
 _LOCK_WAIT_S = 0.25
 GRAPHICS_UTIL = 1
 
+# (nvmlGpmMetricId_t, series, opt-in group); all are percentages.
 METRICS: tuple[tuple[int, Series, str], ...] = (
     (2, ("compute_active_ratio",), ""),
     (3, ("compute_occupancy_ratio",), ""),
@@ -34,7 +35,6 @@ METRICS: tuple[tuple[int, Series, str], ...] = (
     (12, ("pipe_active_ratio", "fp32"), "pipes"),
     (13, ("pipe_active_ratio", "fp16"), "pipes"),
 )
-"""(nvmlGpmMetricId_t, series, opt-in group); all are percentages."""
 
 _PARTITION_METRICS = (*METRICS, (GRAPHICS_UTIL, ("utilization_ratio",), ""))
 

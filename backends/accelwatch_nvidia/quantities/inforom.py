@@ -9,20 +9,20 @@ from accelwatch_nvidia.mapping import Outcome
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
 SERIES = ("inforom_corrupted",)
+# A single reading validates the infoROM for this group only.
 GROUP = "ecc"
-"""A single reading validates the infoROM for this group only."""
+# NVML reads the whole infoROM from flash to validate it, so it does that rarely, and after the rest.
 PACE_S = 3600.0
-"""NVML reads the whole infoROM from flash to validate it, so it does that rarely, and after the rest."""
+# Pause after a validation without a result, which a later one may have.
 RETRY_S = 60.0
-"""Pause after a validation without a result, which a later one may have."""
 
 
 class Inforom:
     """Whether a GPU's infoROM is corrupted, validated at a pace of its own."""
 
     def __init__(self) -> None:
+        # As last validated.
         self.outcome: Outcome = Absence.NOT_COLLECTED
-        """As last validated."""
         self._due_at: float | None = None
         self._validating = False
 

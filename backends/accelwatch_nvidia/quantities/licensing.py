@@ -4,8 +4,9 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 
+# NVML_GPU_VIRTUALIZATION_MODE_VGPU: of a guest. Others list products that need no license there.
 VIRTUAL = 2
-"""NVML_GPU_VIRTUALIZATION_MODE_VGPU: of a guest. Others list products that need no license there."""
+# Of NVML_GRID_LICENSE_STATE_* (nvml.h), which nvidia-smi prints and NVML gives on the host only.
 STATES = frozenset(
     {
         "uninitialized",
@@ -15,7 +16,6 @@ STATES = frozenset(
         "licensed",
     }
 )
-"""Of NVML_GRID_LICENSE_STATE_* (nvml.h), which nvidia-smi prints and NVML gives on the host only."""
 
 
 def read_license(calls: DeviceCalls, collected: Collected) -> None:

@@ -9,8 +9,8 @@ from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 from accelwatch_nvidia.quantities import fields
 
+# NVML_NVLINK_MAX_LINKS of the newest header; older GPUs refuse the higher numbers.
 MAX_LINKS = 36
-"""NVML_NVLINK_MAX_LINKS of the newest header; older GPUs refuse the higher numbers."""
 _DIRECTIONS = ("transmit", "receive")
 
 

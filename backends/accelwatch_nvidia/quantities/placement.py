@@ -4,8 +4,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.quantities.fabric import Registration
 
+# On a fabric that does not leave its node, as that of an HGX board.
 _NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
-"""On a fabric that does not leave its node, as that of an HGX board."""
 
 
 def uuid_text(raw: bytes) -> str:

@@ -44,10 +44,10 @@ def group_rows(group: str) -> tuple[Call, ...]:
     return tuple(row for row in CALLS if row.group == group)
 
 
+# Errors that a MIG instance has of its own; those of other memories are the whole GPU's.
 PARTITION_ECC = tuple(
     row for row in CALLS if row.series == (("ecc_location_errors_total", "uncorrected", "sram"),)
 )
-"""Errors that a MIG instance has of its own; those of other memories are the whole GPU's."""
 
 
 def read_fast(calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:

@@ -8,8 +8,8 @@ from accelwatch.schema.device import normal_pci_bus_id
 
 __all__ = ["INFOROM", "MAX_DEPTH", "Document", "parse"]
 
+# Tag of ours below `gpu`: what nvidia-smi says of it stands beside the document.
 INFOROM = "inforom_corrupted"
-"""Tag of ours below `gpu`: what nvidia-smi says of it stands beside the document."""
 _CORRUPTED = re.compile(rb"infoROM is corrupted at gpu ([0-9A-Fa-f:.]{7,16})", re.IGNORECASE)
 _IMAGE = "inforom_version/img_version"
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from accelwatch_nvidia.quantities.fabric import Registration, registration
 from accelwatch_nvidia.smi import text as smi_text
 
+# Per element of `fabric/health`: what it says of a healthy fabric; an absence is no fault either.
 _GOOD_TEXTS: Mapping[str, frozenset[str]] = {
     "bandwidth": frozenset({"full"}),
     "route_recovery_in_progress": frozenset({"false"}),
@@ -13,11 +14,10 @@ _GOOD_TEXTS: Mapping[str, frozenset[str]] = {
     "incorrect_configuration": frozenset({"none", "false"}),
     "summary": frozenset({"healthy", "limited capacity"}),
 }
-"""Per element of `fabric/health`: what it says of a healthy fabric; an absence is no fault either."""
 
 
+# Other words are NVML's sentence for the return code, `Unknown Error` among them.
 _NO_FAILURE = ("success", "n/a", "")
-"""Other words are NVML's sentence for the return code, `Unknown Error` among them."""
 
 
 def from_texts(state: str, status: str, health: Mapping[str, str]) -> Registration:

@@ -37,12 +37,12 @@ _UNSEEN = (
     "cpu_utilization_ratio",
 )
 _NO_NAMES = ("unknown", "none", "not found")
+# Tags that a GPU in need of a reset does not answer, whatever else it still does.
 _TELLING = ("gpu_util", "gpu_temp", "used")
-"""Tags that a GPU in need of a reset does not answer, whatever else it still does."""
+# Of a guest; other modes list products that need no license there.
 _VIRTUAL = "VGPU"
-"""Of a guest; other modes list products that need no license there."""
+# Drivers from R418 on, and before.
 _LICENSED_PRODUCTS = ("vgpu_software_licensed_product", "grid_licensed_product")
-"""Drivers from R418 on, and before."""
 _MIG_MODES = {"Enabled": "enabled", "Disabled": "disabled"}
 
 

@@ -16,6 +16,7 @@ from accelwatch_nvidia.smi import text as smi_text
 _STATE = re.compile(r"\s*Link\s+(\d{1,3}):\s+(?:(<inactive>)|\d+(?:\.\d+)?\s+GB/s)\s*", re.ASCII)
 _ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+([A-Za-z][\w ]{1,40}):\s+(\d{1,19})\s*", re.ASCII)
 _ALL_DOWN = re.compile(r".*\ball links are inactive\b.*", re.IGNORECASE)
+# Counters up to NVLink 4, then those of NVLink 5, which it prints beside traffic and error rates.
 _KINDS = {
     "replay errors": "replay",
     "recovery errors": "recovery",
@@ -31,9 +32,8 @@ _KINDS = {
     "effective errors": "effective",
     "symbol errors": "symbol",
 }
-"""Counters up to NVLink 4, then those of NVLink 5, which it prints beside traffic and error rates."""
+# Stands for every GPU in the place of one's PCI id.
 _ALL = ""
-"""Stands for every GPU in the place of one's PCI id."""
 
 
 class GpuLinks(msgspec.Struct):
@@ -41,8 +41,8 @@ class GpuLinks(msgspec.Struct):
 
     states: dict[int, bool] = {}
     errors: dict[str, dict[int, int]] = {}
+    # Told in one sentence in place of the links: how many there are is not.
     all_down: bool = False
-    """Told in one sentence in place of the links: how many there are is not."""
 
 
 def parse_states(text: str) -> dict[str, GpuLinks]:

@@ -12,8 +12,8 @@ from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import parse
 
+# Every clock that could be set: most of the document, and nothing is read from it.
 _MENU = re.compile(rb"<supported_clocks>.*?</supported_clocks>", re.DOTALL)
-"""Every clock that could be set: most of the document, and nothing is read from it."""
 _QUERY, _EACH = "query", "each"
 
 

@@ -233,6 +233,7 @@ ROWS: tuple[TextRow, ...] = (
     ),
 )
 
+# Totals that the document gives in parts: of the alternatives, the first whose tags all exist.
 ECC_SUMS: tuple[tuple[Series, tuple[tuple[str, ...], ...]], ...] = tuple(
     (
         (key, severity),
@@ -257,7 +258,6 @@ ECC_SUMS: tuple[tuple[Series, tuple[tuple[str, ...], ...]], ...] = tuple(
         ("uncorrected", "double_bit", "uncorrectable"),
     )
 )
-"""Totals that the document gives in parts: of the alternatives, the first whose tags all exist."""
 
 SRAM_UNCORRECTED = (
     ("ecc_errors/volatile/sram_uncorrectable",),
@@ -274,6 +274,7 @@ REPAIR_PENDING = (
     "ecc_errors/channel_repair_pending",
 )
 
+# What the element of a MIG instance holds.
 PARTITION_ROWS: tuple[TextRow, ...] = (
     *(row for row in ROWS if row.paths[0].startswith("fb_memory_usage/")),
     *(row for row in ROWS if row.paths[0].startswith("bar1_memory_usage/")),
@@ -284,10 +285,10 @@ PARTITION_ROWS: tuple[TextRow, ...] = (
         "ecc",
     ),
 )
-"""What the element of a MIG instance holds."""
 
 SLOWDOWN_MARGIN = "temperature/gpu_temp_slow_tlimit_threshold"
 
+# Tag less its prefix, and the NVML bit (nvml.h nvmlClocksEventReasons).
 THROTTLE_TAGS = (
     ("gpu_idle", 0x001),
     ("applications_clocks_setting", 0x002),
@@ -299,4 +300,3 @@ THROTTLE_TAGS = (
     ("hw_power_brake_slowdown", 0x080),
     ("display_clocks_setting", 0x100),
 )
-"""Tag less its prefix, and the NVML bit (nvml.h nvmlClocksEventReasons)."""

@@ -38,10 +38,10 @@ from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import Document, parse
 from accelwatch_nvidia.smi.nvlink import LinkReader
 
+# A run takes 0.05-0.5 s, several seconds when the driver must first be initialised.
 TIMEOUT_S = 10.0
-"""A run takes 0.05-0.5 s, several seconds when the driver must first be initialised."""
+# Readings of one tick share one run; a slow run serves twice its own duration.
 _FRESH_S = 0.4
-"""Readings of one tick share one run; a slow run serves twice its own duration."""
 _LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)")
 
 
@@ -74,8 +74,8 @@ class SmiSource:
         self._runs_per_gpu = False
         self._provisionals: dict[tuple[int, str], Device] = {}
         self._partition_devices: dict[str | None, tuple[Device, ...]] = {}
+        # PCI ids of the GPUs that no driver has.
         self._unbound: set[str] = set()
-        """PCI ids of the GPUs that no driver has."""
         self._links = LinkReader(self._run, context.clock)
         self._stopped = threading.Event()
 

@@ -24,6 +24,7 @@ _ABSENCES = {
     "": Absence.ERROR,
 }
 
+# Per kind of quantity: the units nvidia-smi may print, and their factor to the base unit.
 UNITS: dict[str, dict[str, float]] = {
     "ratio": {"%": 0.01},
     "fan_ratio": {"%": 0.01},
@@ -37,8 +38,8 @@ UNITS: dict[str, dict[str, float]] = {
     "count": {"": 1, "bank(s)": 1},
     "lanes": {"x": 1},
 }
-"""Per kind of quantity: the units nvidia-smi may print, and their factor to the base unit."""
 
+# What can be true, as in the readings through NVML; fans may turn faster than their 100 %.
 _BOUNDS: dict[str, tuple[float, float]] = {
     "ratio": (0, 1),
     "fan_ratio": (0, 10),
@@ -49,11 +50,10 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "lanes": (0, 32),
     "count": (0, (1 << 63) - 1),
 }
-"""What can be true, as in the readings through NVML; fans may turn faster than their 100 %."""
 
 _FLAGS = {"yes": 1, "no": 0, "enabled": 1, "disabled": 0, "active": 1, "not active": 0}
+# A comma as a locale has it before decimals; before three digits it could part thousands.
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+|,\d{1,2}(?!\d))?)\s*(\D\S*)?", re.ASCII)
-"""A comma as a locale has it before decimals; before three digits it could part thousands."""
 _STATE = re.compile(r"P(\d{1,2})", re.ASCII)
 
 
@@ -104,8 +104,8 @@ def label_value(text: str) -> str:
     return "_".join(text.strip().lower().split())
 
 
+# Begins the part of a GPU in lists for people: `GPU 0: NVIDIA L4 (UUID: GPU-...)`.
 GPU_LINE = re.compile(r"GPU\s+\d+:.*\(UUID:\s+(GPU-[^)\s]+)\)")
-"""Begins the part of a GPU in lists for people: `GPU 0: NVIDIA L4 (UUID: GPU-...)`."""
 
 
 class GpuFailure(msgspec.Struct, frozen=True):
@@ -120,12 +120,12 @@ class GpuFailure(msgspec.Struct, frozen=True):
         return ":" in self.pci_bus_id
 
 
+# Newer releases put the index before the PCI id, and go on with the other GPUs.
 _HANDLE = re.compile(
     r"Unable to determine the device handle for (?:GPU|gpu)\s*(?:\d{1,4}:\s*(?=[0-9A-Fa-f]{4,8}:))?"
     r"(?P<bus>[0-9A-Fa-f:.]+):\s*(?P<why>.{1,160})",
     re.DOTALL,
 )
-"""Newer releases put the index before the PCI id, and go on with the other GPUs."""
 _WHY = (
     ("GPU is lost", returns.GPU_IS_LOST),
     ("requires reset", returns.RESET_REQUIRED),
@@ -142,8 +142,8 @@ _STACK = (
     ("Function Not Found", returns.FUNCTION_NOT_FOUND),
 )
 
+# Exit statuses of nvidia-smi that are NVML's return codes.
 EXIT_CODES = frozenset({4, 9, 12, 13, 15, 18})
-"""Exit statuses of nvidia-smi that are NVML's return codes."""
 
 
 def gpu_failures(text: str) -> list[GpuFailure]:

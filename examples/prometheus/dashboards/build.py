@@ -22,8 +22,8 @@ Json = dict[str, Any]
 BOARDS = (fleet_totals.BOARD, node_device.BOARD, job_pod.BOARD, exporter.BOARD, hub.BOARD)
 
 HERE = Path(__file__).resolve().parent
+# Of Grafana 11.0; newer Grafana versions migrate it when they load the board.
 SCHEMA_VERSION = 39
-"""Of Grafana 11.0; newer Grafana versions migrate it when they load the board."""
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 HEIGHTS = {Kind.STAT: 4, Kind.ROW: 1}
 DEFAULT_HEIGHT = 8

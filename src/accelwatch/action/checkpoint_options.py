@@ -9,19 +9,19 @@ import msgspec
 from accelwatch.action import checkpoint_paths
 from accelwatch.base.errors import ConfigError
 
+# In a comment that others take apart, and by a shell.
 _SHELL_SAFE = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
-"""In a comment that others take apart, and by a shell."""
 
 
 class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the checkpoints of jobs are."""
 
+    # `/srv/{job}/copy-{copy}/step-{step}`: the greatest copy and step is the newest.
     pattern: str
-    """`/srv/{job}/copy-{copy}/step-{step}`: the greatest copy and step is the newest."""
+    # A file that stands in a checkpoint when it is whole.
     complete: str = ""
-    """A file that stands in a checkpoint when it is whole."""
+    # Whether the site's jobs begin from the checkpoint before the newest when they are told to.
     earlier: bool = False
-    """Whether the site's jobs begin from the checkpoint before the newest when they are told to."""
 
     def search(self, job: str) -> tuple[str, ...]:
         """The program that prints the newest two of a job, as a list of words."""

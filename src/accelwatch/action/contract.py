@@ -27,10 +27,10 @@ class ActionUnavailableError(AccelwatchError):
 class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     """What an action gets from its surroundings; tests replace all of it."""
 
+    # Its name in the configuration.
     name: str
-    """Its name in the configuration."""
+    # Its own section of the configuration; secrets in it are resolved already.
     options: Mapping[str, object] = {}
-    """Its own section of the configuration; secrets in it are resolved already."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     environ: Mapping[str, str] = {}
 

@@ -5,42 +5,42 @@ from enum import StrEnum
 
 import msgspec
 
+# Characters of a reason, in ASCII, so that every scheduler keeps it whole.
 MOST_REASON = 200
-"""Characters of a reason, in ASCII, so that every scheduler keeps it whole."""
 
 
 class IntentKind(StrEnum):
     """What can be wanted."""
 
+    # No new work comes to the node.
     QUARANTINE = "quarantine"
-    """No new work comes to the node."""
+    # Our own mark is gone from the node, and it takes work unless somebody else holds it.
     RELEASE = "release"
-    """Our own mark is gone from the node, and it takes work unless somebody else holds it."""
+    # Nothing of what ran on the node runs any more, and that is proven.
     FENCE = "fence"
-    """Nothing of what ran on the node runs any more, and that is proven."""
+    # The job was asked for a checkpoint.
     SIGNAL_JOB = "signal_job"
-    """The job was asked for a checkpoint."""
+    # The job runs on, from its checkpoint, without the bad nodes.
     MOVE_JOB = "move_job"
-    """The job runs on, from its checkpoint, without the bad nodes."""
+    # What a move changed of the user's own wishes is as it was; the place held is given back.
     RESTORE_JOB = "restore_job"
-    """What a move changed of the user's own wishes is as it was; the place held is given back."""
+    # The job's own launcher goes on without the node, from its next cycle on.
     SWAP_IN_JOB = "swap_in_job"
-    """The job's own launcher goes on without the node, from its next cycle on."""
+    # Nothing of the job runs any more, and it is not restarted.
     CANCEL_JOB = "cancel_job"
-    """Nothing of the job runs any more, and it is not restarted."""
+    # A job that was begun again has run on for `run_s`, or has ended as it should.
     FOLLOW_JOB = "follow_job"
-    """A job that was begun again has run on for `run_s`, or has ended as it should."""
+    # The scheduler has found out whether its daemon on the node is silent; nothing else has changed.
     PROBE = "probe"
-    """The scheduler has found out whether its daemon on the node is silent; nothing else has changed."""
     DRAW_SPARE = "draw_spare"
     RETURN_SPARE = "return_spare"
     RESET_DEVICE = "reset_device"
     REBOOT = "reboot"
     POWER_CYCLE = "power_cycle"
+    # A named test has passed on the node while nobody else can use it.
     TEST = "test"
-    """A named test has passed on the node while nobody else can use it."""
+    # Somebody was asked to repair it.
     SERVICE = "service"
-    """Somebody was asked to repair it."""
 
 
 class JobKey(msgspec.Struct, frozen=True, order=True):
@@ -48,11 +48,11 @@ class JobKey(msgspec.Struct, frozen=True, order=True):
 
     cluster: str
     id: str
+    # Unix seconds; 0 where the scheduler does not say. Slurm sets it anew when a job is requeued: an
+    # action knows the job by the key it was given, and tells it again under that key.
     submitted: float
-    """Unix seconds; 0 where the scheduler does not say. Slurm sets it anew when a job is requeued: an
-    action knows the job by the key it was given, and tells it again under that key."""
+    # Index of an array's task (`7`) or of a heterogeneous job's component (`+1`).
     part: str = ""
-    """Index of an array's task (`7`) or of a heterogeneous job's component (`+1`)."""
 
     def __str__(self) -> str:
         joint = "" if not self.part or self.part.startswith("+") else "_"
@@ -63,8 +63,8 @@ class OwnerAnnotation(msgspec.Struct, frozen=True):
     """By what we know our own hold on a node again."""
 
     incident: str
+    # Grows with each engine that holds the lease; a mark with a greater one is never changed.
     token: int
-    """Grows with each engine that holds the lease; a mark with a greater one is never changed."""
     by: str = "accelwatch"
 
 
@@ -73,45 +73,45 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: IntentKind
     mark: OwnerAnnotation
+    # The scheduler's name of a machine whose identity is proven.
     node: str
-    """The scheduler's name of a machine whose identity is proven."""
+    # For people, in ASCII, at most MOST_REASON characters.
     reason: str = ""
-    """For people, in ASCII, at most MOST_REASON characters."""
     rule: str = ""
     severity: str = ""
+    # Uuid, serial or PCI address.
     device: str = ""
-    """Uuid, serial or PCI address."""
+    # The boot that the evidence is of: a step that ends it is not done in another one.
     boot_id: str = ""
-    """The boot that the evidence is of: a step that ends it is not done in another one."""
     job: JobKey | None = None
+    # Where the job may not start.
     bad_nodes: tuple[str, ...] = ()
-    """Where the job may not start."""
+    # Where an old copy of the job may run, by the scheduler's names; for MOVE_JOB. Empty: anywhere.
     ran_on: tuple[str, ...] = ()
-    """Where an old copy of the job may run, by the scheduler's names; for MOVE_JOB. Empty: anywhere."""
+    # Whether the job may start on `node`, too, where that is none of the bad nodes; for MOVE_JOB.
     may_return: bool = False
-    """Whether the job may start on `node`, too, where that is none of the bad nodes; for MOVE_JOB."""
     spare: str = ""
+    # `USR1`; for SIGNAL_JOB.
     signal: str = ""
-    """`USR1`; for SIGNAL_JOB."""
+    # Whether the job itself keeps a second copy from writing.
     fenced_by_job: bool = False
-    """Whether the job itself keeps a second copy from writing."""
+    # Whether a job that its user forbade to be requeued is requeued all the same.
     force_requeue: bool = False
-    """Whether a job that its user forbade to be requeued is requeued all the same."""
+    # Whether a job that has died is restarted; for MOVE_JOB.
     revive: bool = False
-    """Whether a job that has died is restarted; for MOVE_JOB."""
+    # From which the job begins, where that is an earlier one than the newest; for MOVE_JOB.
     checkpoint: str = ""
-    """From which the job begins, where that is an earlier one than the newest; for MOVE_JOB."""
+    # How often the job had begun again when it was seen last; for FOLLOW_JOB, and what is revived.
     restarts: int | None = None
-    """How often the job had begun again when it was seen last; for FOLLOW_JOB, and what is revived."""
+    # Seconds for which a job that is followed has to run.
     run_s: float = 0.0
-    """Seconds for which a job that is followed has to run."""
     test: str = ""
+    # What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE.
     original: Mapping[str, str] = {}
-    """What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE."""
+    # Unix seconds at which it was decided: tells the second reboot of an incident from the first.
     asked: float = 0.0
-    """Unix seconds at which it was decided: tells the second reboot of an incident from the first."""
+    # Unix seconds after which it makes no sense any more.
     deadline: float
-    """Unix seconds after which it makes no sense any more."""
 
     @property
     def avoided(self) -> tuple[str, ...]:

@@ -11,15 +11,15 @@ from accelwatch.action.intent import JobKey, OwnerAnnotation
 class HoldState(StrEnum):
     """To whom a node belongs, as its scheduler shows it."""
 
+    # It takes work.
     OPEN = "open"
-    """It takes work."""
     OURS = "ours"
+    # Somebody else holds it: nothing of it is changed.
     FOREIGN = "foreign"
-    """Somebody else holds it: nothing of it is changed."""
+    # The scheduler itself has given it up.
     DOWN = "down"
-    """The scheduler itself has given it up."""
+    # The scheduler knows no such node.
     MISSING = "missing"
-    """The scheduler knows no such node."""
 
 
 class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,26 +27,26 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     hold_state: HoldState
+    # Whether the scheduler's own daemon there answers; None where it does not say.
     answering: bool | None = None
-    """Whether the scheduler's own daemon there answers; None where it does not say."""
     annotation: OwnerAnnotation | None = None
     reason: str = ""
     set_by: str = ""
+    # Unix seconds at which the reason was set.
     set_at: float | None = None
-    """Unix seconds at which the reason was set."""
+    # Host name by which the scheduler reaches the machine.
     address: str = ""
-    """Host name by which the scheduler reaches the machine."""
     boot_time: float | None = None
     boot_id: str = ""
+    # Of the machine's firmware.
     system_uuid: str = ""
-    """Of the machine's firmware."""
     jobs: tuple[JobKey, ...] = ()
+    # Those of its jobs whose users want them begun again when they die of themselves.
     restartable: frozenset[JobKey] = frozenset()
-    """Those of its jobs whose users want them begun again when they die of themselves."""
+    # Who submitted each of its jobs, by the job as users write it; where the scheduler says so.
     owners: Mapping[str, str] = {}
-    """Who submitted each of its jobs, by the job as users write it; where the scheduler says so."""
+    # Partitions or node groups.
     pools: tuple[str, ...] = ()
-    """Partitions or node groups."""
     maintenance: bool = False
     rebooting: bool = False
 
@@ -55,10 +55,10 @@ class ReservationObservation(msgspec.Struct, frozen=True, kw_only=True):
     """A reservation of ours that keeps nodes for a job, whoever made it when."""
 
     name: str
+    # One of its nodes; empty where it has none.
     node: str
-    """One of its nodes; empty where it has none."""
+    # For which it was made, as the scheduler knows it now; submitted at 0 where it knows none.
     job: JobKey
-    """For which it was made, as the scheduler knows it now; submitted at 0 where it knows none."""
 
 
 class JobState(StrEnum):
@@ -66,10 +66,10 @@ class JobState(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
+    # It holds its nodes until its last process is gone.
     COMPLETING = "ending"
-    """It holds its nodes until its last process is gone."""
+    # It waits until a person or we let it go.
     HELD = "held"
-    """It waits until a person or we let it go."""
     FINISHED = "ended"
     MISSING = "missing"
 
@@ -80,38 +80,38 @@ class JobObservation(msgspec.Struct, frozen=True, kw_only=True):
     key: JobKey
     state: JobState
     user: str = ""
+    # Unix seconds; 0 where the scheduler does not say. Slurm sets it anew with each requeue.
     submitted: float = 0.0
-    """Unix seconds; 0 where the scheduler does not say. Slurm sets it anew with each requeue."""
     nodes: tuple[str, ...] = ()
+    # How often it has begun again.
     restarts: int = 0
-    """How often it has begun again."""
+    # Unix seconds.
     started: float | None = None
-    """Unix seconds."""
+    # Unix seconds before which the scheduler does not try.
     may_start: float | None = None
-    """Unix seconds before which the scheduler does not try."""
     requeueable: bool = False
+    # It cannot be begun again by anybody but its user.
     interactive: bool = False
-    """It cannot be begun again by anybody but its user."""
+    # Whether one that has ended did so before it should, and not because somebody wanted it.
     failed: bool = False
-    """Whether one that has ended did so before it should, and not because somebody wanted it."""
+    # Its newest whole checkpoint, where one is known.
     checkpoint: str = ""
-    """Its newest whole checkpoint, where one is known."""
+    # The whole checkpoint before the newest, where the job can be told to begin from it.
     earlier: str = ""
-    """The whole checkpoint before the newest, where the job can be told to begin from it."""
+    # Training step that it had reached, as far as its checkpoints or a hook tell.
     step: int | None = None
-    """Training step that it had reached, as far as its checkpoints or a hook tell."""
+    # Why it waits or has ended, in the scheduler's words.
     text: str = ""
-    """Why it waits or has ended, in the scheduler's words."""
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """How things stand for an intent. What is None was not asked or could not be told."""
 
+    # Unix seconds at which it was read.
     time: float
-    """Unix seconds at which it was read."""
     node: NodeObservation | None = None
     job: JobObservation | None = None
+    # Whether nothing of the job's old copy can run on the bad node any more.
     proven_dead: bool = False
-    """Whether nothing of the job's old copy can run on the bad node any more."""
+    # What only the action itself understands.
     own: Mapping[str, str] = {}
-    """What only the action itself understands."""

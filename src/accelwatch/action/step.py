@@ -11,31 +11,31 @@ from accelwatch.action.intent import OwnerAnnotation
 class StepKind(msgspec.Struct, frozen=True):
     """What an action declares of one of its steps; the engine infers nothing."""
 
+    # Whether doing it twice is the same as doing it once.
     idempotent: bool
-    """Whether doing it twice is the same as doing it once."""
     reversible: bool
+    # After that its outcome is unknown.
     timeout_s: float = 15.0
-    """After that its outcome is unknown."""
+    # How long after it was begun its effect may take to be seen.
     settle_s: float = 10.0
-    """How long after it was begun its effect may take to be seen."""
+    # How long after it was answered with done its effect may take to be seen; None: as `settle_s`.
     observe_for_s: float | None = None
-    """How long after it was answered with done its effect may take to be seen; None: as `settle_s`."""
+    # How many of this kind may be under way together; more only where one call does many.
     at_once: int = 8
-    """How many of this kind may be under way together; more only where one call does many."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One effect on the world."""
 
+    # A key of the action's `steps`.
     kind: str
-    """A key of the action's `steps`."""
     arguments: Mapping[str, str] = {}
+    # What was seen and has to be so still, such as restart count or boot id.
     precondition: Mapping[str, str] = {}
-    """What was seen and has to be so still, such as restart count or boot id."""
+    # What it replaces, so that it can be put back.
     original: Mapping[str, str] = {}
-    """What it replaces, so that it can be put back."""
+    # For people: what would be done, `drain n12`.
     text: str = ""
-    """For people: what would be done, `drain n12`."""
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -49,27 +49,27 @@ class Achieved(msgspec.Struct, frozen=True):
     """It is as wanted: observed, not said."""
 
     text: str
+    # Where a job runs now.
     moved_to: tuple[str, ...] = ()
-    """Where a job runs now."""
 
 
 class RefusalKind(StrEnum):
     """Why something is not done."""
 
+    # Somebody else holds the node.
     FOREIGN = "foreign"
-    """Somebody else holds the node."""
+    # A person undid what we did.
     OVERRIDDEN = "overridden"
-    """A person undid what we did."""
+    # The scheduler does not let us.
     NOT_ALLOWED = "not_allowed"
-    """The scheduler does not let us."""
+    # It cannot be done to such a node or job.
     IMPOSSIBLE = "impossible"
-    """It cannot be done to such a node or job."""
+    # Something is not proven that has to be.
     UNSAFE = "unsafe"
-    """Something is not proven that has to be."""
+    # A test was run, and has not passed.
     UNFIT = "unfit"
-    """A test was run, and has not passed."""
+    # A job that is followed has ended before it should, or has been begun again since.
     DIED = "died"
-    """A job that is followed has ended before it should, or has been begun again since."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -93,36 +93,36 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     attempt: int
     annotation: OwnerAnnotation
+    # Unix seconds.
     deadline: float
-    """Unix seconds."""
     dry_run: bool = False
+    # Why this permission counts no more, such as a STOP; empty while it stands. To be asked again
+    # immediately before each command, from whatever thread sends it: a step may have waited in a queue.
     withdrawn: Callable[[], str] = stands
-    """Why this permission counts no more, such as a STOP; empty while it stands. To be asked again
-    immediately before each command, from whatever thread sends it: a step may have waited in a queue."""
 
 
 class ReportStatus(StrEnum):
     """What was said to a step."""
 
     DONE = "done"
+    # It goes on by itself; `reference` says by what it is asked for.
     ACCEPTED = "accepted"
-    """It goes on by itself; `reference` says by what it is asked for."""
+    # Nothing has happened, and it may be tried again.
     RETRY = "retry"
-    """Nothing has happened, and it may be tried again."""
+    # Nothing has happened, and nothing will.
     REFUSED = "refused"
-    """Nothing has happened, and nothing will."""
+    # Nothing has happened: the permission was withdrawn before the first command.
     NOT_STARTED = "not_begun"
-    """Nothing has happened: the permission was withdrawn before the first command."""
+    # It may have happened, or may happen yet.
     UNKNOWN = "unknown"
-    """It may have happened, or may happen yet."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a step."""
 
     status: ReportStatus
+    # Without secrets.
     text: str = ""
-    """Without secrets."""
     reference: str = ""
     again_after_s: float | None = None
 
@@ -131,8 +131,8 @@ class Recovery(StrEnum):
     """What an operation that was begun has come to, judged by what is seen."""
 
     DONE = "done"
+    # It has not happened, and cannot happen any more.
     REDO = "redo"
-    """It has not happened, and cannot happen any more."""
     UNKNOWN = "unknown"
 
 
@@ -140,6 +140,6 @@ class StartedStep(msgspec.Struct, frozen=True, kw_only=True):
     """What the journal knows of an operation whose end it does not know."""
 
     step: Step
+    # Unix seconds; None when it was written down only.
     started: float | None
-    """Unix seconds; None when it was written down only."""
     report: Report | None = None

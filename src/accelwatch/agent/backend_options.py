@@ -9,8 +9,8 @@ from accelwatch.located_yaml.complaint import unknown
 from accelwatch.node.sampler.declared_options import declared
 from accelwatch.plugins import entry_points as plugins
 
+# Options by the name of the backend.
 ConfiguredOptions = Mapping[str, Mapping[str, object]]
-"""Options by the name of the backend."""
 
 
 def from_folder(configured: ConfiguredOptions, folder: Path) -> dict[str, dict[str, object]]:

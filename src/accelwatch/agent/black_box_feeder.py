@@ -15,8 +15,8 @@ class BlackBoxFeeder:
     def __init__(self, box: BlackBox | None, feed: Feed) -> None:
         self._box = box
         self._feed = feed
+        # Between two snapshots; as often as is read, if that is less often than once a second.
         self.step_s = STEP_S
-        """Between two snapshots; as often as is read, if that is less often than once a second."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

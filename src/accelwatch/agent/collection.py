@@ -18,8 +18,8 @@ from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 logger = logging.getLogger(__name__)
 
+# After this a new store is shown, whatever it lacks.
 _SHOW_OLD_S = 10.0
-"""After this a new store is shown, whatever it lacks."""
 
 
 class Collection:
@@ -45,8 +45,8 @@ class Collection:
         self._ready = False
         self._end = self._store.subscribe(self._refresh)
         self._task: asyncio.Task[None] | None = None
+        # Done with an exception when supervision itself broke.
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done with an exception when supervision itself broke."""
 
     @property
     def version(self) -> int:

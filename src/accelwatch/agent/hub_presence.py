@@ -16,8 +16,8 @@ class HubPresence:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._streams = 0
+        # When the last one ended, in monotonic seconds.
         self._last_seen: float | None = None
-        """When the last one ended, in monotonic seconds."""
 
     @contextlib.contextmanager
     def stream(self, headers: Mapping[str, str]) -> Iterator[None]:

@@ -16,12 +16,12 @@ class OwnMetrics:
     def __init__(self) -> None:
         self._durations = Distribution(by_key()[_DURATION].buckets)
         self._codes: Counter[int] = Counter({200: 0, 503: 0})
+        # Configuration (`agent`, `web`) to whether it was last read without a mistake.
         self.reloads: dict[str, bool] = {}
-        """Configuration (`agent`, `web`) to whether it was last read without a mistake."""
+        # What the rules say of themselves; nothing while there are none.
         self.of_rules: Callable[[], Mapping[Series, Number]] = dict
-        """What the rules say of themselves; nothing while there are none."""
+        # What is said of pushing; nothing while there is none.
         self.of_pushing: Callable[[], Mapping[Series, Number]] = dict
-        """What is said of pushing; nothing while there is none."""
 
     def scraped(self, code: int, seconds: float) -> None:
         """A scrape was answered."""

@@ -15,8 +15,8 @@ from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 
+# How long the first message waits for devices that have not been read yet.
 _FIRST_S = 4.0
-"""How long the first message waits for devices that have not been read yet."""
 _STALL_S = 60.0
 
 

@@ -44,8 +44,8 @@ from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
 
+# After the start everything is loaded and has been used once.
 _SETTLED_S = 20.0
-"""After the start everything is loaded and has been used once."""
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:

@@ -57,10 +57,10 @@ class Scrape:
         self._clock = clock
         self._cached: dict[Selection, Rendered] = {}
         self._version = -1
+        # What a scrape gets that asks for nothing in particular.
         self.default_selection = default_selection
-        """What a scrape gets that asks for nothing in particular."""
+        # An exposition older than this is made anew although the store did not change: ages did.
         self.max_age_s = 1.0
-        """An exposition older than this is made anew although the store did not change: ages did."""
 
     def page(self, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
         """The exposition. Raises UsageError for what does not exist."""

@@ -144,8 +144,8 @@ class AgentServer:
         reach the agent may change something in it.
         """
         self.pulse = Pulse(feed, interval_s)
+        # What is known of hubs that tell people of incidents.
         self.presence = presence or HubPresence(clock)
-        """What is known of hubs that tell people of incidents."""
 
         def answered(path: str, code: int, seconds: float) -> None:
             if path == SCRAPE:

@@ -17,8 +17,8 @@ from accelwatch.plugins import entry_points as plugins
 from accelwatch.web.protection.exposure import check_exposure
 from accelwatch.web.protection.web_config import Protection, load_protection
 
+# A key, and what is wrong with it; without a key it says itself in which file.
 Mistake = tuple[str, str]
-"""A key, and what is wrong with it; without a key it says itself in which file."""
 _LOCATED = re.compile(r".+:\d+: ")
 
 

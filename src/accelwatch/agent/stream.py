@@ -15,10 +15,10 @@ from accelwatch.schema.stream.compact import CompactEncoder, Message, Tick, pack
 from accelwatch.schema.stream.context_encoder import EventNumbers
 from accelwatch.web.http.stream import PACKED, Outlet, Stalled, framed
 
+# Share of an interval after a change in which the cycles of other backends join the tick.
 _GATHER = 0.1
-"""Share of an interval after a change in which the cycles of other backends join the tick."""
+# Share of an interval after a tick in which there is no other.
 _REST = 0.5
-"""Share of an interval after a tick in which there is no other."""
 
 
 class Pulse:
@@ -32,10 +32,10 @@ class Pulse:
         self._changed = asyncio.Event()
         self._beat = asyncio.Event()
         self.interval_s = interval_s
+        # The same for every stream, so that one who comes again knows what it was told.
         self.numbers = EventNumbers()
-        """The same for every stream, so that one who comes again knows what it was told."""
+        # Ticks so far.
         self.count = 0
-        """Ticks so far."""
         self.closed = False
 
     async def run(self) -> None:

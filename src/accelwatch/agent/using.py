@@ -15,8 +15,8 @@ from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.web.pages.page import Headers, Page, Query
 
+# Between two looks: the counters of load and energy tell what was in between.
 STEP_S = 5.0
-"""Between two looks: the counters of load and energy tell what was in between."""
 
 
 class Using:
@@ -29,8 +29,8 @@ class Using:
         self._feed = feed
         self._clock = clock
         self._file = LedgerFile(None if folder is None else folder / FILE)
+        # Those in force.
         self.settings = settings
-        """Those in force."""
         self._ledger = Ledger(gap_limit_s=READS_UNTIL_STALE * STEP_S)
         self._task: asyncio.Task[None] | None = None
 

@@ -20,12 +20,12 @@ class NoticeKind(StrEnum):
     OPENED = "opened"
     UPDATED = "updated"
     CLOSED = "closed"
+    # Nobody has taken it up yet.
     REMINDER = "reminder"
-    """Nobody has taken it up yet."""
+    # A person is asked whether something may be done about it.
     APPROVAL = "asked"
-    """A person is asked whether something may be done about it."""
+    # A person has to look: what was begun does not continue on its own.
     CALLED = "called"
-    """A person has to look: what was begun does not continue on its own."""
     TEST = "test"
 
 
@@ -33,106 +33,106 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A plan that waits for a person's yes."""
 
     node: str
+    # Its digest, which an approval names.
     plan: str
-    """Its digest, which an approval names."""
     steps: tuple[str, ...]
+    # Unix seconds at which it was asked.
     at: float
-    """Unix seconds at which it was asked."""
+    # Unix seconds until which it waits.
     until: float | None = None
-    """Unix seconds until which it waits."""
+    # Unix seconds at which the node and its jobs were seen so.
     as_of: float | None = None
-    """Unix seconds at which the node and its jobs were seen so."""
+    # By which whoever reads it may decide, once. It is in what is sent only, and never kept.
     link: str = ""
-    """By which whoever reads it may decide, once. It is in what is sent only, and never kept."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """What will be done about a node without anybody being asked."""
 
     node: str
+    # In their order.
     steps: tuple[str, ...]
-    """In their order."""
+    # Unix seconds before which nothing is begun; None for now.
     at: float | None = None
-    """Unix seconds before which nothing is begun; None for now."""
+    # Why nothing is begun yet; empty where nothing stands in the way.
     held_back: str = ""
-    """Why nothing is begun yet; empty where nothing stands in the way."""
+    # What acting now is expected to save; None where that is not known, or nothing to speak of.
     saved_gpu_hours: float | None = None
-    """What acting now is expected to save; None where that is not known, or nothing to speak of."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be said of an incident at a moment; texts are fit for a terminal, not for markup."""
 
+    # The same for all notices of an incident; receivers tell by it what belongs together.
     key: str
-    """The same for all notices of an incident; receivers tell by it what belongs together."""
+    # Grows with each notice of an incident, so that an older one is recognised.
     sequence: int
-    """Grows with each notice of an incident, so that an older one is recognised."""
     kind: NoticeKind
     severity: Severity
     title: str
+    # Node, device with index and serial, rack; or what a group has in common.
     where: str
-    """Node, device with index and serial, rack; or what a group has in common."""
+    # Unix seconds at which it began.
     since: float
-    """Unix seconds at which it began."""
+    # Unix seconds of this notice.
     time: float
-    """Unix seconds of this notice."""
     closed: float | None = None
+    # A few lines, the strongest first.
     evidence: tuple[str, ...] = ()
-    """A few lines, the strongest first."""
     jobs: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     what_to_do: str = ""
     runbook: str = ""
     rule: str = ""
+    # Who recommends what is to be done.
     source: str = ""
-    """Who recommends what is to be done."""
     link: str = ""
     trusted: bool = True
     labels: Mapping[str, str] = {}
+    # What a person is asked about it now.
     asks: tuple[ApprovalRequest, ...] = ()
-    """What a person is asked about it now."""
+    # What will be done about it; as it is when the notice is sent.
     plans: tuple[Planned, ...] = ()
-    """What will be done about it; as it is when the notice is sent."""
+    # How often it has come back within its rule's cool-down.
     returns: int = 0
-    """How often it has come back within its rule's cool-down."""
+    # The latest of what was done about it, and by whom, with its time of day.
     done: tuple[str, ...] = ()
-    """The latest of what was done about it, and by whom, with its time of day."""
+    # Why nothing is done about it now, where something may be done about incidents.
     not_done: str = ""
-    """Why nothing is done about it now, where something may be done about incidents."""
 
 
 class Status(StrEnum):
     """What became of a notice."""
 
     DELIVERED = "delivered"
+    # Not now; the same notice may be sent again.
     RETRY = "retry"
-    """Not now; the same notice may be sent again."""
+    # Never in this form: sending it again would be in vain.
     REFUSED = "refused"
-    """Never in this form: sending it again would be in vain."""
+    # It concerns nobody whom this sink writes to: settled, but no person has it.
     NO_RECIPIENT = "no_recipient"
-    """It concerns nobody whom this sink writes to: settled, but no person has it."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a sink says of a notice that it was given."""
 
     status: Status
+    # By what the receiver knows the message, where it can be edited later.
     reference: str = ""
-    """By what the receiver knows the message, where it can be edited later."""
+    # How long the receiver asks to be left alone.
     retry_after_s: float | None = None
-    """How long the receiver asks to be left alone."""
+    # What went wrong, without secrets and without a full address.
     message: str = ""
-    """What went wrong, without secrets and without a full address."""
 
 
 class SinkContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a sink gets from its surroundings."""
 
+    # Its name in the configuration.
     name: str
-    """Its name in the configuration."""
+    # Its own section of the configuration; secrets in it are resolved already.
     options: Mapping[str, object] = {}
-    """Its own section of the configuration; secrets in it are resolved already."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     timeout_s: float = 10.0
 
@@ -140,13 +140,13 @@ class SinkContext(msgspec.Struct, frozen=True, kw_only=True):
 class Sink(Protocol):
     """One receiver. Raises nothing: what goes wrong is an outcome."""
 
+    # Whether a message that was delivered can be changed by its reference; another one that says
+    # nothing new then disturbs nobody.
     edits: bool
-    """Whether a message that was delivered can be changed by its reference; another one that says
-    nothing new then disturbs nobody."""
+    # Seconds that the receiver wants between two messages; 0 for one that takes them as they come.
     pace_s: float
-    """Seconds that the receiver wants between two messages; 0 for one that takes them as they come."""
+    # Seconds after which a receiver that forgets is told again of what is still open.
     repeat_s: float | None
-    """Seconds after which a receiver that forgets is told again of what is still open."""
 
     async def deliver(self, notice: Notice, reference: str) -> Outcome:
         """Send a notice; `reference` is that of the incident's message before, or empty."""

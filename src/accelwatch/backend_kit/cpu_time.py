@@ -1,11 +1,11 @@
 """How busy processors were between two readings of the time that they spent in each mode (proc(5))."""
 
 _IDLE = ("idle", "iowait")
+# Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding.
 _MIN_SPAN_S = 0.2
-"""Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding."""
 
+# Seconds by mode, of all processors together.
 CpuTimes = dict[str, float]
-"""Seconds by mode, of all processors together."""
 
 
 def busy_ratio(before: CpuTimes, now: CpuTimes) -> tuple[float | None, CpuTimes]:

@@ -10,8 +10,8 @@ from accelwatch.kernel import proc
 from accelwatch.processes.program import program_name
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note, largest
 
+# Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end.
 _COMM = 15
-"""Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end."""
 
 
 def listed(

@@ -18,20 +18,20 @@ T = TypeVar("T")
 
 PACE_S = 2.0
 PATIENCE_S = 0.3
+# Failures in a row after which the answer before them is still given, with its age.
 _FORGIVEN = 1
-"""Failures in a row after which the answer before them is still given, with its age."""
+# The pace is at least so many times what asking took: the source is idle half of the time.
 _SHARE = 2.0
-"""The pace is at least so many times what asking took: the source is idle half of the time."""
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
     """What a source said, and how old that is."""
 
     document: T
+    # Seconds since it had been read.
     age_s: float
-    """Seconds since it had been read."""
+    # Seconds from one answer to the next, as things are.
     pace_s: float
-    """Seconds from one answer to the next, as things are."""
 
 
 class Polled(Generic[T]):
@@ -54,8 +54,8 @@ class Polled(Generic[T]):
         self._pace_s = pace_s
         self._patience_s = patience_s
         self._lock = threading.Lock()
+        # Set when the round that is under way is over.
         self._round: threading.Event | None = None
-        """Set when the round that is under way is over."""
         self._document: T | None = None
         self._read_at = 0.0
         self._duration_s = 0.0

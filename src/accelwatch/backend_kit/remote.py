@@ -16,38 +16,38 @@ from accelwatch.processes.printed import plain
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 
+# A shell's status of a file that is there and cannot be run.
 _NOT_ALLOWED = 126
-"""A shell's status of a file that is there and cannot be run."""
 _SHOWN = 200
 
 
 class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
     """One command that is run in every round, where it is installed."""
 
+    # By what its output is known: letters and digits.
     key: str
-    """By what its output is known: letters and digits."""
+    # Names of the program; the first that is there is run.
     programs: tuple[str, ...]
-    """Names of the program; the first that is there is run."""
     arguments: tuple[str, ...] = ()
+    # Absolute folders in which it is looked for after PATH and the usual ones.
     folders: tuple[str, ...] = ()
-    """Absolute folders in which it is looked for after PATH and the usual ones."""
     timeout_s: float = 10.0
+    # Key of a command before it: this one is run only when that one has not ended with status 0.
     if_fails: str = ""
-    """Key of a command before it: this one is run only when that one has not ended with status 0."""
+    # A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`.
     each_in: str = ""
-    """A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`."""
 
 
 class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What a command printed there."""
 
+    # The path that was run.
     program: str
-    """The path that was run."""
     output: bytes
+    # Its standard error, at most 2000 bytes of it.
     errors: str = ""
-    """Its standard error, at most 2000 bytes of it."""
+    # Its exit status, as a shell tells it: 124 and 137 when it was ended because it took too long.
     status: int = 0
-    """Its exit status, as a shell tells it: 124 and 137 when it was ended because it took too long."""
 
     @property
     def late(self) -> bool:
@@ -73,11 +73,11 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         return output
 
 
+# What the commands of a round printed, by their keys; only of those that were run.
 Outputs = Mapping[str, CommandOutput]
-"""What the commands of a round printed, by their keys; only of those that were run."""
 
+# A device or a partition, identified, and what was read of it, or why nothing was.
 RemoteRow = tuple[Device, Reading | ReadError]
-"""A device or a partition, identified, and what was read of it, or why nothing was."""
 
 
 class RemoteReader(Protocol):
@@ -95,15 +95,15 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True):
     """How a vendor's devices are read on a machine that only has the vendor's commands."""
 
     commands: tuple[RemoteCommand, ...]
+    # Makes the reader of one machine.
     reader: Callable[[], RemoteReader]
-    """Makes the reader of one machine."""
+    # PCI vendor ids, `10de`: where such an accelerator is on the bus, a command is missed.
     pci_vendors: tuple[str, ...] = ()
-    """PCI vendor ids, `10de`: where such an accelerator is on the bus, a command is missed."""
 
 
 @runtime_checkable
 class RemotelyRead(Protocol):
     """Optional declaration of a backend, on its class; it is read without building the backend."""
 
+    # `module:attribute` of its Remote, so that nobody else imports what understands the commands.
     remote: str
-    """`module:attribute` of its Remote, so that nobody else imports what understands the commands."""

@@ -21,8 +21,8 @@ E = TypeVar("E")
 class Location(NamedTuple):
     """Where a listed device is."""
 
+    # The vendor's index.
     number: int
-    """The vendor's index."""
     pci_bus_id: str | None
 
 

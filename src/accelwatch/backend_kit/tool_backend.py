@@ -30,37 +30,37 @@ from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Process, Reading
 
+# What the command answers.
 T = TypeVar("T")
-"""What the command answers."""
+# What an answer tells of one device.
 E = TypeVar("E", bound=Listed)
-"""What an answer tells of one device."""
 _VERSION_CHARS = 64
 
 
 class Command(NamedTuple):
     """A vendor's command, its driver, and the devices that it lists."""
 
+    # Of the program: the first that is found is asked.
     names: tuple[str, ...]
-    """Of the program: the first that is found is asked."""
+    # Of the configuration; it names the file.
     option: str
-    """Of the configuration; it names the file."""
+    # What to do where there is none.
     remedy: str
-    """What to do where there is none."""
+    # On the PCI bus.
     vendor_id: int
-    """On the PCI bus."""
+    # Of the names of devices.
     prefix: str
-    """Of the names of devices."""
+    # A path that is there as long as the driver is loaded, from the root.
     driver: str
-    """A path that is there as long as the driver is loaded, from the root."""
+    # What is to be loaded where it is not.
     module: str
-    """What is to be loaded where it is not."""
+    # Where the vendor's packages put the program, from the root.
     folders: tuple[str, ...] = ()
-    """Where the vendor's packages put the program, from the root."""
+    # PCI base classes of the devices; the vendor may have functions of others.
     classes: tuple[int, ...] = (ACCELERATOR,)
-    """PCI base classes of the devices; the vendor may have functions of others."""
     kind: DeviceKind = DeviceKind.NPU
+    # How nodes of devices are called below /dev (`rbln[0-9]*`).
     nodes: str = ""
-    """How nodes of devices are called below /dev (`rbln[0-9]*`)."""
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -86,8 +86,8 @@ class ToolBackend(Generic[T, E]):
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        # The command, once it is found.
         self._program = Path()
-        """The command, once it is found."""
         self._tool: VendorTool[T, E] | None = None
 
     def make_query(self) -> Callable[[], T]:

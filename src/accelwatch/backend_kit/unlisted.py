@@ -3,16 +3,16 @@
 A table that is cut short ends like one of fewer devices: with status 0. One run alone proves no loss.
 """
 
+# Answers in a row that must leave a device out.
 RUNS = 3
-"""Answers in a row that must leave a device out."""
 
 
 class Unlisted:
     """Counts by device the answers in a row that do not list it."""
 
     def __init__(self) -> None:
+        # By device: how many, and the newest of them.
         self._runs: dict[object, tuple[int, object]] = {}
-        """By device: how many, and the newest of them."""
 
     def note(self, device: object, answer: object) -> bool:
         """An answer does not list a device, however often it is looked at; whether it is lost now."""

@@ -10,8 +10,8 @@ from accelwatch.processes import command
 from accelwatch.processes.complete_output import CompletenessCheck, has_full_output, never
 from accelwatch.processes.printed import plain
 
+# Where packages put commands. PATH is not asked: it is whoever's, and we may be root.
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
-"""Where packages put commands. PATH is not asked: it is whoever's, and we may be root."""
 
 
 def find_program(root: Path, names: Sequence[str], folders: Sequence[str] = ()) -> Path | None:

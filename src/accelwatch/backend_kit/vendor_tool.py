@@ -43,20 +43,20 @@ class Listed(Protocol):
 T = TypeVar("T")
 E = TypeVar("E", bound=Listed)
 
+# For one run of a command.
 TIMEOUT_S = 5.0
-"""For one run of a command."""
+# Less than a backend is given to open (5 s).
 _FIRST_WAIT_S = 3.0
-"""Less than a backend is given to open (5 s)."""
+# PCI base classes: of processing accelerators, and of GPUs with and without outputs.
 ACCELERATOR, DISPLAY = 0x12, 0x03
-"""PCI base classes: of processing accelerators, and of GPUs with and without outputs."""
 
 
 class Location(NamedTuple):
     """Where a device is, and nothing more."""
 
     pci_bus_id: str | None
+    # The vendor's index.
     number: int
-    """The vendor's index."""
 
 
 def accelerators(
@@ -147,11 +147,11 @@ class VendorTool(Generic[T, E]):
         self._prefix, self._vendor_id = prefix, vendor_id
         self._classes, self._kind, self._nodes = classes, kind, nodes
         self._laid_out: tuple[T, Sequence[E]] | None = None
+        # Places at which the command has listed a device that was read.
         self._read_addresses: set[str | None] = set()
-        """Places at which the command has listed a device that was read."""
         self._was_on_bus: set[str | None] = set()
+        # By number: what only the command has listed.
         self._hidden: dict[int, Location] = {}
-        """By number: what only the command has listed."""
         self._unlisted = Unlisted()
         self._polled = Polled(query, context.clock, pace_s=pace_of(context.options, name))
 

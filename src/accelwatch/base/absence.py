@@ -10,25 +10,25 @@ class Absence(Enum):
     No `str`, so that what a file or driver said is never mistaken for why it said nothing.
     """
 
+    # The device, driver or library cannot give this quantity.
     UNSUPPORTED = "unsupported"
-    """The device, driver or library cannot give this quantity."""
+    # It exists, but this user may not read it.
     PERMISSION = "permission"
-    """It exists, but this user may not read it."""
+    # The call did not come back before its deadline.
     TIMEOUT = "timeout"
-    """The call did not come back before its deadline."""
+    # The device is gone.
     LOST = "lost"
-    """The device is gone."""
+    # The device sleeps and was not woken.
     SUSPENDED = "suspended"
-    """The device sleeps and was not woken."""
+    # The driver answered with an error, or with a value that cannot be true.
     ERROR = "error"
-    """The driver answered with an error, or with a value that cannot be true."""
+    # The last value is too old to be shown as current.
     STALE = "stale"
-    """The last value is too old to be shown as current."""
+    # Nobody asked for it: an opt-in group, or a quantity that needs two readings.
     NOT_COLLECTED = "not_collected"
-    """Nobody asked for it: an opt-in group, or a quantity that needs two readings."""
 
+    # Members are single; Enum's own hash is computed in Python at each look into a mapping.
     __hash__ = object.__hash__
-    """Members are single; Enum's own hash is computed in Python at each look into a mapping."""
 
     def __str__(self) -> str:
         """The word."""

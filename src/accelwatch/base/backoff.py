@@ -15,8 +15,8 @@ FIRST_S = 1.0
 LIMIT_S = 60.0
 FIRST_SPREAD_S = 0.5
 _MAX_RETRY_AFTER_S = 3600.0
+# Beyond it a power of two would overflow some day; every limit is reached long before.
 _MAX_DOUBLINGS = 32
-"""Beyond it a power of two would overflow some day; every limit is reached long before."""
 
 
 def doubled(first_s: float, failures: int, limit_s: float) -> float:
@@ -32,8 +32,8 @@ class Backoff:
         self._limit_s = limit_s
         self._free = free
         self.failures = 0
+        # Moment before which nothing should be tried.
         self.until = -math.inf
-        """Moment before which nothing should be tried."""
 
     def failed(self, now: float) -> float:
         """Note a failure; returns the pause in seconds (0 for the first `free` failures)."""

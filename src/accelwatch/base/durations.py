@@ -4,8 +4,8 @@ import re
 
 from accelwatch.base.errors import UsageError
 
+# Between two readings: more often, drivers do little else.
 LEAST_INTERVAL_S = 0.25
-"""Between two readings: more often, drivers do little else."""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)

@@ -4,23 +4,23 @@ Two numbers mean one thing to commands that read devices and another to commands
 a hub or agent. No command does both.
 """
 
+# Data printed, or done.
 OK = 0
-"""Data printed, or done."""
+# Nothing could be read, it was refused or went wrong, or an internal error.
 FAILED = 1
-"""Nothing could be read, it was refused or went wrong, or an internal error."""
+# The command line, an expression or a configuration file is wrong.
 USAGE = 2
-"""The command line, an expression or a configuration file is wrong."""
+# Ran fine, no accelerator in the machine; the document is on stdout all the same.
 NO_DEVICE = 3
-"""Ran fine, no accelerator in the machine; the document is on stdout all the same."""
+# Nobody knows whether a change was made.
 UNKNOWN = 3
-"""Nobody knows whether a change was made."""
+# A selector or constraint matched nothing, or there is nothing of that name.
 UNMET = 4
-"""A selector or constraint matched nothing, or there is nothing of that name."""
+# A change is asked for, and a person has to say yes first.
 NEEDS_APPROVAL = 4
-"""A change is asked for, and a person has to say yes first."""
+# Devices are there, but this user may not read them; or a hub wants other credentials.
 PERMISSION = 5
-"""Devices are there, but this user may not read them; or a hub wants other credentials."""
+# With --strict: a device is lost or hung.
 UNHEALTHY = 6
-"""With --strict: a device is lost or hung."""
+# Ended by ^C.
 INTERRUPTED = 130
-"""Ended by ^C."""

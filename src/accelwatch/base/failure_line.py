@@ -3,12 +3,12 @@
 import re
 
 _SHOWN = 200
+# A word of failure. Drivers complain of lesser things first, and end with what stopped the command.
 _WHY = re.compile(
     r"error|fail|unable|cannot|can't|couldn't|could not|denied|not found|no such|mismatch|refused"
     r"|in use|is used|timed? ?out|ret is -?\d",
     re.IGNORECASE,
 )
-"""A word of failure. Drivers complain of lesser things first, and end with what stopped the command."""
 
 
 def failure_line(text: str) -> str:

@@ -5,8 +5,8 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+# With the step that ends a slice, and what else comes in the same turn, less than five milliseconds.
 SLICE_S = 0.003
-"""With the step that ends a slice, and what else comes in the same turn, less than five milliseconds."""
 
 
 class LongWork:
@@ -22,8 +22,8 @@ class LongWork:
         self._lock = lock
         self._has_lock = False
         self._started = monotonic()
+        # Time of the slices that are over.
         self.busy_s = 0.0
-        """Time of the slices that are over."""
 
     async def __aenter__(self) -> Self:
         await self._resume()

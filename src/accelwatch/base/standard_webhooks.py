@@ -12,8 +12,8 @@ import hmac
 from accelwatch.base.errors import ConfigError
 
 PREFIX = "whsec_"
+# Standard Webhooks: between 24 and 64 bytes of entropy.
 _LEAST_SECRET_BYTES = 24
-"""Standard Webhooks: between 24 and 64 bytes of entropy."""
 
 
 def secret_bytes(text: str) -> bytes:

@@ -190,8 +190,8 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 _WATCH = frozenset({"-w", "--watch", "-l", "--loop"})
 _DEFAULT_INTERVAL = "2s"
 _LOOP_MS = ("-lms", "--loop-ms")
+# The command whose `--loop` is without a value: it begins a recording again.
 _OWN_LOOP = "dashboard"
-"""The command whose `--loop` is without a value: it begins a recording again."""
 
 
 def normalised(argv: list[str]) -> list[str]:

@@ -10,8 +10,8 @@ from accelwatch.cli.table_lines import Cells, Style, aligned
 
 _GAP = 2
 _INDENT = "  "
+# Cells below which a cut text says nothing.
 _LEAST_TEXT = 8
-"""Cells below which a cut text says nothing."""
 
 
 def fitted(

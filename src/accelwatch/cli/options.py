@@ -17,8 +17,8 @@ from accelwatch.cli.arguments import Arguments
 from accelwatch.cli.completion import offered
 from accelwatch.cli.parameters import Argument, Option, Setting
 
+# A flag as the settings take it; None and empty lists are not given.
 FlagValue = str | list[str] | bool | None
-"""A flag as the settings take it; None and empty lists are not given."""
 
 
 class Group(click.Group):

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported here
     from typing import TextIO
 
+# Permissions of a file that only its owner may read.
 OWN = 0o600
-"""Permissions of a file that only its owner may read."""
 
 
 def opened_stdout() -> "TextIO":

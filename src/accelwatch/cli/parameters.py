@@ -11,15 +11,15 @@ import msgspec
 class Option(msgspec.Struct, frozen=True, kw_only=True):
     """An option; its type and default are those of what is annotated."""
 
+    # As they are written on the command line; `--size` for a field `size` where none is named.
     flags: tuple[str, ...]
-    """As they are written on the command line; `--size` for a field `size` where none is named."""
     help: str = ""
     metavar: str | None = None
     min: int | None = None
     max: int | None = None
     hidden: bool = False
+    # The list of `cli.completion` that the shell offers.
     completion: str = ""
-    """The list of `cli.completion` that the shell offers."""
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,8 +19,8 @@ from accelwatch.schema.snapshot import NO_ACCELERATORS
 if TYPE_CHECKING:
     from accelwatch.expr import Expression
 
+# Those that are shipped; further ones are exporters by entry point.
 FORMATS = ("table", "json", "csv", "prometheus")
-"""Those that are shipped; further ones are exporters by entry point."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +31,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     condition: "Expression | None"
     settings: CollectSettings
     interval_s: float | None
+    # Permissions of the output file.
     mode: int
-    """Permissions of the output file."""
     arguments: Arguments
 
     @property

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _EVERY_S = 0.05
+# How much is done in a second, in words.
 Rate = Callable[[float], str]
-"""How much is done in a second, in words."""
 
 
 def counting(what: str) -> Rate:

@@ -4,8 +4,8 @@ from collections.abc import Container, Sequence
 
 import msgspec
 
+# Columns of numbers.
 _RIGHT = frozenset({"AGE", "OK/ALL", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK", "PID"})
-"""Columns of numbers."""
 
 
 class Style(msgspec.Struct, frozen=True):
@@ -13,8 +13,8 @@ class Style(msgspec.Struct, frozen=True):
 
     colour: bool = False
     ascii_only: bool = False
+    # Cells of the terminal; None where lines may be of any length.
     width: int | None = None
-    """Cells of the terminal; None where lines may be of any length."""
 
     def paint(self, text: str, code: str) -> str:
         """The text in a colour, or as it is."""

@@ -3,8 +3,8 @@
 import os
 import sys
 
+# Set by the shell's completion function (the name is click's rule).
 COMPLETION = "_ACCELWATCH_COMPLETE"
-"""Set by the shell's completion function (the name is click's rule)."""
 
 
 def on_terminal() -> bool:

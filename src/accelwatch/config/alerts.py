@@ -19,12 +19,12 @@ class SinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One receiver."""
 
     name: Name = ""
+    # Name of a plug-in: webhook, slack, teams, alertmanager, email, apprise.
     type: str = ""
-    """Name of a plug-in: webhook, slack, teams, alertmanager, email, apprise."""
+    # For all of one delivery.
     timeout_s: Long = field(default=10.0, name="timeout")
-    """For all of one delivery."""
+    # The plug-in's own; a key with `_file` behind it names a file that holds the value.
     options: dict[str, object] = {}
-    """The plug-in's own; a key with `_file` behind it names a file that holds the value."""
 
 
 class QuietHours(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,47 +33,47 @@ class QuietHours(msgspec.Struct, frozen=True, kw_only=True):
     start: TimeOfDay = field(default="", name="from")
     end: TimeOfDay = field(default="", name="to")
     zone: Zone = "UTC"
+    # The severity from which on nothing waits.
     below: Literal["warning", "critical"] = "critical"
-    """The severity from which on nothing waits."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Which incidents go to which receivers."""
 
+    # Names; none for all.
     sinks: tuple[str, ...] = ()
-    """Names; none for all."""
     min_severity: Level = "warning"
+    # Matchers such as `pool=train` or `rule=~nvidia.*`, all of which must hold.
     match: tuple[str, ...] = ()
-    """Matchers such as `pool=train` or `rule=~nvidia.*`, all of which must hold."""
+    # How long an incident must have been open: 30m makes an escalation of the route.
     after_s: Day = field(default=0.0, name="after")
-    """How long an incident must have been open: 30m makes an escalation of the route."""
+    # After how long it is said again that an incident is still open; 0 for never.
     remind_s: Day = field(default=0.0, name="remind")
-    """After how long it is said again that an incident is still open; 0 for never."""
     quiet: QuietHours = QuietHours()
 
 
 class DeadMan(msgspec.Struct, frozen=True, kw_only=True):
     """A URL that is asked for as long as all is well, of a service that raises an alarm otherwise."""
 
+    # A file that holds the URL, which is a secret.
     url_file: Path | None = None
-    """A file that holds the URL, which is a secret."""
     interval_s: Long = field(default=60.0, name="interval")
 
 
 class Alerts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about alerts; without a sink nobody is told."""
 
+    # Put before the ids of incidents, where several tell the same receivers; of an agent its host.
     hub: str = ""
-    """Put before the ids of incidents, where several tell the same receivers; of an agent its host."""
+    # Where people reach who alerts; messages link to the incident there.
     external_url: str = ""
-    """Where people reach who alerts; messages link to the incident there."""
     sinks: tuple[SinkSettings, ...] = ()
+    # Without one all sinks are told of what is a warning or worse.
     routes: tuple[Route, ...] = ()
-    """Without one all sinks are told of what is a warning or worse."""
+    # How long a second incident waits that begins right after another, for they may turn out as one.
     storm_wait_s: Brief = field(default=10.0, name="storm_wait")
-    """How long a second incident waits that begins right after another, for they may turn out as one."""
+    # How long what is over must stay over before that is notified, but no longer than its rule's
+    # cooldown; what has come back before must stay over for all of that. With less than the cooldown
+    # what comes back afterwards rings again.
     resolve_after_s: Day = field(default=86_400.0, name="resolve_after")
-    """How long what is over must stay over before that is notified, but no longer than its rule's
-    cooldown; what has come back before must stay over for all of that. With less than the cooldown
-    what comes back afterwards rings again."""
     dead_man: DeadMan = DeadMan()

@@ -21,8 +21,8 @@ from accelwatch.plugins.options import secret_key
 PREFIX = "ACCELWATCH_"
 FILE_VARIABLE = "ACCELWATCH_CONFIG_FILE"
 SYSTEM_FILE = Path("/etc/accelwatch/agent.yaml")
+# Variables that Kubernetes puts into every container for a service named `accelwatch-...`.
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
-"""Variables that Kubernetes puts into every container for a service named `accelwatch-...`."""
 
 Flag = str | Sequence[str] | bool | None
 Shape = TypeVar("Shape", bound=msgspec.Struct)
@@ -33,10 +33,10 @@ class Effective(msgspec.Struct, Generic[Shape], frozen=True, kw_only=True):
 
     settings: Shape
     file: Path | None
+    # Dotted key to `file:line`, variable or flag; a key that is not here has its default.
     sources: dict[str, str]
-    """Dotted key to `file:line`, variable or flag; a key that is not here has its default."""
+    # Whether the file gives any value.
     filled: bool = False
-    """Whether the file gives any value."""
 
     def source_of(self, dotted: str) -> str:
         """Where a key was given, or the nearest section above it; the file when nothing was."""
@@ -69,6 +69,7 @@ def flag_name(dotted: str) -> str:
     return _FLAGS.get(dotted) or "--" + dotted.replace("_", "-")
 
 
+# Flags that are named otherwise: as the other commands name them, or as Prometheus does.
 _FLAGS = {
     "collect.backends": "--backend",
     "collect.interval": "--interval",
@@ -81,7 +82,6 @@ _FLAGS = {
     "prometheus.url": "--prometheus",
     "remote_write.url": "--remote-write",
 }
-"""Flags that are named otherwise: as the other commands name them, or as Prometheus does."""
 
 
 def find_file(configured: str | None, environ: Mapping[str, str]) -> Path | None:

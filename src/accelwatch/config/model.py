@@ -36,8 +36,8 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     argv: bool = False
     exclude: tuple[str, ...] = ()
     wake_suspended: bool = False
+    # Devices that there must be, without partitions; 0: nobody says.
     expect: Expected = 0
-    """Devices that there must be, without partitions; 0: nobody says."""
     root: Path = "/"
     options: dict[str, dict[str, object]] = {}
 
@@ -89,14 +89,14 @@ class Workloads(msgspec.Struct, frozen=True, kw_only=True):
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which rules are in force; without files and packs none are, and nothing is spent on them."""
 
+    # Rule files, and folders of them.
     files: tuple[Path, ...] = ()
-    """Rule files, and folders of them."""
+    # Names of packs that are shipped.
     packs: tuple[str, ...] = ()
-    """Names of packs that are shipped."""
+    # How often they are judged.
     interval_s: Short = field(default=1.0, name="interval")
-    """How often they are judged."""
+    # Processor time that one rule may take each time; one that takes more for long is switched off.
     budget_s: VeryShort = field(default=0.02, name="budget")
-    """Processor time that one rule may take each time; one that takes more for long is switched off."""
 
     @property
     def any(self) -> bool:
@@ -107,10 +107,10 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
 class HubRelation(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent with rules leaves to a hub that follows it and tells people of incidents."""
 
+    # How long the hub may be away before the agent tells of rules that are marked `local`.
     silent_s: Long = field(default=600.0, name="silent")
-    """How long the hub may be away before the agent tells of rules that are marked `local`."""
+    # Whether the agent tells people all the same.
     beside: bool = False
-    """Whether the agent tells people all the same."""
 
 
 class BlackBoxSettings(msgspec.Struct, frozen=True, kw_only=True):

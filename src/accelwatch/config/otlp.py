@@ -12,8 +12,8 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.config.field_types import Group, Long, Path
 from accelwatch.plugins.options import check_url
 
+# Where a receiver takes metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL").
 METRICS_PATH = "/v1/metrics"
-"""Where a receiver takes metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL")."""
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _OURS = frozenset({"host", "content-type", "content-encoding", "content-length", "user-agent"})
 _SECRET = re.compile(r"authorization|cookie|key|password|secret|token", re.IGNORECASE)
@@ -22,28 +22,28 @@ _SECRET = re.compile(r"authorization|cookie|key|password|secret|token", re.IGNOR
 class Otlp(msgspec.Struct, frozen=True, kw_only=True):
     """Where metrics are pushed to; off without an endpoint."""
 
+    # `http://collector:4318`; a URL with a path is used as it is. With gRPC `http://collector:4317`.
     endpoint: str | None = None
-    """`http://collector:4318`; a URL with a path is used as it is. With gRPC `http://collector:4317`."""
+    # As the variable OTEL_EXPORTER_OTLP_PROTOCOL has it.
     protocol: Literal["http/protobuf", "grpc"] = "http/protobuf"
-    """As the variable OTEL_EXPORTER_OTLP_PROTOCOL has it."""
     interval_s: Long = field(default=60.0, name="interval")
+    # For one request.
     timeout_s: Annotated[float, Meta(ge=1, le=300, extra={"form": "duration"})] = field(
         default=10.0, name="timeout"
     )
-    """For one request."""
     max_backoff_s: Long = field(default=60.0, name="max_backoff")
     profile: Literal["default", "minimal"] = "default"
     groups: frozenset[Group] = frozenset()
+    # Beside `host.name` and `service.*`, over which they win: `deployment.environment.name: prod`.
     resource_attributes: dict[str, str] = {}
-    """Beside `host.name` and `service.*`, over which they win: `deployment.environment.name: prod`."""
     headers: dict[str, str] = {}
+    # Headers whose value is the content of a file.
     header_files: dict[str, Path] = {}
-    """Headers whose value is the content of a file."""
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+    # Requests that wait, compressed; the oldest are dropped beyond it.
     queue_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 34)] = 16 << 20
-    """Requests that wait, compressed; the oldest are dropped beyond it."""
     points_per_request: Annotated[int, Meta(ge=100, le=100_000)] = 5000
 
     @property

@@ -22,15 +22,15 @@ class LocatedValue(msgspec.Struct, frozen=True):
     source: str
 
 
+# Dotted key, as written in the file, to value; within lists of mappings `section[0].key`.
 Values = dict[str, LocatedValue]
-"""Dotted key, as written in the file, to value; within lists of mappings `section[0].key`."""
 
+# Sections of any file that say how we prove who we are and whom we believe, with what to write.
 _CREDENTIALS = {
     "basic_auth": "requests would go without a password: write username and password_file",
     "authorization": "requests would go without a token: write credentials_file",
     "tls_config": "the system's authorities would do: write ca_file",
 }
-"""Sections of any file that say how we prove who we are and whom we believe, with what to write."""
 _NUMBER = re.compile(r"\[\d+\]")
 
 

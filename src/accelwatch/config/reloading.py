@@ -27,6 +27,7 @@ class Sections(Protocol):
         """Where metrics are pushed to."""
 
 
+# A section, what it means when it is gone, and whether it asks for something.
 _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
     ("rules", "no rule is evaluated any more", lambda sections: sections.rules.any),
     (
@@ -36,7 +37,6 @@ _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
     ),
     ("otlp", "nothing is pushed any more", lambda sections: sections.otlp.endpoint),
 )
-"""A section, what it means when it is gone, and whether it asks for something."""
 
 
 def check_filled(before: object, after: Effective[Any], file: Path | None) -> None:

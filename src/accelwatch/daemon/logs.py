@@ -38,8 +38,8 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(document).decode()
 
 
+# A value in the form of a message, with the key before it if it has one.
 _PLACEHOLDER = re.compile(r"(?:(?P<key>[a-z_]+)=)?%(?:\.\d+)?(?P<form>[sdrf%])")
-"""A value in the form of a message, with the key before it if it has one."""
 
 
 def split_message(record: logging.LogRecord) -> tuple[str, dict[str, str | int | float]]:

@@ -3,10 +3,10 @@
 import contextlib
 import ctypes
 
+# What is raised where there is no such library, or no such function in it.
 _NONE = (AttributeError, OSError, TypeError)
-"""What is raised where there is no such library, or no such function in it."""
+# malloc.h of glibc.
 _M_ARENA_MAX = -8
-"""malloc.h of glibc."""
 
 
 def use_single_arena() -> None:

@@ -13,8 +13,8 @@ class Notifier:
 
     def __init__(self, address: str = "", watchdog_s: float | None = None) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
+        # Seconds of silence after which systemd restarts the agent; None: it does not watch.
         self.watchdog_s = watchdog_s
-        """Seconds of silence after which systemd restarts the agent; None: it does not watch."""
 
     def ready(self, status: str) -> None:
         """The agent serves."""

@@ -5,8 +5,8 @@ import ctypes
 import os
 import resource
 
+# linux/prctl.h
 _PR_SET_DUMPABLE = 4
-"""linux/prctl.h"""
 _FOR_OURSELVES = 0o077
 
 

@@ -15,10 +15,10 @@ from accelwatch.exposition.line import Key
 
 _MOST_FRAMES = 64
 _MOST_SHAPES = 256
+# Of all shapes together.
 _MOST_SERIES = 1 << 16
-"""Of all shapes together."""
+# Label values of a page that is worth to be known again.
 _MOST_TEXTS = 1 << 14
-"""Label values of a page that is worth to be known again."""
 
 _FIRST, _LAST = itemgetter(0), itemgetter(2)
 
@@ -28,12 +28,12 @@ _Positions = tuple[int, ...]
 class _Frame(NamedTuple):
     """What stands around label values and numbers, as it was parsed once."""
 
+    # Name and labels of each, and between which label values of the page its own are.
     series: tuple[tuple[str, tuple[str, ...], int, int], ...]
-    """Name and labels of each, and between which label values of the page its own are."""
+    # The line of each.
     lines: tuple[int, ...]
-    """The line of each."""
+    # Of the page that was parsed.
     form: Form
-    """Of the page that was parsed."""
 
 
 class Shape:
@@ -47,12 +47,12 @@ class Shape:
         lines: _Positions,
         form: Form,
     ) -> None:
+        # Name and labels of each, and where their values are among the texts of a page.
         self.series = series
-        """Name and labels of each, and where their values are among the texts of a page."""
+        # The line of each, which ends with its number.
         self.lines = lines
-        """The line of each, which ends with its number."""
+        # Of some page with this shape.
         self.form = form
-        """Of some page with this shape."""
 
     def keys(self, texts: Sequence[str]) -> tuple[Key, ...]:
         """The keys of a page with these texts."""
@@ -70,22 +70,22 @@ class Match(NamedTuple):
     """A page that has a known shape."""
 
     shape: Shape
+    # Its label values, each once.
     texts: tuple[str, ...]
-    """Its label values, each once."""
+    # The numbers of its samples, in the order of the series.
     tokens: list[str]
-    """The numbers of its samples, in the order of the series."""
 
 
 class Shapes:
     """The shapes of pages that were read line by line; from any thread."""
 
     def __init__(self) -> None:
+        # By the hash of what stands between.
         self._frames: dict[int, _Frame] = {}
-        """By the hash of what stands between."""
+        # By frame, kept beside so that its id stays its own; None for one that repeats a series.
         self._shapes: dict[tuple[int, _Positions], tuple[_Frame, Shape | None]] = {}
-        """By frame, kept beside so that its id stays its own; None for one that repeats a series."""
+        # Of all of them together.
         self._series = 0
-        """Of all of them together."""
 
     def __len__(self) -> int:
         return len(self._shapes)
@@ -176,5 +176,5 @@ def _framed(
     return _Frame(tuple(series), tuple(sampled), form)
 
 
+# Of all targets of the process.
 SHAPES = Shapes()
-"""Of all targets of the process."""

@@ -10,6 +10,7 @@ from accelwatch.base.untrusted_text import printable as printable  # noqa: PLC04
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 
+# Unit to factor, digits and symbol.
 _SCALED = {
     "ratio": (100.0, 0, "%"),
     "celsius": (1.0, 0, "°C"),
@@ -18,7 +19,6 @@ _SCALED = {
     "volts": (1.0, 3, "V"),
     "amperes": (1.0, 1, "A"),
 }
-"""Unit to factor, digits and symbol."""
 _VENDOR_PREFIXES = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 

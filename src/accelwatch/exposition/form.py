@@ -24,8 +24,8 @@ class Form:
         In each the number is what stands behind the last blank.
         """
         pieces = _cut(page)
+        # The lines of the words behind labels.
         behind: list[int] = []
-        """The lines of the words behind labels."""
         line = 0
         for gap in pieces[:-1:2]:
             line += gap.count(b"\n")
@@ -35,11 +35,11 @@ class Form:
         for line in sorted(set(sampled).difference(behind)):
             at = bisect_left(behind, line)
             bare.setdefault(at, []).append(line - (behind[at - 1] + 1 if at else 0))
+        # Pieces with samples that have no labels, and which of their lines these are.
         self._bare = tuple([(at, tuple(lines)) for at, lines in bare.items()])
-        """Pieces with samples that have no labels, and which of their lines these are."""
         lines = sorted({*sampled, *behind})
+        # Where each number is among the words; None when they are all the words in their order.
         self._picked: array[int] | None = None
-        """Where each number is among the words; None when they are all the words in their order."""
         if lines != list(sampled):
             self._picked = array("L", [bisect_left(lines, line) for line in sampled])
         self._hash = hash(tuple(self._apart(pieces)[0]))

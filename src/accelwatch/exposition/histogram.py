@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from itertools import accumulate
 
+# Cumulative counts by edge, +Inf last, and the sum.
 Histogram = tuple[tuple[int, ...], float]
-"""Cumulative counts by edge, +Inf last, and the sum."""
 
 
 class Distribution:

@@ -24,5 +24,5 @@ class Texts:
         return len(self._texts)
 
 
+# For all expositions and stores of the process.
 same = Texts().same
-"""For all expositions and stores of the process."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from accelwatch.exposition.interning import same
 from accelwatch.schema.reading import Number
 
+# Longer digit strings become floats: no number of a million digits is ever made.
 MAX_INT_DIGITS = 18
-"""Longer digit strings become floats: no number of a million digits is ever made."""
 
 
 class Key(NamedTuple):
@@ -50,8 +50,8 @@ class Labels(NamedTuple):
 
     names: tuple[str, ...]
     values: tuple[str, ...]
+    # In whichever order they are written.
     pairs: frozenset[tuple[str, str]]
-    """In whichever order they are written."""
 
 
 class LabelTexts:

@@ -26,8 +26,8 @@ from accelwatch.exposition.line import (
 )
 from accelwatch.schema.reading import Number
 
+# Whole numbers from here on become floats, in whichever way a line was read.
 _FLOAT_FROM = 10**MAX_INT_DIGITS
-"""Whole numbers from here on become floats, in whichever way a line was read."""
 _Integer = Annotated[int, msgspec.Meta(gt=-_FLOAT_FROM, lt=_FLOAT_FROM)]
 _decode: Callable[[bytes], list[Number]] = msgspec.json.Decoder(list[_Integer | float]).decode
 _decode_large = msgspec.json.Decoder(list[int | float]).decode
@@ -71,8 +71,8 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
 
     series: PageSeries
     values: list[Number]
+    # Lines left out by reason: syntax, value, duplicate, line_length, labels, samples, bytes.
     rejected: Counter[str]
-    """Lines left out by reason: syntax, value, duplicate, line_length, labels, samples, bytes."""
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -85,18 +85,18 @@ class ExpositionReader:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
+        # None with limits of one's own: pages of other targets may have passed what they refuse.
         self._shapes = SHAPES if limits is None else None
-        """None with limits of one's own: pages of other targets may have passed what they refuse."""
         self._series = PageSeries(())
         self._rejected: Counter[str] = Counter()
+        # Whether there are series, and their page was read line by line.
         self._by_lines = False
-        """Whether there are series, and their page was read line by line."""
+        # All that stood around the numbers; None when that does not tell all of it.
         self._form: Form | None = None
-        """All that stood around the numbers; None when that does not tell all of it."""
+        # Hash of each key's line up to its number.
         self._hashes: array[int] = array("q")
-        """Hash of each key's line up to its number."""
+        # Position among the keys by hash; empty for as long as the lines keep their order.
         self._slots: dict[int, int] = {}
-        """Position among the keys by hash; empty for as long as the lines keep their order."""
 
     def read(self, body: str | bytes) -> Scrape:
         """The samples of a body; never raises for what is in it."""
@@ -197,8 +197,8 @@ class _Pass:
         self._lines: dict[int, int] = {}
         self._canonical: dict[tuple[str, frozenset[tuple[str, str]]], int] | None = None
         self._labels = LabelTexts()
+        # Labels and values that many series of a target have in common, kept once.
         self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
-        """Labels and values that many series of a target have in common, kept once."""
 
     def add(self, at: int, line: str) -> None:
         """Take one sample line, or count why not."""

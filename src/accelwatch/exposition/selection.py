@@ -21,8 +21,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     groups: frozenset[str] = frozenset()
     backends: frozenset[str] = frozenset()
     openmetrics: bool = False
+    # Whether serial numbers and firmware versions are exposed.
     inventory: bool = True
-    """Whether serial numbers and firmware versions are exposed."""
 
 
 def selection(

@@ -11,8 +11,8 @@ from accelwatch.schema.reading import Number
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
+# Far above the series of one node; a churn of pids must not grow the cache for ever.
 _MAX_PREFIXES = 100_000
-"""Far above the series of one node; a churn of pids must not grow the cache for ever."""
 
 
 class LinePrefixes:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from accelwatch.expr.syntax.scan import Token, scan
 from accelwatch.expr.vocabulary.names import NameTable
 
+# Word to the expression that it stands for, and what that is.
 SPOKEN: Mapping[str, tuple[str, str]] = {
     "temp": ("temperature_celsius", "temperature in °C"),
     "util": ("(utilization_ratio * 100)", "utilization in percent"),
@@ -15,7 +16,6 @@ SPOKEN: Mapping[str, tuple[str, str]] = {
     "power": ("power_watts", "power in watts"),
     "clock": ("(clock_hertz / 1000000)", "clock in MHz"),
 }
-"""Word to the expression that it stands for, and what that is."""
 _AFTER_A_NAME = frozenset({".", "[", "("})
 
 

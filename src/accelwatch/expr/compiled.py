@@ -20,10 +20,10 @@ class Expression:
 
     text: str
     type: Type
+    # Every identity field and series that it may look up.
     names: frozenset[Key]
-    """Every identity field and series that it may look up."""
+    # What it consists of, for those who evaluate it over many devices at once.
     tree: Node = field(repr=False, compare=False)
-    """What it consists of, for those who evaluate it over many devices at once."""
     _run: Run = field(repr=False, compare=False)
 
     def evaluate(self, lookup: Lookup) -> Truth:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 class Cost:
     """A counter for one rule; the clock is the caller's."""
 
+    # All evaluations together, in nanoseconds.
     ns: int = 0
-    """All evaluations together, in nanoseconds."""
+    # Of one device each.
     evaluations: int = 0
-    """Of one device each."""
 
     def add(self, ns: int, evaluations: int = 1) -> None:
         """Some evaluations took so long together."""

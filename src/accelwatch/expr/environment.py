@@ -22,14 +22,14 @@ class Group:
     """The devices of a group, and which of them is asking."""
 
     members: Sequence["Environment"]
+    # -1 for one that is no member of it, as a node is none of its devices.
     own: int
-    """-1 for one that is no member of it, as a node is none of its devices."""
+    # What parts of rules gave for all members: those who share it at one moment ask only once.
     answers: "dict[Inner, list[Raw]]" = field(default_factory=dict, compare=False)
-    """What parts of rules gave for all members: those who share it at one moment ask only once."""
+    # The numbers among these answers.
     cached_numbers: "dict[Inner, list[float | int | None]]" = field(
         default_factory=dict, compare=False
     )
-    """The numbers among these answers."""
 
     def numbers(self, inner: "Inner") -> "list[float | int | None]":
         """A part of a rule for every member, where it is a number."""
@@ -86,8 +86,8 @@ class Environment(Protocol):
         ...
 
 
+# A part of a rule that is evaluated for every member of a group.
 Inner = Callable[[Environment], Raw]
-"""A part of a rule that is evaluated for every member of a group."""
 
 
 def windowed(environment: Environment, node: Window) -> Raw:

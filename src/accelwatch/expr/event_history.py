@@ -9,8 +9,8 @@ from accelwatch.expr.event_match import matcher
 from accelwatch.expr.needs import EventNeed
 from accelwatch.schema.event import ErrorEvent
 
+# Matching events of one device that are counted; the oldest give way.
 MOST_REMEMBERED = 4096
-"""Matching events of one device that are counted; the oldest give way."""
 
 _Fingerprint = tuple[float, str, str, str]
 
@@ -23,8 +23,8 @@ class EventHistory:
         for need in needs:
             lengths[need.pattern] = max(lengths.get(need.pattern, 0), need.seconds)
         self._matchers = {pattern: matcher(pattern) for pattern in lengths}
+        # Grows when a pattern is matched, or forgotten.
         self.version = 0
-        """Grows when a pattern is matched, or forgotten."""
         self._last: dict[tuple[str, EventPattern], float] = {}
         self._latest: dict[tuple[str, EventPattern], ErrorEvent] = {}
         self._times: defaultdict[tuple[str, EventPattern], OrderedDict[_Fingerprint, float]]

@@ -50,16 +50,16 @@ class Component:
     """One part of a rule; parts of it follow with a greater depth."""
 
     depth: int
+    # As it was written.
     text: str
-    """As it was written."""
     node: Node
     type: Type
+    # In base units; of a condition, whether it is true.
     value: Value | Missing
-    """In base units; of a condition, whether it is true."""
+    # Of a condition or flag; None of anything else.
     truth: Truth | None
-    """Of a condition or flag; None of anything else."""
+    # Why it is unknown or missing; empty if it is not.
     reason: str
-    """Why it is unknown or missing; empty if it is not."""
 
 
 def explain(text: str, tree: Node, environment: Environment) -> list[Component]:

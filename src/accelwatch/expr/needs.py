@@ -23,18 +23,18 @@ from accelwatch.expr.vocabulary.windows import WindowKind, steps_of
 from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.series import path_of
 
+# Windows of all rules together take no more.
 MOST_BYTES = 256 << 20
-"""Windows of all rules together take no more."""
 _SHOWN = 3
 _COUNT, _TRUE = "count", "true"
 _WIDTH = {_COUNT: 1, _TRUE: 1}
+# Bytes of a part of a step: counts are bytes, all others single-precision numbers.
 _WIDE = 4
-"""Bytes of a part of a step: counts are bytes, all others single-precision numbers."""
+# Bytes of a part beside its closed steps: the open one, and a sum of closed ones.
 _BESIDE = 16
-"""Bytes of a part beside its closed steps: the open one, and a sum of closed ones."""
 _AGE_BYTES = 8
+# Windows over what a host tells are kept once for each node.
 _DEVICES_A_NODE = 8
-"""Windows over what a host tells are kept once for each node."""
 _COMPONENTS: Mapping[str, tuple[str, ...]] = {
     WindowKind.RATE: (_COUNT, "rise", "span"),
     WindowKind.INCREASE: (_COUNT, "rise"),
@@ -55,8 +55,8 @@ class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
     series: Series
     seconds: int
     quantile: float | None = None
+    # Whether only samples of the job that runs on the device count.
     of_job: bool = False
-    """Whether only samples of the job that runs on the device count."""
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -83,18 +83,18 @@ class EventNeed:
 class Needs:
     """All that an expression asks for."""
 
+    # Whose current value is needed, or of which a window is; those of the host among them.
     series: frozenset[Series] = frozenset()
-    """Whose current value is needed, or of which a window is; those of the host among them."""
+    # Identity fields and owners.
     fields: frozenset[str] = frozenset()
-    """Identity fields and owners."""
+    # Labels of the node.
     labels: frozenset[str] = frozenset()
-    """Labels of the node."""
     windows: frozenset[WindowNeed] = frozenset()
     events: frozenset[EventNeed] = frozenset()
+    # By what devices must be grouped.
     groups: frozenset[str] = frozenset()
-    """By what devices must be grouped."""
+    # Ids of other rules whose firing is asked for.
     rules: frozenset[str] = frozenset()
-    """Ids of other rules whose firing is asked for."""
 
     def __or__(self, other: "Needs") -> "Needs":
         return Needs(*(getattr(self, field) | getattr(other, field) for field in self.__slots__))

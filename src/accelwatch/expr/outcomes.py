@@ -41,12 +41,12 @@ _UNKNOWN: Outcomes = frozenset({UNKNOWN})
 class Facts:
     """What is known beforehand."""
 
+    # Series of which nobody has a value.
     absent: Collection[Series]
-    """Series of which nobody has a value."""
+    # Whether no event that a part asks about lies in its time.
     has_no_event: Callable[[Event], bool]
-    """Whether no event that a part asks about lies in its time."""
+    # All that some fields can be.
     values: Mapping[str, Collection[str]]
-    """All that some fields can be."""
 
 
 @dataclass(frozen=True, slots=True)

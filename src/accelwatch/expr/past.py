@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from accelwatch.expr.needs import WindowNeed
 from accelwatch.expr.vocabulary.windows import GAP_S, LEAST_SHARE, STEP_S, WindowKind, steps_of
 
+# Parts of a step without samples; all others are 0.
 _EMPTY = {"least": math.inf, "most": -math.inf}
-"""Parts of a step without samples; all others are 0."""
+# Windows to which a sample that is like the one before adds nothing.
 _EXTREMES = frozenset({WindowKind.INCREASE, WindowKind.CHANGED, WindowKind.MIN, WindowKind.MAX})
-"""Windows to which a sample that is like the one before adds nothing."""
+# Intervals between two samples, with which a window that was known stays known.
 _IN_TIME = 1.5
-"""Intervals between two samples, with which a window that was known stays known."""
+# What makes one number of many steps, where it is not the sum.
 _FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
-"""What makes one number of many steps, where it is not the sum."""
 
 
 class Past:
@@ -49,15 +49,15 @@ class Past:
         self._open = {component: _empty(component) for component in lengths}
         self._folded: dict[tuple[str, int], float] = {}
         self._step: int | None = None
+        # When the open step is over.
         self._until = -math.inf
-        """When the open step is over."""
         self._before = math.nan
         self._last_at = math.nan
+        # The windows as they were looked at last.
         self._reported: dict[WindowNeed, float | None] = {}
-        """The windows as they were looked at last."""
         self._reported_at = math.nan
+        # Whether since then there were samples in time and no step was closed; and all alike.
         self._regular = self._same = False
-        """Whether since then there were samples in time and no step was closed; and all alike."""
 
     def add(self, at: float, value: float, interval_s: float) -> None:
         """A sample."""

@@ -37,11 +37,11 @@ class RuleExpression:
 
     text: str
     type: Type
+    # What must be kept and gathered for it.
     needs: Needs
-    """What must be kept and gathered for it."""
     tree: Node = field(repr=False, compare=False)
+    # What evaluating it has taken; whoever evaluates it adds to it.
     cost: Cost = field(repr=False, compare=False)
-    """What evaluating it has taken; whoever evaluates it adds to it."""
     _code: "_Code" = field(repr=False, compare=False)
 
     def evaluate(self, environment: Environment) -> Truth:

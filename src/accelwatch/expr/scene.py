@@ -18,13 +18,13 @@ from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
+# The node itself, among the ids of its devices.
 HOST = ""
-"""The node itself, among the ids of its devices."""
 
+# Whether a rule is firing for a device.
 Firing = Callable[[str, str], bool | None]
-"""Whether a rule is firing for a device."""
+# Why a device has no current value of something.
 Absence = Callable[[str, Key], str]
-"""Why a device has no current value of something."""
 
 
 class RuleHistory:
@@ -38,11 +38,11 @@ class RuleHistory:
         for need in needs.windows:
             self._windows.setdefault(need.series, []).append(need)
         items = self._windows.items()
+        # Series that have windows: those of the host, and those of devices.
         self._of = {
             whose: [(series, some) for series, some in items if of_host(series) is whose]
             for whose in (True, False)
         }
-        """Series that have windows: those of the host, and those of devices."""
         self._pasts: dict[tuple[str, Series], Past] = {}
 
     def sample(self, at: float, device: str, lookup: Lookup) -> list[WindowNeed]:

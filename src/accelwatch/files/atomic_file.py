@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+# Readable by its owner only.
 PRIVATE = 0o600
-"""Readable by its owner only."""
+# As the process's umask allows.
 _SHARED = 0o666
-"""As the process's umask allows."""
 
 
 def read_replaced(path: Path) -> bytes:

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SUFFIX = ".damaged"
+# With a number from the second of a name on.
 _SET_ASIDE = re.compile(r".+\.damaged(-\d+)?")
-"""With a number from the second of a name on."""
+# Of one name; a file that is damaged after them stays where it is.
 _MOST = 1000
-"""Of one name; a file that is damaged after them stays where it is."""
 
 
 def set_aside(path: Path, companions: Iterable[str] = ("",)) -> Path:

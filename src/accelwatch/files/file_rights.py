@@ -13,10 +13,10 @@ from pathlib import Path
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 
+# Mode bits that let somebody else than the owner write.
 GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-"""Mode bits that let somebody else than the owner write."""
+# The map of user ids outside of user namespaces (user_namespaces(7)).
 ALL_UIDS = ["0", "0", "4294967295"]
-"""The map of user ids outside of user namespaces (user_namespaces(7))."""
 
 
 def changed_by_others(path: Path, owners: frozenset[int]) -> str:

@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Write = Callable[[Path, bytes], None]
+# What decoders raise; UnicodeDecodeError is a ValueError.
 _DAMAGE = (msgspec.MsgspecError, WireError, ValueError)
-"""What decoders raise; UnicodeDecodeError is a ValueError."""
 
 
 class DamagedFileError(ValueError):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
 
+# What SQLite adds to the name of a file in WAL mode, besides the file itself.
 COMPANIONS = ("", "-wal", "-shm")
-"""What SQLite adds to the name of a file in WAL mode, besides the file itself."""
 _MODE = 0o600
+# How long a file that somebody else has locked is waited for.
 WAIT_S = 2.0
-"""How long a file that somebody else has locked is waited for."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 

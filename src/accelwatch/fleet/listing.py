@@ -34,13 +34,13 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
     exporter: str
     vendor: str
+    # Whether it may leave out devices without a claim: all that it lists have one. False once it lists
+    # devices with and without a claim side by side.
     claimed_only: bool
-    """Whether it may leave out devices without a claim: all that it lists have one. False once it lists
-    devices with and without a claim side by side."""
+    # Who holds the devices of the newest page, by uuid of the device.
     holders: Mapping[str, tuple[Holder, ...]] = {}
-    """Who holds the devices of the newest page, by uuid of the device."""
+    # Ids of devices that have gone: they were not listed although nobody had given them back.
     missing: tuple[str, ...] = ()
-    """Ids of devices that have gone: they were not listed although nobody had given them back."""
 
     def after(
         self, previous: "Listing | None", unlisted: Iterable[Device], were_missing: Iterable[str]

@@ -16,6 +16,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import Owner
 
+# Quantities whose series are independent of each other: each may come from another exporter. All
+# series of any other come from one, as two exporters may tell the same thing under two labels.
 _INDEPENDENT = frozenset(
     {
         "temperature_celsius",
@@ -25,9 +27,8 @@ _INDEPENDENT = frozenset(
         "power_limit_watts",
     }
 )
-"""Quantities whose series are independent of each other: each may come from another exporter. All
-series of any other come from one, as two exporters may tell the same thing under two labels."""
 
+# What one exporter may know of a device's identity and another not.
 _FACTS = (
     "model",
     "architecture",
@@ -42,17 +43,16 @@ _FACTS = (
     "partition_profile",
     "partition_mode",
 )
-"""What one exporter may know of a device's identity and another not."""
 _BADNESS: dict[str, int] = {Health.UNKNOWN: 0, Health.OK: 1, Health.DEGRADED: 2, Health.FAILED: 3}
 
 
 class Same(NamedTuple):
     """One device of a node."""
 
+    # As the first source describes it, with the facts that only others know.
     device: Device
-    """As the first source describes it, with the facts that only others know."""
+    # Where it is told of: number of the source, and place in it; the first source first.
     positions: tuple[tuple[int, int], ...]
-    """Where it is told of: number of the source, and place in it; the first source first."""
 
 
 def identity(device: Device) -> str:
@@ -76,8 +76,8 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
     same: list[Same] = []
     by_name: dict[str, int] = {}
     for number, devices in enumerate(sources):
+        # What this source calls a device, to what it is called here.
         ids: dict[str, str] = {}
-        """What this source calls a device, to what it is called here."""
         met: dict[str, int] = {}
         # Whole devices first: their partitions may stand before them.
         for position in sorted(

@@ -17,16 +17,16 @@ class NodeState(StrEnum):
     """How fresh what we know of a node is; the words are part of the API."""
 
     UP = "up"
+    # It is late, or drops ticks.
     SLOW = "slow"
-    """It is late, or drops ticks."""
     STALE = "stale"
     DOWN = "down"
+    # It has never been seen.
     NEVER = "never"
-    """It has never been seen."""
 
 
+# States of a node whose values are of now; those of any other are the last that were heard.
 SPEAKING = frozenset({NodeState.UP, NodeState.SLOW})
-"""States of a node whose values are of now; those of any other are the last that were heard."""
 NODE_SEVERITY: dict[str, int] = {
     NodeState.DOWN: 10,
     NodeState.STALE: 5,
@@ -34,14 +34,14 @@ NODE_SEVERITY: dict[str, int] = {
     NodeState.SLOW: 2,
     NodeState.UP: 0,
 }
+# Where a machine's own snapshot has its backends, that of a silent node has this, which says why.
 SILENT_SOURCE = "hub"
-"""Where a machine's own snapshot has its backends, that of a silent node has this, which says why."""
+# Of a node that is heard and cannot read its accelerators: as bad as one that has failed.
 UNREAD_SEVERITY = 6
-"""Of a node that is heard and cannot read its accelerators: as bad as one that has failed."""
+# What devices are called whose node is silent.
 GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
-"""What devices are called whose node is silent."""
+# Every state that a device of a fleet can be in.
 SHOWN_STATES = (*DeviceState, *dict.fromkeys(GONE.values()), "missing")
-"""Every state that a device of a fleet can be in."""
 
 
 def fleet_names(labels: Iterable[str]) -> NameTable:

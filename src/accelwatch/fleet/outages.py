@@ -16,14 +16,14 @@ import msgspec
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.schema.timestamps import timestamp, unix_seconds
 
+# Fewer are shown one by one.
 LEAST_NODES = 3
-"""Fewer are shown one by one."""
+# Nodes whose last answers are further apart have stopped for reasons of their own.
 _APART_S = 30.0
-"""Nodes whose last answers are further apart have stopped for reasons of their own."""
+# Nodes that stop at this pace for a long time, as in a roll-out, are outages of three minutes each.
 _LEAST_APART_S = 4.0
-"""Nodes that stop at this pace for a long time, as in a roll-out, are outages of three minutes each."""
+# Between the first and the last node of an outage.
 _SPAN_S = 180.0
-"""Between the first and the last node of an outage."""
 _MOST_CAUSES = 3
 _MOST_OUTAGES = 8
 _DAY_S = 86_400.0
@@ -36,14 +36,14 @@ _NEVER = "start their agents, or take them out of the targets"
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
     """Several nodes that stopped answering together."""
 
+    # How many.
     nodes: int
-    """How many."""
+    # Of how many.
     nodes_total: int
-    """Of how many."""
+    # When the first of them answered last; null where none has ever answered.
     since: str | None
-    """When the first of them answered last; null where none has ever answered."""
+    # Why they cannot be read, and how many of them for that: the most frequent causes first.
     causes: dict[str, int] = {}
-    """Why they cannot be read, and how many of them for that: the most frequent causes first."""
     what_to_do: str = ""
 
 
@@ -52,14 +52,14 @@ class NodeHealth(NamedTuple):
 
     node: str
     state: str
+    # Seconds since it answered; None of one that never did.
     age_s: float | None
-    """Seconds since it answered; None of one that never did."""
+    # Why it could not be read; empty where that is not known.
     why: str
-    """Why it could not be read; empty where that is not known."""
 
 
+# Seconds since a node answered, and the node.
 _Answered = tuple[float, NodeHealth]
-"""Seconds since a node answered, and the node."""
 
 
 class NodesOut(NamedTuple):

@@ -29,8 +29,8 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
 
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
+    # Whether a target that is read over http may see them; one on loopback always may.
     credentials_over_http: bool = False
-    """Whether a target that is read over http may see them; one on loopback always may."""
 
     def __bool__(self) -> bool:
         return bool(self.basic_auth.password_file or self.authorization.credentials_file)
@@ -50,13 +50,13 @@ class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     """How targets are read; times in seconds."""
 
+    # `auto` streams from our agents and polls what does not stream.
     mode: Literal["auto", "stream", "poll"] = "auto"
-    """`auto` streams from our agents and polls what does not stream."""
     scheme: Literal["http", "https"] = "http"
+    # How often a target is polled.
     interval_s: Long = field(default=5.0, name="scrape_interval")
-    """How often a target is polled."""
+    # How long connecting and answering may take, and how long a stream may be silent.
     timeout_s: Short = field(default=5.0, name="scrape_timeout")
-    """How long connecting and answering may take, and how long a stream may be silent."""
     max_backoff_s: Long = field(default=30.0, name="max_backoff")
     body_size_limit_bytes: Bytes = field(default=10 << 20, name="body_size_limit")
     basic_auth: BasicAuth = BasicAuth()
@@ -74,6 +74,7 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+# Keys that Prometheus knows, and why they are not taken.
 REFUSED = {
     "scrape.basic_auth.password": "no secret belongs here; use password_file",
     "scrape.authorization.credentials": "no secret belongs here; use credentials_file",
@@ -83,4 +84,3 @@ REFUSED = {
     "scrape.follow_redirects": "is not supported; redirects are never followed",
     "scrape.proxy_url": "is not supported",
 }
-"""Keys that Prometheus knows, and why they are not taken."""

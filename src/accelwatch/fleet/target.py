@@ -14,12 +14,12 @@ from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.web.sockets.listeners import is_loopback
 
 NO_CREDENTIALS = Credentials()
+# A label of a target that names its node.
 NODE_LABEL = "node"
-"""A label of a target that names its node."""
+# Scheme of a target that is not asked itself: a store tells of it.
 STORED = "prometheus"
-"""Scheme of a target that is not asked itself: a store tells of it."""
+# Scheme of a target that ssh reaches; its address is what ssh is told: `user@host:port`.
 SSH = "ssh"
-"""Scheme of a target that ssh reaches; its address is what ssh is told: `user@host:port`."""
 SCHEME_LABEL = "__scheme__"
 _PATH_LABEL = "__metrics_path__"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -32,22 +32,22 @@ _METRICS = "/metrics"
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Where one exporter of a node is reached."""
 
+    # The label `node`, else the host as written; with its port on loopback, where hosts are alike.
     node: str
-    """The label `node`, else the host as written; with its port on loopback, where hosts are alike."""
     scheme: str
+    # Host and port, an IPv6 address in brackets.
     address: str
-    """Host and port, an IPv6 address in brackets."""
+    # What stands before `/v1/stream` and `/metrics` in the path; no slash at the end.
     base: str = ""
-    """What stands before `/v1/stream` and `/metrics` in the path; no slash at the end."""
     metrics_path: str = _METRICS
+    # As discovery gave them (rack, pool, partition), without those that begin with `__`.
     labels: dict[str, str] = {}
-    """As discovery gave them (rack, pool, partition), without those that begin with `__`."""
+    # What it is shown; nothing unless the section that named it says so.
     credentials: Credentials = NO_CREDENTIALS
-    """What it is shown; nothing unless the section that named it says so."""
+    # The scrape job of a target that a store scrapes.
     job: str = ""
-    """The scrape job of a target that a store scrapes."""
+    # Its label `instance` in that store.
     instance: str = ""
-    """Its label `instance` in that store."""
 
     @property
     def host(self) -> str:

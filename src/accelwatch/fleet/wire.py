@@ -13,26 +13,26 @@ from accelwatch.fleet.outages import Outage, outage_text
 from accelwatch.schema.reading import Number
 from accelwatch.schema.timestamps import unix_seconds
 
+# Of documents, in which every moment is RFC 3339.
 SCHEMA = "accelwatch-fleet/2"
-"""Of documents, in which every moment is RFC 3339."""
+# Of the stream: its own moments are Unix seconds, `fleet` in a tick is the document.
 STREAM = "accelwatch-fleet/1"
-"""Of the stream: its own moments are Unix seconds, `fleet` in a tick is the document."""
 
 
 class StoreState(msgspec.Struct, frozen=True, kw_only=True):
     """How reading the store goes, for /v1/fleet."""
 
     address: str
+    # When a read last gave something; hubs of accelwatch-fleet/1 tell Unix seconds.
     read_at: str | float | None = None
-    """When a read last gave something; hubs of accelwatch-fleet/1 tell Unix seconds."""
     read_duration_s: float | None = None
     series: int = 0
     targets: int = 0
+    # Series of accelerators that no label gives a node.
     unplaced_series: int = 0
-    """Series of accelerators that no label gives a node."""
     warnings: tuple[str, ...] = ()
+    # Empty when there is none.
     fault: str = ""
-    """Empty when there is none."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,28 +49,28 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     time: str
     nodes_total: int
+    # By state.
     nodes: dict[str, int]
-    """By state."""
+    # Devices present or expected, partitions not counted.
     devices_total: int
-    """Devices present or expected, partitions not counted."""
+    # By state.
     devices: dict[str, int]
-    """By state."""
+    # Devices of nodes that are up or slow, by health.
     health: dict[str, int]
-    """Devices of nodes that are up or slow, by health."""
     power_watts: float | None
     memory_used_bytes: int | None
     memory_size_bytes: int | None
+    # Mean over the devices that have one.
     utilization_ratio: float | None
-    """Mean over the devices that have one."""
     conflicts: tuple[Conflict, ...]
+    # How the store is read, where the fleet is read from one.
     store: StoreState | None = None
-    """How the store is read, where the fleet is read from one."""
+    # What the hub itself cannot do: keep what it expects, or find targets.
     problems: tuple[str, ...] = ()
-    """What the hub itself cannot do: keep what it expects, or find targets."""
+    # Kinds of discoveries that have neither answered nor failed yet.
     discovering: tuple[str, ...] = ()
-    """Kinds of discoveries that have neither answered nor failed yet."""
+    # Nodes that stopped answering together, from three on; the largest outage first.
     outages: tuple[Outage, ...] = ()
-    """Nodes that stopped answering together, from three on; the largest outage first."""
 
     @property
     def outage_lines(self) -> tuple[str, ...]:
@@ -92,25 +92,25 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     """An error event of a node; `/v1/events` has the same words, null in place of empty ones."""
 
+    # Grows with every event that this hub has taken in; the order is that of arrival.
     sequence: int
-    """Grows with every event that this hub has taken in; the order is that of arrival."""
     node: str
+    # Id of the device; empty when the fault belongs to the node.
     device: str
-    """Id of the device; empty when the fault belongs to the node."""
+    # Short name of the device (`gpu3`); empty for the node.
     name: str
-    """Short name of the device (`gpu3`); empty for the node."""
     code: str
     category: str
+    # `critical`, `warning` or `info`.
     severity: str
-    """`critical`, `warning` or `info`."""
+    # Unix seconds on the hub's clock at which the fault was reported.
     time: float
-    """Unix seconds on the hub's clock at which the fault was reported."""
     text: str
     source: str
+    # What the source named, such as a PCI id.
     subject: str
-    """What the source named, such as a PCI id."""
+    # False for kernel log records that user space wrote.
     trusted: bool
-    """False for kernel log records that user space wrote."""
 
 
 class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
@@ -119,8 +119,8 @@ class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     schema: str = STREAM
     version: str = __version__
     interval_s: float
+    # What the values of a device's tick are, in order.
     fields: tuple[str, ...]
-    """What the values of a device's tick are, in order."""
 
 
 class DeviceSlot(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
@@ -137,12 +137,12 @@ class DeviceSlot(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     model: str | None
     uuid: str | None
     parent_id: str | None
+    # Id of the batch job that has the device; several are joined by `+`, here and below.
     job: str | None = None
-    """Id of the batch job that has the device; several are joined by `+`, here and below."""
+    # Whose job it is, else who runs processes on it.
     user: str | None = None
-    """Whose job it is, else who runs processes on it."""
+    # The job's queue or Slurm partition.
     queue: str | None = None
-    """The job's queue or Slurm partition."""
     account: str | None = None
     scheduler: str | None = None
     namespace: str | None = None
@@ -167,10 +167,10 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: str
     age_s: float | None
     devices_missing: int
+    # Of one that is not heard why it could not be read, of one that is what of it cannot be.
     why: str = ""
-    """Of one that is not heard why it could not be read, of one that is what of it cannot be."""
+    # In what it differs from the many alike.
     odd: tuple[Deviation, ...] = ()
-    """In what it differs from the many alike."""
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
@@ -183,41 +183,41 @@ class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[DeviceNow, ...]
 
 
+# Open incidents that a stream tells; of more the most severe.
 MOST_OPEN = 1000
-"""Open incidents that a stream tells; of more the most severe."""
+# Incidents that are over and are told all the same: the latest.
 MOST_CLOSED = 200
-"""Incidents that are over and are told all the same: the latest."""
+# Nodes and members that a stream names of one incident.
 MOST_NAMES = 100
-"""Nodes and members that a stream names of one incident."""
 
 
 class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
     """How judging goes, before incidents that have changed; told to those who ask for incidents."""
 
+    # Whether the hub has rules at all.
     evaluated: bool = msgspec.field(name="judged")
-    """Whether the hub has rules at all."""
+    # How many are in force.
     rules: int
-    """How many are in force."""
+    # What is wrong with the journal or with rules.
     problems: tuple[str, ...]
-    """What is wrong with the journal or with rules."""
+    # Incidents that go on and are not muted, by severity; those of a group or cause count as one.
     open: dict[str, int]
-    """Incidents that go on and are not muted, by severity; those of a group or cause count as one."""
+    # Those that go on and of which nobody is told.
     muted: int
-    """Those that go on and of which nobody is told."""
+    # Open incidents that are left out, since MOST_OPEN others are told.
     omitted: int = msgspec.field(name="untold")
-    """Open incidents that are left out, since MOST_OPEN others are told."""
+    # What was told of incidents before counts no more: all that there are follow.
     is_reset: bool = msgspec.field(name="anew")
-    """What was told of incidents before counts no more: all that there are follow."""
 
 
 class IncidentNow(msgspec.Struct, frozen=True, kw_only=True, tag="incident"):
     """An incident as it stands now, told when it begins and when it changes."""
 
+    # The document of /v1/incidents, with MOST_NAMES nodes and members at most.
     incident: IncidentDocument
-    """The document of /v1/incidents, with MOST_NAMES nodes and members at most."""
     nodes_total: int
     members_total: int
 
 
+# What a stream consists of: the hello, then places, events and incidents as they come, then a tick.
 FleetMessage = FleetHello | DeviceSlot | FleetEvent | RulesNow | IncidentNow | FleetTick
-"""What a stream consists of: the hello, then places, events and incidents as they come, then a tick."""

@@ -3,19 +3,18 @@
 Blocks: Linux drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c.
 """
 
+# Blocks with an event code of their own; the others share one, to keep the codes few.
 BLOCKS = frozenset(
     (
         *("umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn"),
         *("sem", "mp0", "mp1", "fuse", "mca", "vcn", "jpeg", "ih", "mpio", "mmsch"),
     )
 )
-"""Blocks with an event code of their own; the others share one, to keep the codes few."""
 
+# What each look at a block that runtime power management had put to sleep adds to its count.
+#
+# It is 16 times 65,535: the registers of a block that is asleep read as all ones.
 BOGUS = 1_048_560
-"""What each look at a block that runtime power management had put to sleep adds to its count.
-
-It is 16 times 65,535: the registers of a block that is asleep read as all ones.
-"""
 
 
 def event_code(block: str) -> str:

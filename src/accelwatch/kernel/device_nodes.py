@@ -10,8 +10,8 @@ from pathlib import Path
 
 from accelwatch.kernel import sysfs
 
+# Drivers that hold a function for a virtual machine or a program, whatever it is.
 _FOR_GUESTS = frozenset({"vfio-pci", "pci-stub", "xen-pciback", "uio_pci_generic"})
-"""Drivers that hold a function for a virtual machine or a program, whatever it is."""
 _MAX_UEVENT_LINES = 64
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 
+# Columns before the driver's name: drivers/pci/proc.c, show_device().
 _NUMBERS = 17
-"""Columns before the driver's name: drivers/pci/proc.c, show_device()."""
 
 
 def on_bus(root: Path) -> frozenset[str] | None:

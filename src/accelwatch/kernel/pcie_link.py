@@ -11,18 +11,18 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected, Reading
 
+# GT/s per lane to generation, PCI Express Base Specification.
 GENERATIONS: Mapping[float, int] = MappingProxyType(
     {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 )
-"""GT/s per lane to generation, PCI Express Base Specification."""
 _SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
+# An integrated device's, which has no link: include/linux/pci.h, PCI_SPEED_UNKNOWN.
 _UNKNOWN_SPEED = "Unknown"
-"""An integrated device's, which has no link: include/linux/pci.h, PCI_SPEED_UNKNOWN."""
 _MOST_LANES = 32
+# The same of lanes: include/linux/pci.h, PCIE_LNK_WIDTH_RESRV and PCIE_LNK_WIDTH_UNKNOWN.
 _UNKNOWN_LANES = (0x00, 0xFF)
-"""The same of lanes: include/linux/pci.h, PCIE_LNK_WIDTH_RESRV and PCIE_LNK_WIDTH_UNKNOWN."""
+# Class and subclass of a bridge to another bus: include/linux/pci_ids.h, PCI_CLASS_BRIDGE_PCI.
 _BRIDGE = 0x0604
-"""Class and subclass of a bridge to another bus: include/linux/pci_ids.h, PCI_CLASS_BRIDGE_PCI."""
 STATES = ("current", "max")
 LINK_KEYS = ("pcie_link_generation", "pcie_link_width_lanes")
 

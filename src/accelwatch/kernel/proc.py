@@ -10,21 +10,21 @@ import msgspec
 _CONTAINER = re.compile(r"([0-9a-f]{64})(?:\.scope)?$")
 _POD = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12}|[0-9a-f]{32})")
 _JOB = re.compile(r"slurm[^/]*(?:/[^/]+)*?/job_(\d+)")
+# /proc/self/ns/pid in the initial namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 HOST_PID_NAMESPACE = "pid:[4026531836]"
-"""/proc/self/ns/pid in the initial namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h)."""
 
 
 class ProcessFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What /proc tells of a process; None where it tells nothing (gone, or not ours to read)."""
 
     pid: int
+    # Unix seconds.
     start_time: float | None = None
-    """Unix seconds."""
+    # Kernel's short name, at most 15 bytes; undecodable bytes are replaced.
     command: str | None = None
-    """Kernel's short name, at most 15 bytes; undecodable bytes are replaced."""
     uid: int | None = None
+    # 64 hexadecimal digits.
     container: str | None = None
-    """64 hexadecimal digits."""
     pod_uid: str | None = None
     job: str | None = None
     host_memory_bytes: int | None = None
@@ -37,8 +37,8 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
+# How long a boot time is good for: it moves only when the wall clock is stepped.
 _BOOT_TIME_S = 60.0
-"""How long a boot time is good for: it moves only when the wall clock is stepped."""
 _MAX_ROOTS = 8
 _boot_times: dict[Path, tuple[float, float]] = {}
 
@@ -169,8 +169,8 @@ def pids(root: Path) -> list[int]:
         return []
 
 
+# The machine's own pid namespace has this fixed number (PROC_PID_INIT_INO).
 _HOST_NAMESPACE = "pid:[4026531836]"
-"""The machine's own pid namespace has this fixed number (PROC_PID_INIT_INO)."""
 
 
 def in_own_pid_namespace(root: Path) -> bool:

@@ -10,11 +10,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.natural_order import natural
 
+# More than any attribute file holds (the kernel's limit for a text attribute is one page).
 _MAX_BYTES = 1 << 20
-"""More than any attribute file holds (the kernel's limit for a text attribute is one page)."""
 
+# What nearly every attribute fits into: a buffer of the greatest size costs more than the read.
 _PAGE_BYTES = 4096
-"""What nearly every attribute fits into: a buffer of the greatest size costs more than the read."""
 
 _DRM_NODE = re.compile(r"(?:card|renderD)\d{1,6}")
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,32}|[0-9]{1,32})")

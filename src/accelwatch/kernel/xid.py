@@ -128,8 +128,8 @@ def category_of(code: str, category: str) -> Category:
 
 
 _FATAL_PATTERN = re.compile(r"\b(non-?)?fatal\b", re.IGNORECASE)
+# Codes whose message carries its own severity word (Blackwell NVLink).
 NVLINK5 = frozenset(range(144, 151))
-"""Codes whose message carries its own severity word (Blackwell NVLink)."""
 
 
 def category_in(code: str, text: str) -> Category:

@@ -18,6 +18,7 @@ _MAX_DEPTH = 16
 _TAG = "tag:yaml.org,2002:"
 _STRING = f"{_TAG}str"
 
+# What to do, by a part of the parser's words.
 _HINTS = {
     "cannot start any token": "put the text in quotes, and indent with spaces",
     "mapping values are not allowed here": "put text that has a ': ' in it in quotes",
@@ -31,10 +32,9 @@ _HINTS = {
     "invalid start byte": "write it as UTF-8",
     "invalid continuation byte": "write it as UTF-8",
 }
-"""What to do, by a part of the parser's words."""
 
+# Where something is in a document: keys and list positions from the top.
 Location = tuple[str | int, ...]
-"""Where something is in a document: keys and list positions from the top."""
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -234,8 +234,8 @@ class PlainReader:
     def __init__(self) -> None:
         self.lines: dict[Location, int] = {}
         self.mistakes: list[Mistake] = []
+        # PyYAML's loader, once there is more than text.
         self._scalars: Any = None
-        """PyYAML's loader, once there is more than text."""
 
     def read(self, node: tree.Node, location: Location = ()) -> Any:
         """The node's data; what is wrong is left out and told of in `mistakes`."""

@@ -10,8 +10,8 @@ class Scalar(msgspec.Struct):
 
     tag: str
     value: str
+    # Where it begins, as PyYAML says it.
     start_mark: Any = None
-    """Where it begins, as PyYAML says it."""
 
 
 class Sequence(msgspec.Struct):

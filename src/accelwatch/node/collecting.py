@@ -8,8 +8,8 @@ from pathlib import Path
 
 from accelwatch.base.errors import UsageError
 
+# Asks for no group that is read without being named.
 NO_GROUP = "none"
-"""Asks for no group that is read without being named."""
 
 
 def names(values: Iterable[str], argument: str) -> tuple[str, ...]:

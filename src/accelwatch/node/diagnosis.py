@@ -24,12 +24,12 @@ from accelwatch.schema.snapshot import (
 class Verdict(IntEnum):
     """How it stands; the numbers are the exit codes of `doctor`."""
 
+    # All that is here can be read.
     FINE = 0
-    """All that is here can be read."""
+    # Something that is here cannot be read, or not fully.
     IMPAIRED = 1
-    """Something that is here cannot be read, or not fully."""
+    # Devices are here, and none can be read.
     BROKEN = 2
-    """Devices are here, and none can be read."""
 
 
 class BackendReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ class BackendReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     present: bool
     checks: tuple[Check, ...] = ()
+    # None: it was not read because nothing of its kind is here, or it cannot be loaded.
     status: BackendStatus | None = None
-    """None: it was not read because nothing of its kind is here, or it cannot be loaded."""
+    # Why it cannot be loaded or asked, when that is so.
     problem: str = ""
-    """Why it cannot be loaded or asked, when that is so."""
 
 
 class DeviceReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Kind, Metric, Scope
 
+# Units of the catalogue as UCUM writes them; of things that are counted, `{thing}`.
 _UCUM = {
     "": "",
     "amperes": "A",
@@ -28,7 +29,6 @@ _UCUM = {
     "volts": "V",
     "watts": "W",
 }
-"""Units of the catalogue as UCUM writes them; of things that are counted, `{thing}`."""
 _GPU_ONLY = "hw.gpu."
 
 
@@ -36,10 +36,10 @@ class Instrument(StrEnum):
     """What a receiver may do with the numbers."""
 
     GAUGE = "gauge"
+    # A cumulative, monotonic sum.
     COUNTER = "counter"
-    """A cumulative, monotonic sum."""
+    # A cumulative sum that may fall.
     UP_DOWN = "updowncounter"
-    """A cumulative sum that may fall."""
 
 
 class Convention(msgspec.Struct, frozen=True):
@@ -47,10 +47,11 @@ class Convention(msgspec.Struct, frozen=True):
 
     instrument: Instrument
     unit: str
+    # Whether it is of a part of the device (a sensor, a fan), which then has a `hw.id` of its own.
     is_component: bool = False
-    """Whether it is of a part of the device (a sensor, a fan), which then has a `hw.id` of its own."""
 
 
+# opentelemetry.io/docs/specs/semconv/hardware, version 1.44.
 CONVENTIONS = {
     "hw.energy": Convention(Instrument.COUNTER, "J"),
     "hw.errors": Convention(Instrument.COUNTER, "{error}"),
@@ -66,12 +67,11 @@ CONVENTIONS = {
     "hw.temperature.limit": Convention(Instrument.GAUGE, "Cel", is_component=True),
     "hw.voltage": Convention(Instrument.GAUGE, "V", is_component=True),
 }
-"""opentelemetry.io/docs/specs/semconv/hardware, version 1.44."""
 
+# Our words for values that the conventions have others for.
 _VALUE_NAMES = {
     "hw.limit_type": {"shutdown": "high.critical", "slowdown": "high.degraded"},
 }
-"""Our words for values that the conventions have others for."""
 
 
 class Outlet(msgspec.Struct, frozen=True):
@@ -81,12 +81,12 @@ class Outlet(msgspec.Struct, frozen=True):
     unit: str
     instrument: Instrument
     help: str
+    # Those that are the same for every series.
     attributes: tuple[tuple[str, str], ...] = ()
-    """Those that are the same for every series."""
+    # What the row's labels are called, in their order.
     labels: tuple[str, ...] = ()
-    """What the row's labels are called, in their order."""
+    # Other words for the values of each label.
     value_names: tuple[dict[str, str], ...] = ()
-    """Other words for the values of each label."""
     conventional: bool = False
     is_component: bool = False
 

@@ -22,10 +22,10 @@ from accelwatch.otlp.receiver import Credentials, PartialSuccess, certificate_of
 
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 _PREFIX_BYTES = 5
+# CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
 _PASSING = frozenset({1, 4, 8, 10, 11, 14, 15})
-"""CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS."""
+# Answers of a proxy on the way (grpc/grpc doc/http-grpc-status-mapping.md).
 _PASSING_HTTP = frozenset({"429", "502", "503", "504"})
-"""Answers of a proxy on the way (grpc/grpc doc/http-grpc-status-mapping.md)."""
 _HINTS = {
     7: "; check the credentials (otlp.header_files)",
     12: "; it takes no metrics over gRPC: check otlp.endpoint",

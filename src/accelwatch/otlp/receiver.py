@@ -32,8 +32,8 @@ _HINTS = {
     404: "; check the path of otlp.endpoint",
 }
 _SHOWN = 200
+# Variables with headers, the second over the first, as every exporter of OpenTelemetry reads them.
 VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS")
-"""Variables with headers, the second over the first, as every exporter of OpenTelemetry reads them."""
 
 
 class Credentials:

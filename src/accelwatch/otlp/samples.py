@@ -17,8 +17,8 @@ _VENDOR = 'vendor="'
 class OwnerSamples(msgspec.Struct, kw_only=True):
     """What one owner has."""
 
+    # Its identity labels as the text format writes them; none for the node.
     text: str
-    """Its identity labels as the text format writes them; none for the node."""
     device: Device | None = None
     vendor: str = ""
     samples: list[tuple[Metric, Series, Number]] = []

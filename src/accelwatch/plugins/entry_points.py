@@ -20,10 +20,10 @@ ACTIONS = "accelwatch.actions"
 ALERTS = "accelwatch.alerts"
 BACKENDS = "accelwatch.backends"
 EXPORTERS = "accelwatch.exporters"
+# Names are PCI vendor ids (`1002`), drivers of PCI functions (`xe`) and paths (`/sys/class/accel`,
+# with something in it); values are addresses of backends. A backend that stands here is of no use
+# where none of its names is.
 PRESENCE = "accelwatch.presence"
-"""Names are PCI vendor ids (`1002`), drivers of PCI functions (`xe`) and paths (`/sys/class/accel`, with
-something in it); values are addresses of backends. A backend that stands here is of no use where none of
-its names is."""
 
 _METADATA = (".dist-info", ".egg-info")
 

@@ -14,8 +14,8 @@ from accelwatch.located_yaml.complaint import unknown
 Options = TypeVar("Options", bound=msgspec.Struct)
 
 _SECRET = re.compile(r"(^|_)(password|passwd|secret|token|api_?key|private_?key)$", re.IGNORECASE)
+# What a key ends with whose value is the content of a file; a secret is given so only.
 _FROM_FILE = "_file"
-"""What a key ends with whose value is the content of a file; a secret is given so only."""
 
 
 def secret_key(name: str) -> bool:

@@ -17,10 +17,10 @@ class ChildProcess:
 
     def __init__(self, pid: int, crash: int) -> None:
         self.pid = pid
+        # Descriptor of the crash file.
         self.crash = crash
-        """Descriptor of the crash file."""
+        # Whether we killed it: then that is how it ends, however late the kernel lets go of it.
         self.killed = False
-        """Whether we killed it: then that is how it ends, however late the kernel lets go of it."""
         self._status: int | None = None
 
     def poll(self) -> int | None:

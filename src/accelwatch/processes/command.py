@@ -11,13 +11,13 @@ from typing import IO
 
 import msgspec
 
+# More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB).
 MAX_OUTPUT_BYTES = 8 << 20
-"""More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB)."""
 
+# How often it is asked whether a command is to be broken off.
 _POLL_S = 0.1
-"""How often it is asked whether a command is to be broken off."""
+# How long a killed command may take to go; one that is stuck in a driver takes for ever.
 _REAP_S = 0.1
-"""How long a killed command may take to go; one that is stuck in a driver takes for ever."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,10 +25,10 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 
     output: bytes = b""
     errors: bytes = b""
+    # Exit status, negative for a signal; None when it was not found, timed out or was cut off.
     status: int | None = None
-    """Exit status, negative for a signal; None when it was not found, timed out or was cut off."""
+    # `not found`, `permission`, `timeout`, `too much output`, `broken off`, or empty.
     failure: str = ""
-    """`not found`, `permission`, `timeout`, `too much output`, `broken off`, or empty."""
 
     @property
     def ok(self) -> bool:

@@ -11,12 +11,12 @@ from accelwatch.base.errors import ReadError
 
 T = TypeVar("T")
 
+# Says of an output whether it is a whole document.
 CompletenessCheck = Callable[[bytes], bool]
-"""Says of an output whether it is a whole document."""
+# The rule below a table, or the line that says that nothing follows.
 _END = re.compile(r"\W{3,}|\W*End of .*")
-"""The rule below a table, or the line that says that nothing follows."""
+# Statuses of a shell: the file could not be run, it was not found, a signal and 128.
 _NOT_STARTED, _LAST_SIGNAL = 126, 192
-"""Statuses of a shell: the file could not be run, it was not found, a signal and 128."""
 
 
 def never(_: bytes) -> bool:

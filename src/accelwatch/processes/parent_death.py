@@ -9,8 +9,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+# linux/prctl.h
 _PR_SET_PDEATHSIG = 1
-"""linux/prctl.h"""
 _NOT_RUN = 127
 
 

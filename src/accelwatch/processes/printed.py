@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 _ESCAPE = b"\x1b"
+# Of ECMA-48: a control sequence, a string of the operating system, and the others of one letter.
 _SEQUENCE = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
-"""Of ECMA-48: a control sequence, a string of the operating system, and the others of one letter."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DOCUMENT_START = re.compile(r"^[{\[]", re.MULTILINE)
+# A control character in a text, as of a command line, is taken as one.
 _DECODER = json.JSONDecoder(strict=False)
-"""A control character in a text, as of a command line, is taken as one."""
 _MOST_ATTEMPTS = 64
 
 

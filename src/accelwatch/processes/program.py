@@ -5,10 +5,10 @@ Arguments hold tokens and paths to secrets, so what could be one is left out rat
 
 import re
 
+# A path there begins with a drive or two backslashes, and may hold blanks.
 _WINDOWS = re.compile(r'"?(?:[A-Za-z]:[\\/]|\\\\)')
-"""A path there begins with a drive or two backslashes, and may hold blanks."""
+# Up to the first ending that Windows starts as a program; its arguments may hold others.
 _EXECUTABLE = re.compile(r'"?([^"]*?\.(?:exe|com|bat|cmd|scr))(?=["\s]|$)', re.I)
-"""Up to the first ending that Windows starts as a program; its arguments may hold others."""
 
 
 def program_name(command: str) -> str | None:

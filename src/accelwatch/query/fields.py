@@ -53,6 +53,8 @@ _STATE_HELP = {
     "health": "ok, degraded, failed or unknown.",
 }
 
+# The same on every machine, so that files of several machines can be joined. Not widened:
+# `temperature_celsius` is the sensor that the bare name means, of the GPU or its junction.
 DEFAULT_CSV: tuple[str, ...] = (
     "index",
     "name",
@@ -74,8 +76,6 @@ DEFAULT_CSV: tuple[str, ...] = (
     "ecc_errors_total.uncorrected",
     "reset_required",
 )
-"""The same on every machine, so that files of several machines can be joined. Not widened:
-`temperature_celsius` is the sensor that the bare name means, of the GPU or its junction."""
 
 
 class Field(msgspec.Struct, frozen=True):

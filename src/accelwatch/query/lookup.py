@@ -17,6 +17,7 @@ from accelwatch.schema.snapshot import DeviceView
 
 Lookup = Callable[[Key], Value | Missing]
 
+# Names that a process has besides those of its device.
 PROCESS_NAMES = {
     "pid": Type.NUMBER,
     "user": Type.STRING,
@@ -30,7 +31,6 @@ PROCESS_NAMES = {
     "cpu_utilization_ratio": Type.NUMBER,
     "gpu_utilization_ratio": Type.NUMBER,
 }
-"""Names that a process has besides those of its device."""
 
 
 class HealthStatus(Protocol):

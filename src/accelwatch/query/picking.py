@@ -23,8 +23,8 @@ class Criteria(msgspec.Struct, frozen=True, kw_only=True):
     vendor: str | None = None
     free_memory_bytes: int | None = None
     max_utilization_ratio: float | None = None
+    # No process may hold the device.
     unused: bool = False
-    """No process may hold the device."""
     condition: Expression | None = None
 
 

@@ -30,63 +30,63 @@ class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One scheduler, or one set of scripts, by which is acted."""
 
     name: Name = ""
+    # Name of a plug-in: slurm, script.
     type: str = ""
-    """Name of a plug-in: slurm, script."""
+    # The plug-in's own; a key with `_file` behind it names a file that holds the value.
     options: dict[str, object] = {}
-    """The plug-in's own; a key with `_file` behind it names a file that holds the value."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes may be out, and how fast."""
 
+    # Of the nodes of a pool, and of each domain, that we quarantine at most; one at least.
     share: Share = 0.05
-    """Of the nodes of a pool, and of each domain, that we quarantine at most; one at least."""
     most: PositiveInt = 10
+    # Of the nodes of a pool that stay usable, whoever took the others out.
     min_available: Share = 0.9
-    """Of the nodes of a pool that stay usable, whoever took the others out."""
+    # Of a pool with so many nodes one may be out, whatever the shares say.
     small_pool: Many = 20
-    """Of a pool with so many nodes one may be out, whatever the shares say."""
+    # New quarantines of a pool in any hour.
     per_hour: PositiveInt = 3
-    """New quarantines of a pool in any hour."""
+    # Between two new quarantines of a pool.
     spacing_s: Wait = field(default=120.0, name="spacing")
-    """Between two new quarantines of a pool."""
+    # In each domain.
     remedies_at_once: PositiveInt = 1
-    """In each domain."""
+    # Remedies for one incident.
     attempts: PositiveInt = 3
-    """Remedies for one incident."""
+    # Of one node.
     remedies_per_week: PositiveInt = 5
-    """Of one node."""
     releases_per_minute: PositiveInt = 10
+    # Jobs that are cancelled because a rule says so.
     cancels_per_hour: PositiveInt = 3
-    """Jobs that are cancelled because a rule says so."""
 
 
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):
     """What stops new quarantines and remedies until somebody has looked, or half an hour is over."""
 
+    # Incidents within an hour for which there was no budget.
     breaches: PositiveInt = 2
-    """Incidents within an hour for which there was no budget."""
     failures: PositiveInt = 3
     failures_within_s: Wait = field(default=600.0, name="failures_within")
+    # How often people undo what was done.
     overrides: PositiveInt = 2
-    """How often people undo what was done."""
     overrides_within_s: Wait = field(default=3600.0, name="overrides_within")
+    # After that one node is tried.
     half_open_after_s: Wait = field(default=1800.0, name="half_open_after")
-    """After that one node is tried."""
 
 
 class DataGuard(msgspec.Struct, frozen=True, kw_only=True):
     """When too little is known to do anything new."""
 
+    # Of the agents; a single one of several never counts.
     silent: Share = 0.2
-    """Of the agents; a single one of several never counts."""
     late_s: ShortDuration = field(default=1.0, name="late")
+    # So many late ticks, one after another.
     late_ticks: PositiveInt = 3
-    """So many late ticks, one after another."""
+    # By how much the hub's clock may run apart from its own count of seconds between two ticks.
     clock_jump_s: ShortDuration = field(default=5.0, name="clock_jump")
-    """By how much the hub's clock may run apart from its own count of seconds between two ticks."""
+    # How long all must be well before anything new is done.
     calm_s: Wait = field(default=60.0, name="calm")
-    """How long all must be well before anything new is done."""
     startup_grace_s: Wait = field(default=120.0, name="startup_grace")
 
 
@@ -95,29 +95,29 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
 
     most: Many = 3
     within_s: Wait = field(default=6 * 3600.0, name="within")
+    # Before the first resume, the second, and so on; the last stays.
     delays_s: tuple[Wait, ...] = field(default=(0.0, 60.0, 120.0, 240.0, 480.0), name="delays")
-    """Before the first resume, the second, and so on; the last stays."""
+    # After so long without a failure the delays begin anew.
     productive_s: Wait = field(default=1800.0, name="productive")
-    """After so long without a failure the delays begin anew."""
+    # So many deaths at one step without a fault of a device are the job's own.
     same_step: PositiveInt = 2
-    """So many deaths at one step without a fault of a device are the job's own."""
+    # Whether a job is requeued that its user forbade to be.
     force_requeue: bool = False
-    """Whether a job is requeued that its user forbade to be."""
 
 
 class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that wait to stand in for others."""
 
+    # By the scheduler's names, with host ranges: `n[060-063]`.
     nodes: tuple[str, ...] = ()
-    """By the scheduler's names, with host ranges: `n[060-063]`."""
+    # Labels that spare and node must have in common.
     alike: tuple[str, ...] = ("model",)
-    """Labels that spare and node must have in common."""
+    # Labels that they had better have in common, the most important first.
     near: tuple[str, ...] = ("rack",)
-    """Labels that they had better have in common, the most important first."""
+    # Name of the test by which idle spares are tested; none without it.
     test: Name = ""
-    """Name of the test by which idle spares are tested; none without it."""
+    # How long ago a spare may have passed its test; 0: it need not have.
     test_max_age_s: Wait = field(default=0.0, name="test_max_age")
-    """How long ago a spare may have passed its test; 0: it need not have."""
 
     def names(self) -> tuple[str, ...]:
         """Every node that `nodes` stands for, once. Raises UsageError."""
@@ -128,37 +128,37 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
 class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Links in messages by which somebody without a login says yes or no to one plan, once."""
 
+    # Those of `alerts.sinks` whose messages have a link; whoever can read them may decide.
     sinks: tuple[str, ...] = ()
-    """Those of `alerts.sinks` whose messages have a link; whoever can read them may decide."""
+    # How long after it was asked an answer by link counts; LEAST_EXPIRY_S at least.
     expires_s: Expiry = field(default=1800.0, name="expires")
-    """How long after it was asked an answer by link counts; LEAST_EXPIRY_S at least."""
+    # Holds the key that links are signed with; else `links.key` in the state folder, made by us.
     key_file: Path | None = None
-    """Holds the key that links are signed with; else `links.key` in the state folder, made by us."""
 
 
 class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What may be done about incidents, by what, and how much of it."""
 
+    # How far any rule may go.
     ceiling: CeilingName = "observe"
-    """How far any rule may go."""
     actions: tuple[ActionSettings, ...] = ()
+    # The hub's name of a node to the scheduler's, where nothing else proves that they are one.
     nodes: dict[str, str] = {}
-    """The hub's name of a node to the scheduler's, where nothing else proves that they are one."""
+    # Label that says to which pool a node belongs, where the scheduler does not.
     pool_label: str = "pool"
-    """Label that says to which pool a node belongs, where the scheduler does not."""
+    # Labels of what nodes share and lose together.
     domains: tuple[str, ...] = ("rack",)
-    """Labels of what nodes share and lose together."""
+    # While it is there nothing new is done.
     stop_file: Path = "/etc/accelwatch/STOP"
-    """While it is there nothing new is done."""
+    # A node with this label is never touched on behalf of a rule.
     no_auto_label: str = "accelwatch_no_auto"
-    """A node with this label is never touched on behalf of a rule."""
     approval_s: Wait = field(default=1800.0, name="approval_expires")
+    # What is older speaks for something, but does not begin anything.
     event_max_age_s: Wait = field(default=600.0, name="event_max_age")
-    """What is older speaks for something, but does not begin anything."""
+    # How long a node is left alone after a person undid what was done to it.
     override_s: Wait = field(default=4 * 3600.0, name="override_cooldown")
-    """How long a node is left alone after a person undid what was done to it."""
+    # A node that is taken out again within so long after it was given back has relapsed; 0 for none.
     relapse_s: Wait = field(default=3600.0, name="relapse_within")
-    """A node that is taken out again within so long after it was given back has relapsed; 0 for none."""
     budget: Budget = Budget()
     breaker: Breaker = Breaker()
     data_guard: DataGuard = DataGuard()

@@ -13,25 +13,26 @@ class DeviceState(StrEnum):
     """Whether a device can be used and read; the words are part of the JSON interface."""
 
     OK = "ok"
+    # It answers, but says itself that something is wrong, or part of it cannot be read.
     DEGRADED = "degraded"
-    """It answers, but says itself that something is wrong, or part of it cannot be read."""
+    # It was there and is gone, or answers only with a fatal error.
     LOST = "lost"
-    """It was there and is gone, or answers only with a fatal error."""
+    # A call into it has not come back.
     UNRESPONSIVE = "unresponsive"
-    """A call into it has not come back."""
+    # It sleeps and was left asleep.
     SUSPENDED = "suspended"
-    """It sleeps and was left asleep."""
+    # It is present but not for us: no permission, or left out by configuration or by an exporter that
+    # lists only what is in use.
     EXCLUDED = "excluded"
-    """It is present but not for us: no permission, or left out by configuration or by an exporter that
-    lists only what is in use."""
 
 
+# States of a device that answers: its values are of now, and `device_up` is 1.
 UP = frozenset({DeviceState.OK, DeviceState.DEGRADED})
-"""States of a device that answers: its values are of now, and `device_up` is 1."""
+# States of a device that should answer and does not.
 BROKEN = frozenset({DeviceState.LOST, DeviceState.UNRESPONSIVE})
-"""States of a device that should answer and does not."""
 
 
+# The state of a device of which nothing can be read, by the reason.
 STATE_WITHOUT_VALUES = {
     Absence.LOST: DeviceState.LOST,
     Absence.TIMEOUT: DeviceState.UNRESPONSIVE,
@@ -42,7 +43,7 @@ STATE_WITHOUT_VALUES = {
     Absence.ERROR: DeviceState.DEGRADED,
     Absence.UNSUPPORTED: DeviceState.DEGRADED,
 }
-"""The state of a device of which nothing can be read, by the reason."""
+# Why a device has no values, where its state is all that is told; others have a reason of their own.
 ABSENCE_WITHOUT_VALUES: Mapping[DeviceState, Absence] = MappingProxyType(
     {
         DeviceState.LOST: Absence.LOST,
@@ -51,7 +52,6 @@ ABSENCE_WITHOUT_VALUES: Mapping[DeviceState, Absence] = MappingProxyType(
         DeviceState.EXCLUDED: Absence.PERMISSION,
     }
 )
-"""Why a device has no values, where its state is all that is told; others have a reason of their own."""
 
 
 class DeviceKind(StrEnum):
@@ -66,10 +66,10 @@ class MemoryKind(StrEnum):
     """What the memory figures of a device mean."""
 
     DEDICATED = "dedicated"
+    # One pool with the host.
     SHARED = "shared"
-    """One pool with the host."""
+    # The sum over processes; the driver gives no total.
     AGGREGATE = "aggregate"
-    """The sum over processes; the driver gives no total."""
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,22 +93,22 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     firmware_version: str | None = None
     vbios_version: str | None = None
     driver_version: str | None = None
+    # Of the host itself: the kernel's random id of this boot.
     boot_id: str | None = None
-    """Of the host itself: the kernel's random id of this boot."""
+    # Lower case with a four-digit domain: `0000:65:00.0`.
     pci_bus_id: str | None = None
-    """Lower case with a four-digit domain: `0000:65:00.0`."""
     numa_node: int | None = None
     device_nodes: tuple[str, ...] = ()
     memory_kind: MemoryKind = MemoryKind.DEDICATED
     parent_id: str | None = None
+    # Name of the partition within its parent: `gi1/ci0`, `xcp3`, `tile1`.
     partition: str | None = None
-    """Name of the partition within its parent: `gi1/ci0`, `xcp3`, `tile1`."""
     partition_technology: str | None = None
     partition_profile: str | None = None
+    # Of a parent: `enabled`/`disabled` for MIG, `CPX/NPS4` for AMD.
     partition_mode: str | None = None
-    """Of a parent: `enabled`/`disabled` for MIG, `CPX/NPS4` for AMD."""
+    # Reasons for identity fields that are None for another reason than `unsupported`.
     absent: dict[str, Absence] = {}
-    """Reasons for identity fields that are None for another reason than `unsupported`."""
 
     def label_id(self) -> str:
         """Value of the `uuid` label: uuid, else PCI id, else vendor, index and serial."""

@@ -31,32 +31,32 @@ class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     category: Category
+    # Unix seconds at which the fault was reported.
     time: float
-    """Unix seconds at which the fault was reported."""
     text: str
+    # `nvml`, `kernel_log`, `sysfs`, `collector`; `hub`; `pushed` for what others have told a hub.
     source: str
-    """`nvml`, `kernel_log`, `sysfs`, `collector`; `hub`; `pushed` for what others have told a hub."""
     device_id: str = ""
     subject: str = ""
     trusted: bool = True
+    # Parsed parts, such as `pid`, `process`, `link`, `gpu_instance`.
     detail: dict[str, str] = {}
-    """Parsed parts, such as `pid`, `process`, `link`, `gpu_instance`."""
 
 
+# Categories that make a device's health degraded.
 FATAL = frozenset(
     {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
 )
-"""Categories that make a device's health degraded."""
+# The source of events that others have told a hub.
 PUSHED = "pushed"
-"""The source of events that others have told a hub."""
+# Worst first.
 SEVERITIES = ("critical", "warning", "info")
-"""Worst first."""
+# In `detail` of what others have pushed: how bad they say it is.
 SEVERITY = "severity"
-"""In `detail` of what others have pushed: how bad they say it is."""
 
 
+# Codes of events that tell the end of something.
 RECOVERED = frozenset({"device_recovered", "node_recovered"})
-"""Codes of events that tell the end of something."""
 
 
 def severity(event: ErrorEvent) -> str:

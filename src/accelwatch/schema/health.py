@@ -35,8 +35,9 @@ STATE_HEALTH = {
     DeviceState.EXCLUDED: (Health.UNKNOWN, "the device may not be read"),
 }
 
+# What is said where the state alone judges a device.
 STATE_REASONS = frozenset(reason for _, reason in STATE_HEALTH.values())
-"""What is said where the state alone judges a device."""
+# By recovery action; what is about a domain of many nodes is no fault of the device.
 _REQUESTS = {
     "gpu_reset": "the driver asks for a reset of the GPU",
     "bus_reset": "the driver asks for a reset of the GPU over its bus",
@@ -45,8 +46,8 @@ _REQUESTS = {
     "node_reboot": "the driver asks for a reboot of the node",
     "system_reboot": "the driver asks for a reboot of the whole system",
 }
-"""By recovery action; what is about a domain of many nodes is no fault of the device."""
 _REQUESTED: Series = ("reset_required",)
+# Series by which a device that answers says itself that something is wrong: those other than 0.
 SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("memory_repair_failed",), Health.FAILED, "a memory row remap failed"),
     (("memory_unrepairable",), Health.FAILED, "part of the memory cannot be repaired"),
@@ -75,29 +76,28 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
     (("memory_repair_pending",), Health.DEGRADED, "a memory repair waits for a reset"),
     (("compute_repair_pending",), Health.DEGRADED, "a compute unit's repair waits for a reset"),
 )
-"""Series by which a device that answers says itself that something is wrong: those other than 0."""
 
+# Code of a failed read that says: the device is on its bus and no driver has it.
 NO_DRIVER = "no_driver"
-"""Code of a failed read that says: the device is on its bus and no driver has it."""
+# How that is told; the pack `device` looks for these words.
 WITHOUT_DRIVER = "no driver has the device"
-"""How that is told; the pack `device` looks for these words."""
+# What is told where nobody but an exporter judges a device; the pack `device` looks for it at the
+# beginning of the reasons, after which only the vendor's word and error codes may stand.
 BY_EXPORTER = MappingProxyType(
     {
         Health.FAILED: "the exporter reports failed",
         Health.DEGRADED: "the exporter reports degraded",
     }
 )
-"""What is told where nobody but an exporter judges a device; the pack `device` looks for it at the
-beginning of the reasons, after which only the vendor's word and error codes may stand."""
 _STATUS = "reported_status_info"
 _REPORTED = "reported_health_info"
+# Stands in the note of a reading that has the vendor's codes.
 _CODES = "error code"
-"""Stands in the note of a reading that has the vendor's codes."""
+# Rules match only texts of up to 128 characters; the notes have every code.
 _SHOWN_CODES = 4
-"""Rules match only texts of up to 128 characters; the notes have every code."""
 
+# How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md).
 EVENT_MEMORY_S = 600.0
-"""How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md)."""
 
 
 class Unread(msgspec.Struct, frozen=True):

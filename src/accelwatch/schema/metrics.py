@@ -11,13 +11,13 @@ import msgspec
 
 PREFIX = "accel_"
 
+# A catalogue key followed by one value per label, in the row's label order.
 Series = tuple[str, ...]
-"""A catalogue key followed by one value per label, in the row's label order."""
 
+# Least and greatest number that can be true, in base units.
 Bounds = tuple[float, float]
-"""Least and greatest number that can be true, in base units."""
+# Of a quantity that is 1 or 0.
 FLAG: Bounds = (0.0, 1.0)
-"""Of a quantity that is 1 or 0."""
 
 
 class Kind(StrEnum):
@@ -26,10 +26,10 @@ class Kind(StrEnum):
     GAUGE = "gauge"
     COUNTER = "counter"
     HISTOGRAM = "histogram"
+    # Always 1; the labels are the data.
     INFO = "info"
-    """Always 1; the labels are the data."""
+    # One series per possible value, exactly one of them 1.
     STATE = "state"
-    """One series per possible value, exactly one of them 1."""
 
 
 class Tier(StrEnum):
@@ -46,25 +46,25 @@ class Tier(StrEnum):
 class Scope(StrEnum):
     """What a family describes, and so which identity labels it carries."""
 
+    # Carries vendor, device and uuid.
     DEVICE = "device"
-    """Carries vendor, device and uuid."""
+    # Carries vendor only.
     VENDOR = "vendor"
-    """Carries vendor only."""
+    # Carries none: the host, or ourselves.
     NODE = "node"
-    """Carries none: the host, or ourselves."""
 
 
 class MetricSource(StrEnum):
     """Who fills a family."""
 
+    # A backend, from the device or the host.
     READ = "read"
-    """A backend, from the device or the host."""
+    # We, from readings over time.
     DERIVED = "derived"
-    """We, from readings over time."""
+    # We, from what a device, link, process or partition is.
     IDENTITY = "identity"
-    """We, from what a device, link, process or partition is."""
+    # We, about ourselves.
     SELF = "self"
-    """We, about ourselves."""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -83,10 +83,10 @@ class Metric(msgspec.Struct, frozen=True):
     buckets: tuple[float, ...] = ()
     otel: str = ""
     prefix: str = PREFIX
+    # What can be true, where the unit does not say it (`schema/plausible.py`).
     bounds: Bounds | None = None
-    """What can be true, where the unit does not say it (`schema/plausible.py`)."""
+    # The quantity of which the readings over time make this one; it exists only so.
     over_time: str = ""
-    """The quantity of which the readings over time make this one; it exists only so."""
 
     @property
     def family(self) -> str:

@@ -8,8 +8,8 @@ from accelwatch.schema.device import Device
 
 Natural = tuple[tuple[int, int | str], ...]
 _Position = tuple[str, int, Natural, str]
+# Of no more digits than Python reads in one number.
 _NUMBERS = re.compile(r"(\d{1,4000})")
-"""Of no more digits than Python reads in one number."""
 
 
 @lru_cache(maxsize=65536)

@@ -16,11 +16,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Bounds, Kind, Series, by_key
 from accelwatch.schema.reading import Number, Process
 
+# The greatest double below 2^64, which is the most that MessagePack carries.
 _U64 = 18446744073709549568.0
-"""The greatest double below 2^64, which is the most that MessagePack carries."""
 _CENTURY_S = 3.2e9
+# 64 TiB: two hundred times the largest device of today, and less than 2^32 - 1 MiB.
 _DEVICE_MEMORY = 2.0**46
-"""64 TiB: two hundred times the largest device of today, and less than 2^32 - 1 MiB."""
 
 _GAUGES: dict[str, Bounds] = {
     "ratio": (0.0, 1.01),  # a mean of rounded percents may end above 1
@@ -46,8 +46,8 @@ _COUNTERS: dict[str, Bounds] = {
 _COUNT: Bounds = (0.0, 1e15)
 
 _WIDTHS = (2**31 - 1, 2**32 - 1, *range(2**63 - 16, 2**63), 2**64 - 1)
+# Of 32-bit integers and of doubles; those of 64-bit integers are among the widths.
 _DCGM_BLANKS = (*range(2**31 - 16, 2**31 - 12), *range(2**47, 2**47 + 4))
-"""Of 32-bit integers and of doubles; those of 64-bit integers are among the widths."""
 _SCALES = (1, 1000, 10**6, 10**9, 1 << 10, 1 << 20, 1 << 30)
 _DIVISORS = (100, 1000, 10**6, 10**9)
 
@@ -62,10 +62,11 @@ def _shapes() -> Iterator[Number]:
             yield empty * (1.0 / divisor)
 
 
+# What an empty register of 32 or 64 bits becomes in base units; a true reading that meets one of these
+# numbers to the last digit is a sample lost. Empty registers of 8 and 16 bits are told by the bounds.
 SENTINELS: frozenset[Number] = frozenset(_shapes())
-"""What an empty register of 32 or 64 bits becomes in base units; a true reading that meets one of these
-numbers to the last digit is a sample lost. Empty registers of 8 and 16 bits are told by the bounds."""
 
+# Parts that cannot be greater than their whole.
 _WHOLES = {
     "memory_used_bytes": "memory_size_bytes",
     "memory_reserved_bytes": "memory_size_bytes",
@@ -75,9 +76,8 @@ _WHOLES = {
     "host_swap_used_bytes": "host_swap_size_bytes",
     "host_filesystem_available_bytes": "host_filesystem_size_bytes",
 }
-"""Parts that cannot be greater than their whole."""
+# Part and whole are read one after the other, and some exporters round them apart.
 _ROUNDING = 1.01
-"""Part and whole are read one after the other, and some exporters round them apart."""
 
 _PROCESS: dict[str, Bounds] = {
     "gpu_memory_bytes": (0.0, _DEVICE_MEMORY),
@@ -93,8 +93,8 @@ class Limits(NamedTuple):
 
     low: float
     high: float
+    # The series that it is a part of.
     total: Series | None
-    """The series that it is a part of."""
 
 
 @cache

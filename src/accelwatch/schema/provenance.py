@@ -7,18 +7,18 @@ from enum import StrEnum
 class Provenance(StrEnum):
     """The class of a reading or of evidence, the one that is vouched for best first."""
 
+    # Our agent, read over TLS whose certificate was verified; or read by the agent itself.
     AUTHENTICATED = "authenticated"
-    """Our agent, read over TLS whose certificate was verified; or read by the agent itself."""
+    # Our agent over HTTP, or over TLS whose certificate nobody looked at.
     PLAIN = "plain"
-    """Our agent over HTTP, or over TLS whose certificate nobody looked at."""
+    # Another's exporter, however it is reached.
     EXPORTER = "exporter"
-    """Another's exporter, however it is reached."""
+    # A Prometheus-compatible store, or an archive: whoever may write there can say it.
     STORE = "store"
-    """A Prometheus-compatible store, or an archive: whoever may write there can say it."""
+    # Told to a hub from outside (`POST /v1/evidence`).
     PUSHED = "pushed"
-    """Told to a hub from outside (`POST /v1/evidence`)."""
+    # Written down by a version that did not tell.
     UNKNOWN = "unknown"
-    """Written down by a version that did not tell."""
 
 
 _TEXTS = {
@@ -30,8 +30,8 @@ _TEXTS = {
     Provenance.UNKNOWN: "not written down",
 }
 ORDER: tuple[Provenance, ...] = tuple(Provenance)
+# 0 for what is vouched for best.
 RANK = {provenance: rank for rank, provenance in enumerate(ORDER)}
-"""0 for what is vouched for best."""
 
 
 def weakest(classes: Iterable[Provenance]) -> Provenance:

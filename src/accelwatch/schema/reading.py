@@ -12,12 +12,12 @@ from accelwatch.schema.metrics import Metric, Series, Tier, by_key, host_metrics
 
 Number = int | float
 
+# A reading is stale, and a gap in a sum over time is one, after so many intervals without another.
 READS_UNTIL_STALE = 3
-"""A reading is stale, and a gap in a sum over time is one, after so many intervals without another."""
 
 
+# Types of a process, each with nvidia-smi's letter for it.
 PROCESS_LETTERS: Mapping[str, str] = MappingProxyType({"compute": "C", "graphics": "G", "mps": "M"})
-"""Types of a process, each with nvidia-smi's letter for it."""
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,10 +25,10 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
     device_id: str
     pid: int
+    # `same`, or `foreign` when the pid is of another pid namespace and not in our /proc.
     pid_namespace: str = "same"
-    """`same`, or `foreign` when the pid is of another pid namespace and not in our /proc."""
+    # `compute`, `graphics` or `mps`, joined by `+` when several.
     type: str = "compute"
-    """`compute`, `graphics` or `mps`, joined by `+` when several."""
     start_time: float | None = None
     user: str | None = None
     command: str | None = None
@@ -40,8 +40,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     utilization_ratio: float | None = None
     host_memory_bytes: int | None = None
     cpu_utilization_ratio: float | None = None
+    # Reasons for the fields that are None.
     absent: dict[str, Absence] = {}
-    """Reasons for the fields that are None."""
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,21 +63,21 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     device_id: str
     values: Mapping[Series, Number] = {}
     absent: dict[Series, Absence] = {}
+    # None: not collected, or not readable; `absent[("processes",)]` then says why.
     processes: tuple[Process, ...] | None = None
-    """None: not collected, or not readable; `absent[("processes",)]` then says why."""
     links: tuple[Link, ...] = ()
+    # Where a quantity was read, by key (`nvml`, `sysfs`); the backend's main source is under `*`.
     sources: dict[str, str] = {}
-    """Where a quantity was read, by key (`nvml`, `sysfs`); the backend's main source is under `*`."""
+    # Facts about this reading for people, such as "12 of 30 processes readable".
     notes: tuple[str, ...] = ()
-    """Facts about this reading for people, such as "12 of 30 processes readable"."""
+    # Numbers that were answered and cannot be true (`schema/plausible.py`), as text for people; their
+    # series are absent as `error`.
     implausible: dict[Series, str] = {}
-    """Numbers that were answered and cannot be true (`schema/plausible.py`), as text for people; their
-    series are absent as `error`."""
+    # How long ago its source was read, in seconds: one with a pace of its own, such as a slow command,
+    # gives the same answer to several reads.
     age_s: float = 0.0
-    """How long ago its source was read, in seconds: one with a pace of its own, such as a slow command,
-    gives the same answer to several reads."""
+    # Seconds from one answer of such a source to the next; 0: it is asked anew at each read.
     pace_s: float = 0.0
-    """Seconds from one answer of such a source to the next; 0: it is asked anew at each read."""
 
 
 class Collected:
@@ -130,10 +130,10 @@ class Collected:
         )
 
 
+# Processes of one device that a reading lists.
 MAX_PROCESSES = 1024
-"""Processes of one device that a reading lists."""
+# How the note begins that says that a list is not whole.
 CUT = "processes are cut: "
-"""How the note begins that says that a list is not whole."""
 
 
 def largest(processes: Iterable[Process]) -> list[Process]:

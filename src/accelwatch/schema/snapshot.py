@@ -12,24 +12,24 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading
 
+# Of documents and recordings; streams have their own (`schema/stream/compact.py`).
 SCHEMA = "accelwatch/2"
-"""Of documents and recordings; streams have their own (`schema/stream/compact.py`)."""
 
 
+# Backends that read no accelerator: left out where only devices are asked for.
 NO_ACCELERATORS = frozenset({"host", "kernel_log"})
-"""Backends that read no accelerator: left out where only devices are asked for."""
 
 
 class BackendState(StrEnum):
     """What became of a backend in this process."""
 
     OK = "ok"
+    # Nothing of its kind is in the machine: no driver, no device. Not an error.
     ABSENT = "absent"
-    """Nothing of its kind is in the machine: no driver, no device. Not an error."""
+    # Hardware or driver is there, but it cannot be used; the reason says why.
     UNAVAILABLE = "unavailable"
-    """Hardware or driver is there, but it cannot be used; the reason says why."""
+    # It crashed or broke its contract and is excluded for a while.
     FAILED = "failed"
-    """It crashed or broke its contract and is excluded for a while."""
 
 
 class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     vendor: str
     state: BackendState
+    # What it reads through: `nvml`, `nvidia-smi`, `sysfs`.
     source: str = ""
-    """What it reads through: `nvml`, `nvidia-smi`, `sysfs`."""
+    # Component to version: driver, library, cuda, kernel.
     versions: dict[str, str] = {}
-    """Component to version: driver, library, cuda, kernel."""
     devices: int = 0
     reason: str = ""
     message: str = ""
@@ -82,8 +82,8 @@ class ReadFailure(msgspec.Struct, frozen=True, kw_only=True):
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """To whom a device or partition is allocated: a container of a pod, or a batch job."""
 
+    # `kubernetes` (a container of a pod), `container` (one without a pod) or `job`.
     kind: str
-    """`kubernetes` (a container of a pod), `container` (one without a pod) or `job`."""
     namespace: str = ""
     pod: str = ""
     pod_uid: str = ""
@@ -96,8 +96,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
 
 
+# What filters, rules, groups, rows and places call the parts of owners.
 OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
-"""What filters, rules, groups, rows and places call the parts of owners."""
 
 
 class EventCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,22 +114,22 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
 
     device: Device
     state: DeviceState
+    # Unix seconds.
     state_since: float
-    """Unix seconds."""
+    # As it was read; `absences` has the reasons for what it is silent about, too.
     reading: Reading
-    """As it was read; `absences` has the reasons for what it is silent about, too."""
+    # Reasons for the quantities that the kind could have and of which nothing was said; one object from
+    # tick to tick. Empty where the reading is complete, as one from a document is.
     unreported: dict[Series, Absence] = {}
-    """Reasons for the quantities that the kind could have and of which nothing was said; one object from
-    tick to tick. Empty where the reading is complete, as one from a document is."""
+    # Unix seconds of the last good read; None before the first.
     sample_time: float | None = None
-    """Unix seconds of the last good read; None before the first."""
     sample_age_s: float | None = None
     health: Health = Health.UNKNOWN
     health_reasons: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
     event_counts: tuple[EventCount, ...] = ()
+    # Key to (cumulative bucket counts, +Inf last; sum of samples) for histogram rows.
     histograms: dict[str, tuple[tuple[int, ...], float]] = {}
-    """Key to (cumulative bucket counts, +Inf last; sum of samples) for histogram rows."""
 
 
 def is_awaited(view: DeviceView) -> bool:
@@ -160,19 +160,19 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     version: str
     devices: tuple[DeviceView, ...] = ()
+    # The host itself, when it was collected.
     node: DeviceView | None = None
-    """The host itself, when it was collected."""
     boot_id: str = ""
+    # Unix seconds, of the node's own clock; told on streams only, as is `system_uuid`.
     boot_time: float | None = None
-    """Unix seconds, of the node's own clock; told on streams only, as is `system_uuid`."""
+    # Of the machine's firmware; empty where nobody may read it.
     system_uuid: str = ""
-    """Of the machine's firmware; empty where nobody may read it."""
     interval_s: float | None = None
     backends: tuple[BackendStatus, ...] = ()
     events: tuple[ErrorEvent, ...] = ()
     errors: tuple[ReadFailure, ...] = ()
+    # Our own families (`exporter_*`, `collector_*`) as series to number.
     own: dict[tuple[str, ...], Number] = {}
-    """Our own families (`exporter_*`, `collector_*`) as series to number."""
 
     def processes(self) -> Iterable[Process]:
         """Processes of all devices, flat, in device order."""

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.tui.fleet_controller import FleetController
 
+# Reports that come together are painted together, in the first seconds.
 _GATHER_S = 0.05
-"""Reports that come together are painted together, in the first seconds."""
+# The same for what a hub tells: it comes in one piece.
 _FLEET_GATHER_S = 0.01
-"""The same for what a hub tells: it comes in one piece."""
+# The same for the devices of one tick, of which the slower ones take longer to be read.
 _TICK_S = 0.15
-"""The same for the devices of one tick, of which the slower ones take longer to be read."""
+# So long data is painted as it comes.
 _YOUNG_S = 3.0
-"""So long data is painted as it comes."""
+# Between two paintings of data, once the first seconds are over.
 _GAP_S = 0.4
-"""Between two paintings of data, once the first seconds are over."""
 
 
 class Dashboard(HookedApp, inherit_bindings=False):
@@ -63,8 +63,8 @@ class Dashboard(HookedApp, inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT: ClassVar[bool] = False
     TITLE = "accelwatch"
+    # How long something told stands in the place of the keys.
     MESSAGE_S: ClassVar[float] = 4.0
-    """How long something told stands in the place of the keys."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.processes = ProcessList(board)
         self.cells = TerminalCells()
         self.fleet_controller: FleetController | None = None
+        # Whoever tells of incidents: the fleet's, or this machine's agent once it is asked.
         self.incident_controller: FleetController | None = None
-        """Whoever tells of incidents: the fleet's, or this machine's agent once it is asked."""
         self._incidents = incidents
         if fleet is not None:
             self.incident_controller = self.fleet_controller = self._controller_of(fleet)
@@ -101,13 +101,13 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self._stopping_tasks: set[asyncio.Task[None]] = set()
         self._message_timer: Timer | None = None
         self._history_feed = HistoryFeed(board, self.report_task_failure)
+        # Who uses this machine's devices.
         self.using = OwnUsage()
-        """Who uses this machine's devices."""
         self._quitting = False
         self._due = False
         self._fleet_due = False
+        # Paints ages; begins anew with each painting of data, which tells them too.
         self._ages: Timer | None = None
-        """Paints ages; begins anew with each painting of data, which tells them too."""
         self._painted = 0.0
         self._started_at = 0.0
         self.set_theme(board.preferences.theme)

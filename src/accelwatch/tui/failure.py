@@ -14,8 +14,8 @@ from accelwatch.exposition.display import printable
 from accelwatch.files.atomic_file import PRIVATE, replace_file
 
 _NAME = "dashboard-error.txt"
+# Characters of an error that are told on the terminal.
 _MOST_SHOWN = 200
-"""Characters of an error that are told on the terminal."""
 
 
 def path_of(environ: Mapping[str, str]) -> Path:

@@ -26,8 +26,8 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import series_of
 
+# Devices that are counted without giving way.
 _AT_ONCE = 1000
-"""Devices that are counted without giving way."""
 
 
 def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[float, Reading]]:
@@ -96,12 +96,12 @@ class FleetController:
         self._app = app
         self.source = source
         self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)
+        # Who uses the fleet's devices: by `user` or `job`, and since when.
         self.usage = QueryCache(source.usage, self.aside, app.clock.monotonic, app.show)
-        """Who uses the fleet's devices: by `user` or `job`, and since when."""
+        # What the fleet came to over the last hour.
         self.totals = QueryCache(source.fleet_past, self.aside, app.clock.monotonic, app.show)
-        """What the fleet came to over the last hour."""
+        # The node whose Local view is open.
         self.visited = ""
-        """The node whose Local view is open."""
         self._running: asyncio.Task[None] | None = None
         self._counting: asyncio.Task[None] | None = None
         self._next: FleetView | None = None

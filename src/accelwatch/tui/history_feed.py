@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.state.board import SLICE, Board
 
+# Snapshots that wait for the history; when it cannot keep up, the oldest are left out.
 _MOST_UNNOTED = 64
-"""Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
 
 
 class HistoryFeed:
@@ -19,8 +19,8 @@ class HistoryFeed:
         self._board = board
         self._finished = finished
         self._waiting: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)
+        # What notes between other work, or did so last.
         self.task: asyncio.Task[None] | None = None
-        """What notes between other work, or did so last."""
 
     def note(self, shots: Iterable[Snapshot]) -> None:
         """Have snapshots noted, in this order."""

@@ -123,6 +123,7 @@ def _settings(app: DashboardContext) -> Screen[None]:
     )
 
 
+# Local, or with a fleet Fleet, is always there, below all others.
 OPENINGS: dict[str, Opening] = {
     "local": _local,
     "fleet": _fleet,
@@ -137,4 +138,3 @@ OPENINGS: dict[str, Opening] = {
     "problems": _problems,
     "settings": _settings,
 }
-"""Local, or with a fleet Fleet, is always there, below all others."""

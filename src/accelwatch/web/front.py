@@ -26,8 +26,8 @@ _RESTART_ONLY = ("listen_address", "unix_socket")
 class Served(Protocol):
     """A server over listening sockets."""
 
+    # What is asked of clients; may be exchanged at any time.
     protection: Protection
-    """What is asked of clients; may be exchanged at any time."""
 
     def set_limits(self, limits: ServerLimits) -> None:
         """Other bounds from now on."""

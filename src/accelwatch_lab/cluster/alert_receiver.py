@@ -16,10 +16,10 @@ _MOST = 1 << 20
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody would have been told."""
 
+    # Unix seconds of its arrival.
     time: float
-    """Unix seconds of its arrival."""
+    # `opened`, `closed`, ...
     kind: str
-    """`opened`, `closed`, ..."""
     title: str
     where: str
     severity: str

@@ -28,8 +28,8 @@ _SCHEDULERS: dict[SchedulerKind, Callable[[Path, Sequence[str]], LabScheduler]] 
 }
 _RECORD = "lab.json"
 _READY_S = 60.0
+# Of the start: scheduler, receiver, agents, hub, and until it acts.
 _STEPS = 5
-"""Of the start: scheduler, receiver, agents, hub, and until it acts."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

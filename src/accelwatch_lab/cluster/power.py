@@ -11,8 +11,8 @@ from accelwatch_lab.cluster.processes import Processes, lab_processes
 from accelwatch_lab.cluster.slurm.controller import NODE
 from accelwatch_lab.cluster.slurm.step_daemons import kill_step_daemons, step_daemons_of
 
+# Variable of a job's processes, which have the environment of who submitted it besides.
 _JOB_NODE = "SLURMD_NODENAME"
-"""Variable of a job's processes, which have the environment of who submitted it besides."""
 
 
 def power_off(folder: Path, node: str) -> None:

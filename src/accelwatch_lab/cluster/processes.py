@@ -20,8 +20,8 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.kernel.proc import start_ticks
 from accelwatch.node.store.machine import boot_id
 
+# Variable of everything that runs in a lab.
 FOLDER_VARIABLE = "ACCELWATCH_LAB_FOLDER"
-"""Variable of everything that runs in a lab."""
 _ROOT = Path("/")
 _SWEEPS = 20
 _SWEEP_PAUSE_S = 0.05
@@ -34,8 +34,8 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     pid: int
+    # Of the kernel's clock, from the boot to its start.
     ticks: int
-    """Of the kernel's clock, from the boot to its start."""
     boot_id: str
 
 

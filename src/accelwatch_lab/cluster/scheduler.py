@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 from accelwatch_lab.cluster.processes import Processes
 
+# What the spare nodes are called where they need a name.
 SPARES = "spares"
-"""What the spare nodes are called where they need a name."""
 _OURS = "accelwatch:"
 _OUT = frozenset({"DRAIN", "DOWN", "FAIL"})
 
@@ -22,8 +22,8 @@ class SchedulerKind(StrEnum):
 class NodeNow(NamedTuple):
     """A node as its scheduler shows it."""
 
+    # `IDLE`, `DRAIN`, `DOWN`, ...
     states: tuple[str, ...]
-    """`IDLE`, `DRAIN`, `DOWN`, ..."""
     reason: str
 
     @property
@@ -40,8 +40,8 @@ class NodeNow(NamedTuple):
 class JobNow(NamedTuple):
     """A job as its scheduler shows it."""
 
+    # `RUNNING`, ...
     state: str
-    """`RUNNING`, ..."""
     nodes: tuple[str, ...]
     restarts: int
 
@@ -52,12 +52,12 @@ class LabScheduler(Protocol):
     Everything raises AccelwatchError where it cannot be done.
     """
 
+    # For people.
     title: str
-    """For people."""
+    # What its controller is called.
     controller: str
-    """What its controller is called."""
+    # How long what asks its controller waits at most.
     commands_wait_s: float
-    """How long what asks its controller waits at most."""
     names: Sequence[str]
     processes: Processes
 

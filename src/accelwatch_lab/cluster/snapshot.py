@@ -19,19 +19,19 @@ from accelwatch_lab.cluster.slurm.step_counter import Line, lines_of
 class LabSnapshot(NamedTuple):
     """Everything at one moment."""
 
+    # Unix seconds.
     at: float
-    """Unix seconds."""
+    # What it is called.
     scheduler: str
-    """What it is called."""
+    # Empty while the controller does not answer.
     nodes: Mapping[str, NodeNow]
-    """Empty while the controller does not answer."""
     job: JobNow | None
     lines: tuple[Line, ...]
     incidents: tuple[Mapping[str, Any], ...]
+    # By node.
     remedies: Mapping[str, Mapping[str, Any]]
-    """By node."""
+    # Why the hub begins nothing.
     frozen: str
-    """Why the hub begins nothing."""
     alerts: tuple[Alert, ...]
 
 

@@ -31,8 +31,8 @@ from accelwatch_lab.scenario.faults import Fault, FaultKind, FaultState
 
 _INTEGER_UNITS = frozenset({"bytes", "hertz", "events", "", "rpm", "lanes", "generation"})
 _RECHECK_S = 0.02
+# Befall the call that the fault names, and no other.
 _OF_CALLS = frozenset({FaultKind.HANG, FaultKind.ERROR})
-"""Befall the call that the fault names, and no other."""
 _RAISED = {kind: error for kind, error in UNREADABLE.items() if kind not in _OF_CALLS}
 _TEXTS = {
     FaultKind.LOST: "the device fell off the bus",
@@ -48,8 +48,8 @@ class _Actor(msgspec.Struct, frozen=True):
 
     device: Device
     group: Group
+    # Within the group.
     index: int
-    """Within the group."""
 
 
 class ScenarioPlayer:
@@ -61,8 +61,8 @@ class ScenarioPlayer:
         self._now = now
         self._actors = {actor.device.id: actor for actor in _cast(scenario.groups)}
         self._turns = 0
+        # How many events each fault has given in this turn.
         self._emitted: dict[int, int] = {}
-        """How many events each fault has given in this turn."""
 
     def _position(self, elapsed_s: float) -> tuple[int, float]:
         return loop_position(elapsed_s, self._scenario.length_s, loop=self._loop)

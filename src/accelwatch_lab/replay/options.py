@@ -15,16 +15,16 @@ DEMO = "demo"
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to play and how."""
 
+    # Path of a recording or a scenario; `demo`: the shipped one.
     file: str = ""
-    """Path of a recording or a scenario; `demo`: the shipped one."""
+    # Seconds of the recording or scenario that pass in one second.
     speed: float = 1.0
-    """Seconds of the recording or scenario that pass in one second."""
+    # Begin again after the end; otherwise the end stands still.
     loop: bool = True
-    """Begin again after the end; otherwise the end stands still."""
+    # Where to begin: seconds, or a duration such as `5m`.
     start: float | str = 0.0
-    """Where to begin: seconds, or a duration such as `5m`."""
+    # Whether the host of a recording is played too.
     host: bool = True
-    """Whether the host of a recording is played too."""
 
     @property
     def path(self) -> Path:

@@ -41,11 +41,11 @@ class TimeLine:
         self._recording = recording
         times = recording.times()
         self._first = times[0]
+        # Documents.
         self.count = len(times)
-        """Documents."""
         self.length_s = times[-1] - times[0] + recording.step_s
+        # Damage in the file.
         self.notes = recording.notes
-        """Damage in the file."""
 
     def at(self, position_s: float) -> int:
         """Number of the document that is current at a position."""
@@ -75,8 +75,8 @@ class _Frame(msgspec.Struct, frozen=True):
     """One document, arranged by whole device."""
 
     snapshot: Snapshot
+    # Id of a whole device to its view and those of its partitions.
     families: dict[str, tuple[DeviceView, ...]]
-    """Id of a whole device to its view and those of its partitions."""
 
 
 def _arrange(snapshot: Snapshot, *, host: bool) -> _Frame:

@@ -32,8 +32,8 @@ class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     command: str | None = None
     user: str | None = None
     type: str = "compute"
+    # How long it has been running at the beginning.
     age: float | str = 3600.0
-    """How long it has been running at the beginning."""
     gpu_memory_bytes: RawNumber | None = None
     utilization_ratio: float | None = None
 
@@ -54,18 +54,18 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     model: str
     count: int = 1
     kind: DeviceKind = DeviceKind.GPU
+    # Beginning of the host-local names; the vendor's when left out.
     name: str = ""
-    """Beginning of the host-local names; the vendor's when left out."""
     architecture: str | None = None
     driver_version: str | None = None
     memory_kind: MemoryKind = MemoryKind.DEDICATED
+    # Of the first device; the others follow on the next buses.
     pci_bus_id: str | None = None
-    """Of the first device; the others follow on the next buses."""
     partition_mode: str | None = None
+    # By catalogue key; below it one level for each label.
     values: dict[str, Any] = {}
-    """By catalogue key; below it one level for each label."""
+    # By dotted path.
     absent: dict[str, Absence] = {}
-    """By dotted path."""
     processes: tuple[ProcessSpec, ...] = ()
     partitions: tuple[PartitionSpec, ...] = ()
 
@@ -73,14 +73,14 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
+    # Version of this format.
     scenario: int
-    """Version of this format."""
+    # After this it begins again; without it time just goes on.
     length: float | str | None = None
-    """After this it begins again; without it time just goes on."""
+    # Of GroupSpec.
     devices: list[object]
-    """Of GroupSpec."""
+    # Of FaultSpec.
     faults: list[object] = []
-    """Of FaultSpec."""
 
 
 class Group(msgspec.Struct, frozen=True):

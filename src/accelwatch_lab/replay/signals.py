@@ -9,13 +9,13 @@ from accelwatch.base.durations import size_bytes
 from accelwatch.base.errors import UsageError
 from accelwatch.schema.reading import Number
 
+# A number as a scenario gives it; text may be a size (`64GiB`) or in exponent form (`1.98e9`).
 RawNumber = int | float | str
-"""A number as a scenario gives it; text may be a size (`64GiB`) or in exponent form (`1.98e9`)."""
 
+# Keeps sums of terms and integrals over years far from what a document can carry.
 _LARGEST = 1e18
-"""Keeps sums of terms and integrals over years far from what a document can carry."""
+# Decimals kept of a value that is not whole by nature, so that a document stays readable.
 _DECIMALS = 4
-"""Decimals kept of a value that is not whole by nature, so that a document stays readable."""
 
 
 class Ramp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,8 +58,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ramp: Ramp | None = None
     sine: Sine | None = None
     noise: Noise | None = None
+    # (second, value) in order of time; before the first one, its value.
     steps: tuple[tuple[float, RawNumber], ...] = ()
-    """(second, value) in order of time; before the first one, its value."""
     counter: Counter | None = None
     min: RawNumber | None = None
     max: RawNumber | None = None
@@ -68,14 +68,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class At(msgspec.Struct, frozen=True):
     """A moment of a scenario for one device."""
 
+    # Within the loop.
     position_s: float
-    """Within the loop."""
+    # Over all loops.
     elapsed_s: float
-    """Over all loops."""
+    # Which device of its group.
     index: int
-    """Which device of its group."""
+    # Tells this device's and quantity's noise from that of others.
     salt: str
-    """Tells this device's and quantity's noise from that of others."""
 
 
 def number(raw: RawNumber) -> Number:

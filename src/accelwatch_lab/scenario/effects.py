@@ -20,9 +20,10 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import EventCount
 from accelwatch_lab.scenario.faults import Fault, FaultKind, FaultState
 
+# So many of a fault's latest events are told.
 MOST_EVENTS = 8
-"""So many of a fault's latest events are told."""
 
+# How a device fails to be read; the error carries the absence that every quantity of it gets.
 UNREADABLE: dict[FaultKind, type[ReadError]] = {
     FaultKind.LOST: DeviceLost,
     FaultKind.GONE: DeviceLost,
@@ -31,23 +32,22 @@ UNREADABLE: dict[FaultKind, type[ReadError]] = {
     FaultKind.SUSPENDED: DeviceSuspended,
     FaultKind.ERROR: ReadError,
 }
-"""How a device fails to be read; the error carries the absence that every quantity of it gets."""
 
 
 class DeviceCondition(msgspec.Struct, frozen=True, kw_only=True):
     """What is unlike the usual on one device."""
 
+    # Why the whole device has no values.
     absence: Absence | None = None
-    """Why the whole device has no values."""
     since_s: float = 0.0
     factors: dict[Series, float] = {}
+    # Values in the place of the usual ones.
     values: dict[Series, Number] = {}
-    """Values in the place of the usual ones."""
     added: dict[Series, Number] = {}
+    # Quantities and series without a value, and why.
     withheld: dict[Series, Absence] = {}
-    """Quantities and series without a value, and why."""
+    # Their times in seconds of the scenario.
     events: tuple[ErrorEvent, ...] = ()
-    """Their times in seconds of the scenario."""
     counts: tuple[EventCount, ...] = ()
 
     @property

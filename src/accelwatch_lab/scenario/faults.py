@@ -22,45 +22,46 @@ class FaultKind(StrEnum):
     """What goes wrong: with a device, with a call of its backend, or with a whole node."""
 
     LOST = "lost"
+    # Lost, and no longer found either.
     GONE = "gone"
-    """Lost, and no longer found either."""
+    # The device, or the call, does not answer.
     HANG = "hang"
-    """The device, or the call, does not answer."""
     ERROR = "error"
     PERMISSION = "permission"
     SUSPENDED = "suspended"
     EVENT = "event"
+    # One quantity has no value, for a reason.
     ABSENT = "absent"
-    """One quantity has no value, for a reason."""
     THROTTLE = "throttle"
     STRAGGLER = "straggler"
     ECC = "ecc"
     LINK_DOWN = "link_down"
+    # Links send again what arrives damaged.
     LINK_ERRORS = "link_errors"
-    """Links send again what arrives damaged."""
+    # Rows of memory are replaced by spare ones.
     REMAP = "remap"
-    """Rows of memory are replaced by spare ones."""
+    # The call takes longer.
     SLOW = "slow"
-    """The call takes longer."""
+    # SIGSEGV of the process that reads.
     CRASH = "crash"
-    """SIGSEGV of the process that reads."""
+    # Connections are cut as soon as they ask something.
     NODE_DOWN = "node_down"
-    """Connections are cut as soon as they ask something."""
+    # Connections are taken and nothing is ever answered; streams fall silent.
     NODE_HUNG = "node_hung"
-    """Connections are taken and nothing is ever answered; streams fall silent."""
+    # Answers drip, a byte at a time.
     SLOW_LORIS = "slow_loris"
-    """Answers drip, a byte at a time."""
+    # Answers are noise with a good status code.
     GARBAGE = "garbage"
-    """Answers are noise with a good status code."""
     CLOCK_SKEW = "clock_skew"
+    # The node is away, and has started anew when it is back.
     REBOOT = "reboot"
-    """The node is away, and has started anew when it is back."""
+    # A file server does not answer the node.
     NFS_STALL = "nfs_stall"
-    """A file server does not answer the node."""
 
 
+# Befall a call of a backend and nothing else: only a replay has such calls.
 CALL_KINDS = frozenset({FaultKind.SLOW, FaultKind.CRASH})
-"""Befall a call of a backend and nothing else: only a replay has such calls."""
+# Befall a node that is asked over the network: only the simulator has such nodes.
 NODE_KINDS = frozenset(
     {
         FaultKind.NODE_DOWN,
@@ -72,12 +73,11 @@ NODE_KINDS = frozenset(
         FaultKind.NFS_STALL,
     }
 )
-"""Befall a node that is asked over the network: only the simulator has such nodes."""
+# Words of earlier versions of the simulator, and what they stand for where nothing else is given.
 _OLDER_NAMES: dict[object, dict[str, object]] = {
     "hung": {"kind": "hang"},
     "xid": {"kind": "event", "code": "xid_79"},
 }
-"""Words of earlier versions of the simulator, and what they stand for where nothing else is given."""
 
 
 class Call(StrEnum):
@@ -93,31 +93,31 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One fault from `at` until `back`, or for ever; with `every` it comes again."""
 
     kind: FaultKind
+    # Which device, or `*` for all.
     device: int | str = "*"
-    """Which device, or `*` for all."""
     at: Duration = 0.0
     back: Duration | None = None
     every: Duration | None = None
     call: Call = Call.READ
+    # Of `slow`.
     delay: Duration = 0.5
-    """Of `slow`."""
+    # Of an event or error; a bare number of an event is NVIDIA's: 79 is `xid_79`.
     code: int | str = ""
-    """Of an event or error; a bare number of an event is NVIDIA's: 79 is `xid_79`."""
+    # Of an event; without it NVIDIA's own of an Xid, `other` for other codes.
     category: Category | None = None
-    """Of an event; without it NVIDIA's own of an Xid, `other` for other codes."""
     text: str = ""
+    # Which quantity or series is `absent`.
     quantity: str = ""
-    """Which quantity or series is `absent`."""
+    # Why: of `throttle` a reason such as `thermal_hardware`, of `absent` one of the absences.
     reason: str = ""
-    """Why: of `throttle` a reason such as `thermal_hardware`, of `absent` one of the absences."""
+    # Of `ecc` and `remap`: `corrected` or `uncorrected`.
     severity: str = "corrected"
-    """Of `ecc` and `remap`: `corrected` or `uncorrected`."""
+    # Links that are down; errors a second of `ecc` and `link_errors`; rows of `remap`.
     count: int = 1
-    """Links that are down; errors a second of `ecc` and `link_errors`; rows of `remap`."""
+    # Share of the usual clock and work of `throttle` and `straggler`.
     factor: float = 0.6
-    """Share of the usual clock and work of `throttle` and `straggler`."""
+    # Of `clock_skew`; a minus sign sets the clock back.
     by: Duration = "1m"
-    """Of `clock_skew`; a minus sign sets the clock back."""
 
     @property
     def event_code(self) -> str:
@@ -158,8 +158,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     every_s: float | None = None
     delay_s: float = 0.0
     by_s: float = 0.0
+    # What is absent.
     series: Series = ()
-    """What is absent."""
 
     def state_at(self, time_s: float) -> FaultState | None:
         """How it stands at a moment; None before it first comes."""

@@ -14,28 +14,28 @@ from accelwatch_lab.simulator.scenario import NodeFault, Scenario
 class NodeCondition(msgspec.Struct, frozen=True, kw_only=True):
     """What is unlike the usual on one node."""
 
+    # How the node fails to answer: down, hung, slow or garbage.
     refusal: FaultKind | None = None
-    """How the node fails to answer: down, hung, slow or garbage."""
     skew_s: float = 0.0
+    # Seconds of the scenario at which it started anew.
     booted_s: float | None = None
-    """Seconds of the scenario at which it started anew."""
+    # Processes that wait in its kernel.
     blocked: int = 0
-    """Processes that wait in its kernel."""
+    # Of the node itself; their times in seconds of the scenario.
     events: tuple[ErrorEvent, ...] = ()
-    """Of the node itself; their times in seconds of the scenario."""
     devices: dict[int, DeviceCondition] = {}
 
 
 USUAL = NodeCondition()
 _SERVER = "storage01"
 _BLOCKED = 24
+# The first that is there wins.
 _REFUSALS = (
     FaultKind.NODE_DOWN,
     FaultKind.NODE_HUNG,
     FaultKind.GARBAGE,
     FaultKind.SLOW_LORIS,
 )
-"""The first that is there wins."""
 
 
 class Conditions:

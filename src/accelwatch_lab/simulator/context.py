@@ -22,8 +22,8 @@ from accelwatch_lab.simulator.fleet import Fleet, Instant, backends, events_of
 from accelwatch_lab.simulator.nodes import Node
 
 _MEMORY_STEPS = 10
+# How often it is looked whether a fault of before still counts.
 _REEVALUATE_EVERY_S = 60.0
-"""How often it is looked whether a fault of before still counts."""
 
 
 class SentContext:
@@ -32,8 +32,8 @@ class SentContext:
     __slots__ = ("at", "events", "faults", "findings", "usage")
 
     def __init__(self) -> None:
+        # Seconds of the scenario at which `usage` was told.
         self.at = 0.0
-        """Seconds of the scenario at which `usage` was told."""
         self.usage: tuple[object, ...] | None = None
         self.faults: tuple[object, ...] = ()
         self.findings: dict[int, Findings] = {}

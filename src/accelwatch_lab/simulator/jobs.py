@@ -11,16 +11,16 @@ import msgspec
 
 WARM_UP_LOAD = 0.3
 CHECKPOINT_LOAD = 0.08
+# Half the difference between the compute and the communication part of a step.
 _WAVE = 0.12
-"""Half the difference between the compute and the communication part of a step."""
 
 
 class Phase(StrEnum):
     """What a job is doing."""
 
     WAITING = "waiting"
+    # It reads its data and its last checkpoint: devices are idle, memory fills.
     LOADING = "loading"
-    """It reads its data and its last checkpoint: devices are idle, memory fills."""
     WARM_UP = "warm_up"
     STEPS = "steps"
     CHECKPOINT = "checkpoint"
@@ -31,10 +31,10 @@ class Phase(StrEnum):
 class StallKind(StrEnum):
     """Why a job makes no progress."""
 
+    # It waits for data: devices are idle.
     INPUT = "input"
-    """It waits for data: devices are idle."""
+    # It waits for a peer: devices spin, busy at little power.
     COLLECTIVE = "collective"
-    """It waits for a peer: devices spin, busy at little power."""
 
 
 class Stall(msgspec.Struct, frozen=True):
@@ -55,8 +55,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     account: str = ""
     queue: str = ""
     scheduler: str = "slurm"
+    # Of a job in Kubernetes, a pod on each node; empty for a batch job.
     namespace: str = ""
-    """Of a job in Kubernetes, a pod on each node; empty for a batch job."""
     command: str = "python3"
     at_s: float = 0.0
     lasts_s: float | None = None
@@ -73,12 +73,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Load(msgspec.Struct, frozen=True):
     """What a job asks of its devices now: shares of 1, and their integrals in seconds."""
 
+    # Busy ratio as a driver would tell.
     busy: float = 0.0
-    """Busy ratio as a driver would tell."""
+    # Share of the arithmetic that is used.
     work: float = 0.0
-    """Share of the arithmetic that is used."""
+    # `work` without the wave of the steps; what heats the device.
     mean: float = 0.0
-    """`work` without the wave of the steps; what heats the device."""
     memory: float = 0.0
     busy_s: float = 0.0
     work_s: float = 0.0
@@ -89,8 +89,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     step: int = 0
+    # Number of the last complete checkpoint; 0 before the first.
     checkpoint: int = 0
-    """Number of the last complete checkpoint; 0 before the first."""
 
 
 IDLE = Load()

@@ -12,8 +12,8 @@ from accelwatch_lab.simulator.signals import Traits
 
 VENDORS = ("mixed", *MODELS)
 _MIX = ("nvidia", "nvidia", "amd", "nvidia", "intel", "nvidia", "amd", "nvidia")
+# Nodes of a mixed fleet that have NPUs in place of GPUs, where that is asked for.
 _NPUS = {11: "rebellions", 13: "furiosa"}
-"""Nodes of a mixed fleet that have NPUs in place of GPUs, where that is asked for."""
 MAX_NODES = 20_000
 MAX_DEVICES = 64
 _HOUR_S = 3600.0
@@ -23,10 +23,10 @@ class Dialect(StrEnum):
     """What a node's /metrics speaks."""
 
     OWN = "own"
+    # dcgm-exporter up to 4.8.
     DCGM = "dcgm"
-    """dcgm-exporter up to 4.8."""
+    # dcgm-exporter from 4.9.
     DCGM_49 = "dcgm-4.9"
-    """dcgm-exporter from 4.9."""
     ALL_SMI = "all-smi"
 
 
@@ -60,8 +60,8 @@ class FleetSize(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 63
     devices: int = 8
     vendor: str = "mixed"
+    # Whether a mixed fleet has NPUs among its nodes.
     npus: bool = False
-    """Whether a mixed fleet has NPUs among its nodes."""
     dialect: str = "own"
     seed: int = 0
 

@@ -49,8 +49,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     user: str = "trainer"
     account: str = ""
     queue: str = ""
+    # Makes it pods of Kubernetes instead of a batch job.
     namespace: str = ""
-    """Makes it pods of Kubernetes instead of a batch job."""
     command: str = "python3"
     at: Duration = 0
     lasts: Duration | None = None
@@ -66,8 +66,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 class NodeFaultSpec(FaultSpec, frozen=True, kw_only=True):
     """A fault and the nodes that it befalls."""
 
+    # Names, ranges, `*`, or a share of the fleet such as `10%`, disjoint from other shares.
     nodes: str
-    """Names, ranges, `*`, or a share of the fleet such as `10%`, disjoint from other shares."""
 
 
 class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch_lab.simulator.jobs import Load
 
+# Names of what `signals` returns. Shares of 1; `_s` are integrals over time, `_peak` upper bounds.
 SIGNALS = (
     "busy",
     "work",
@@ -24,7 +25,6 @@ SIGNALS = (
     "heat_peak",
     "memory_peak",
 )
-"""Names of what `signals` returns. Shares of 1; `_s` are integrals over time, `_peak` upper bounds."""
 
 _LENGTH = 4096
 _MASK = _LENGTH - 1
@@ -36,16 +36,16 @@ _IDLE_MEMORY = 0.006
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What makes one device unlike its neighbours."""
 
+    # Where it reads the noise.
     salt: int
-    """Where it reads the noise."""
+    # Share of the load that it turns into work, near 1.
     efficiency: float
-    """Share of the load that it turns into work, near 1."""
+    # Added to its heat.
     warmth: float
-    """Added to its heat."""
+    # How long its counters had been running when the scenario began.
     age_s: float
-    """How long its counters had been running when the scenario began."""
+    # How much of that it was busy.
     past_s: float
-    """How much of that it was busy."""
 
 
 @cache

@@ -23,8 +23,8 @@ from support.actions.contract_subjects import BREAKAGES, NOW, SUBJECTS, Subject,
 
 subjects = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 breakages = pytest.mark.parametrize("breakage", BREAKAGES)
+# A call that takes longer hangs.
 GUARD_S = 20.0
-"""A call that takes longer hangs."""
 
 
 def committed(step: Step, *, dry_run: bool = False, deadline: float = NOW + 600.0) -> Committed:

@@ -259,8 +259,8 @@ def test_a_secret_that_json_writes_otherwise_is_hidden(
     assert "s3cr" not in caplog.text
 
 
+# What URLs, Python and JSON each write in a way of their own.
 FOREIGN = "p/w+d é'\"\\&=~x"
-"""What URLs, Python and JSON each write in a way of their own."""
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from support.slurm.action_on_cluster import Hand
 from support.slurm.lab_cluster import WorkingSlurm, working_slurm
 
+# Heterogeneous jobs are begun by the backfill scheduler only, which looks every 30 s by default.
 QUICK = "batch_sched_delay=1,bf_interval=1"
-"""Heterogeneous jobs are begun by the backfill scheduler only, which looks every 30 s by default."""
 
 
 @pytest.fixture(scope="package")

@@ -89,8 +89,8 @@ PLACES = {
 }
 
 
+# Steps that need commands of the site besides.
 OF_OPTIONS = {"power_off", "run_test"}
-"""Steps that need commands of the site besides."""
 
 
 def test_no_step_is_forgotten_here() -> None:

@@ -14,8 +14,8 @@ from support.actions.pursuits import committed
 from support.slurm.action_on_cluster import Hand
 from support.slurm.lab_cluster import WorkingSlurm, until, working_slurm
 
+# A step on one of the job's two nodes.
 STEP = "srun -N1 -w n1 sh -c 'while :; do date >> {file}; sleep 0.1; done'"
-"""A step on one of the job's two nodes."""
 
 
 @pytest.fixture(scope="module")

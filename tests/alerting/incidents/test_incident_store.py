@@ -36,8 +36,8 @@ class Site:
         self.rules = {"gpu.lost": rule()}
         self.heard: list[tuple[str, bool]] = []
         self.states: list[Incident] = []
+        # What the wall clock shows.
         self.now = START
-        """What the wall clock shows."""
         self.incident_store = IncidentStore(
             self.rules, lambda _: Facts(), self._heard, lambda: self.now
         )

@@ -33,21 +33,21 @@ from support.rules.pack_worlds import played
 
 EVERY_S = 30.0
 TICKS = 44
+# Packs that are about something else.
 OTHERS = ("host", "jobs", "kernel", "service", "storage", "fabric", "nvidia", "amd", "intel")
-"""Packs that are about something else."""
 VENDORS_WITH_A_PACK = ("nvidia", "amd", "intel")
 PAGES = ("gaudi", "ascend", "rebellions", "furiosa", "all_smi_npus", "all_smi_places", "others")
 
 Values = dict[Series, Number]
+# Makes a series bad at a tick.
 Damage = Callable[[Values, Series, int], None]
-"""Makes a series bad at a tick."""
 
 
 class Fault(NamedTuple):
     """A class of what may be wrong, by the series that shows it."""
 
+    # An expression for the whole name.
     series: str
-    """An expression for the whole name."""
     rule: str
     damage: Damage
 
@@ -111,14 +111,15 @@ FAULTS = (
     Fault(r"reset_required", "hardware.reset_required", put(1)),
     Fault(r"reset_required", "npu.reset_required", put(1)),
 )
+# What must be known for a rule of heat.
 LIMITS = {"heat.gpu": "slowdown", "heat.shutdown": "shutdown", "heat.memory": "max_operating"}
-"""What must be known for a rule of heat."""
+# Series of which each is in a rule, or in the next table.
 CLASSES = (
     r"temperature_limit_celsius\..*|throttle_active\..*|pcie_(link_\w+|errors_total)\..*|"
     r"interconnect_links\..*|link_up\.\w+\.0|fabric_state_info\..*|ecc_errors_total\..*|memory_repair_\w+|"
     r"reset_required"
 )
-"""Series of which each is in a rule, or in the next table."""
+# Why a series has no rule of its own.
 NOT_JUDGED = {
     r"temperature_limit_celsius\.gpu\.(slowdown|shutdown)": "held against the temperature",
     r"temperature_limit_celsius\.memory\.max_operating": "held against the temperature",
@@ -129,14 +130,13 @@ NOT_JUDGED = {
     r"interconnect_links\.\w+\.down": "ports without a cable; those that fall are missing from `up`",
     r"link_up\.(hccs|ethernet|icn|roce)\.\d+": "counted in interconnect_links; a NIC's own has a rule",
 }
-"""Why a series has no rule of its own."""
+# Classes that are not for a vendor.
 QUIET = {
     ("apple", f"{THROTTLE}.driver_heat"): "moderate pressure is usual; apple.heat tells of more",
 }
-"""Classes that are not for a vendor."""
+# Vendors whose devices report no load and keep PCIe's speed at idle. Of others without a load nobody
+# knows whether PCIe is slow by rights.
 KEEP_THEIR_SPEED = {"tenstorrent", "qualcomm"}
-"""Vendors whose devices report no load and keep PCIe's speed at idle. Of others without a load nobody
-knows whether PCIe is slow by rights."""
 
 
 class Shown(NamedTuple):

@@ -25,6 +25,7 @@ from backends.kernel_log.accelerator_messages import ACCELERATORS
 from backends.kernel_log.machine_messages import MACHINE
 
 PAGE = Path(__file__).parents[3] / "docs/backends/kernel-log.md"
+# Codes that no rule needs, and why.
 ONLY_INFORMATIVE = {
     "amdgpu_process": "names the process of the fault before it, which has its own rule",
     "amdgpu_reset_succeeded": "the end of a reset, whose begin has its own rule",
@@ -37,12 +38,12 @@ ONLY_INFORMATIVE = {
     "xid_162": "takes Xid 163 back, whose rule clears by it",
     "xid_154": "the text of the message says which action is asked for; a bare code asks for none",
 }
-"""Codes that no rule needs, and why."""
+# Codes of a program's fault that ring when they stand alone, and why.
 ALONE = {
     "xid_43": "cleans up after another Xid: without one, something is wrong",
     "xid_45": "as xid_43",
 }
-"""Codes of a program's fault that ring when they stand alone, and why."""
+# Whose device an event is about, by the first word of its code; all others are the node's own.
 VENDORS = {
     "xid": ("nvidia", "gpu"),
     "nvidia": ("nvidia", "gpu"),
@@ -58,12 +59,11 @@ VENDORS = {
     "amdxdna": ("accel", "npu"),
     "driver": ("amd", "gpu"),
 }
-"""Whose device an event is about, by the first word of its code; all others are the node's own."""
+# Codes of a driver whose message names no device.
 OF_THE_NODE = {"nvidia_peermem_invalid_context"}
-"""Codes of a driver whose message names no device."""
 EVERY_S = 30.0
+# So often it is reported: some codes count from the thirtieth on.
 TIMES = 40
-"""So often it is reported: some codes count from the thirtieth on."""
 
 
 @cache

@@ -44,16 +44,16 @@ BY_CLASS = {
     "unused": "nvidia.xid.undocumented",
     "watch": "nvidia.xid.watch",
 }
+# Xids that have a rule of their own within their class.
 BY_CODE = {
     94: "nvidia.xid.contained_error",
     162: "nvidia.xid.power_smoothing",
     163: "nvidia.xid.power_smoothing",
 }
-"""Xids that have a rule of their own within their class."""
 BY_ACTION = {"none": 0, "restart": 1, "reset": 2, "reboot": 3, "replace": 4}
 MOST_BYTES = 256 << 20
+# Of a fleet whose windows must fit.
 DEVICES = 8000
-"""Of a fleet whose windows must fit."""
 
 
 @cache
@@ -95,10 +95,10 @@ def test_each_rule_has_the_kinds_of_tests() -> None:
             assert any(name.startswith(kind) for name in names), f"{rule.id}: {kind}"
 
 
+# Rules that no event makes true: what a file server says only holds them back.
 HELD_BACK = {"storage.blocked", "storage.pressure"}
-"""Rules that no event makes true: what a file server says only holds them back."""
+# Rules that ask for what user space may have written; they tell it and no more.
 UNTRUSTED = {"kernel.untrusted"}
-"""Rules that ask for what user space may have written; they tell it and no more."""
 
 
 def test_what_user_space_may_have_written_is_never_more_than_told() -> None:

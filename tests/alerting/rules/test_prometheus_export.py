@@ -23,14 +23,14 @@ from support.rules.promtool_worlds import write_tests
 from support.rules.rule_worlds import conditions
 
 ITEMS = Path(__file__).with_name("promql_items.yaml")
+# An event that was before its counter began is none that Prometheus can tell from a new one.
 UNTRANSLATED = {
     "nvidia.lost_again: fires on the second event",
     "nvidia.xid.repeated: fires on the third day",
 }
-"""An event that was before its counter began is none that Prometheus can tell from a new one."""
 
+# Of a rule's own tests the first of each kind.
 KINDS = ("fires", "does not fire on missing data")
-"""Of a rule's own tests the first of each kind."""
 
 
 @pytest.fixture(scope="module")

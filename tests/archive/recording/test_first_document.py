@@ -15,8 +15,8 @@ from archive.recording.shots import shot, write
 from support.machines import composed as machines
 from support.processes.installed_command import accelwatch
 
+# `machines.NOW`, in which no test runs.
 THEN = "2027-01-15T08:00:00.000Z"
-"""`machines.NOW`, in which no test runs."""
 
 
 def with_process(snapshot: Snapshot) -> Snapshot:

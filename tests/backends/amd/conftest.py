@@ -31,8 +31,8 @@ class Machine:
         self.root = root
         self.tree = FakeTree(root)
         self.clock = ManualClock()
+        # End of a path to the reason why reading it fails.
         self.failures: dict[str, Absence] = {}
-        """End of a path to the reason why reading it fails."""
         self.removals: dict[str, Path] = {}
         self.read_paths: list[str] = []
         self.options: dict[str, object] = {"amdsmi": "never"}

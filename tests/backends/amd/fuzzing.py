@@ -2,10 +2,10 @@
 
 from hypothesis import HealthCheck, settings
 
+# The same examples in every run, whatever the machine's load.
 FUZZ = settings(
     deadline=None,
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-"""The same examples in every run, whatever the machine's load."""

@@ -19,6 +19,7 @@ from accelwatch_amd.throttle import ResidencyMeter, read_throttle
 from backends.amd.fuzzing import FUZZ
 from support.machines.samples import FIXTURES
 
+# `sizeof` of each structure on a 64-bit kernel.
 SIZES = {
     (1, 0): 80,
     (1, 1): 96,
@@ -36,10 +37,9 @@ SIZES = {
     (2, 4): 168,
     (3, 0): 264,
 }
-"""`sizeof` of each structure on a 64-bit kernel."""
 
+# Offset, struct code, values.
 Patch = tuple[int, str, Any]
-"""Offset, struct code, values."""
 
 
 def table(revision: tuple[int, int], *patches: Patch) -> bytes:

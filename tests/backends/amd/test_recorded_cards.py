@@ -201,6 +201,7 @@ CARDS: dict[str, Expected] = {
     },
 }
 
+# Series without a value, with the reason in `absent`; None: nothing is said, so `unsupported`.
 MISSING: dict[str, dict[Series, Absence | None]] = {
     "hd7870": {("power_watts",): None, ("utilization_ratio",): None},
     "r7-240": {("power_watts",): None, ("utilization_ratio",): None},
@@ -221,7 +222,6 @@ MISSING: dict[str, dict[Series, Absence | None]] = {
         ("clock_hertz", "display"): None,
     },
 }
-"""Series without a value, with the reason in `absent`; None: nothing is said, so `unsupported`."""
 
 IDENTITIES: dict[str, dict[str, object]] = {
     "hd7870": {"id": "amd:0000:01:00.0", "architecture": None, "uuid": None},

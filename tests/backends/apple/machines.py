@@ -23,15 +23,15 @@ class Mac(msgspec.Struct, frozen=True, kw_only=True):
     """What a machine answers."""
 
     name: str
+    # Shell; without it the documents of the machine.
     ioreg: str = ""
-    """Shell; without it the documents of the machine."""
     form: str = "plist"
     is_root: bool = False
+    # Shell of further commands, by path.
     more: Mapping[str, str] = {}
-    """Shell of further commands, by path."""
     profiled: bool = True
+    # Of thermal pressure.
     level: int = 0
-    """Of thermal pressure."""
 
     @property
     def system(self) -> System:
@@ -77,19 +77,20 @@ def lay_out(root: Path, mac: Mac) -> None:
         write_command(root, path, shell)
 
 
+# Root asks powermetrics, which knows its neural engine.
 M3_MAX = Mac(
     name="m3-max",
     is_root=True,
     more={"usr/bin/powermetrics": printing("m3-max-powermetrics.plist")},
 )
-"""Root asks powermetrics, which knows its neural engine."""
 
+# A user with macmon, and an ioreg that prints its tree of text.
 M1_MACMON = Mac(name="m1", form="txt", more={MACMON: printing("m1-macmon.json")})
-"""A user with macmon, and an ioreg that prints its tree of text."""
 
+# A user without macmon: what macOS tells everybody.
 M4_PLAIN = Mac(name="m4", profiled=False)
-"""A user without macmon: what macOS tells everybody."""
 
+# Hot, its GPU was restarted three times; powermetrics knows no sampler for the neural engine.
 M2_ULTRA_HOT = Mac(
     name="m2-ultra",
     is_root=True,
@@ -98,8 +99,8 @@ M2_ULTRA_HOT = Mac(
         f"*) {printing('m2-ultra-powermetrics.plist')} ;; esac"
     },
 )
-"""Hot, its GPU was restarted three times; powermetrics knows no sampler for the neural engine."""
 
+# Half of a property list, no page size, a level of thermal pressure that nobody knows.
 M4_BROKEN = Mac(
     name="m4",
     is_root=True,
@@ -111,10 +112,9 @@ M4_BROKEN = Mac(
         "usr/sbin/sysctl": "exit 1",
     },
 )
-"""Half of a property list, no page size, a level of thermal pressure that nobody knows."""
 
+# ioreg complains.
 M4_SILENT = Mac(name="m4", profiled=False, ioreg="echo 'no registry' >&2; exit 1")
-"""ioreg complains."""
 
 
 @contextlib.contextmanager

@@ -59,6 +59,7 @@ def believed(told: Sample, accelerator: Accelerator = EMPTY, word: str | None = 
     processes(device, moment)
 
 
+# Composed: an Ultra with several clusters of each kind.
 TEXT = b"""Machine model: Mac14,14
 OS version: 22G90
 
@@ -87,7 +88,6 @@ GPU Power: 1250 mW
 
 Current pressure level: Moderate
 """
-"""Composed: an Ultra with several clusters of each kind."""
 
 
 def test_text_of_several_clusters() -> None:

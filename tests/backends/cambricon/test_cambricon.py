@@ -24,11 +24,11 @@ from support.machines.samples import sample
 from support.machines.staged_machines import Stage
 
 MIB = 1 << 20
+# What stands above recorded rows that came without.
 _HEAD = b"""| CNMON v5.10.13                                               Driver v5.10.13 |
 | Card  VF  Name       Firmware |               Bus-Id | Util        Ecc-Error |
 | Fan   Temp      Pwr:Usage/Cap |         Memory-Usage | SR-IOV   Compute-Mode |
 """
-"""What stands above recorded rows that came without."""
 
 
 @contextlib.contextmanager
@@ -264,8 +264,8 @@ def test_a_text_that_was_cut_or_shuffled_invents_nothing(file: str, data: st.Dat
             processes_of("d", card.jobs or ())
 
 
+# Made of two lines, of which the second may be cut off.
 _BY_TWO = ("reported_status_info", "reported_health_info", "memory_used_bytes")
-"""Made of two lines, of which the second may be cut off."""
 
 
 @pytest.mark.oracle

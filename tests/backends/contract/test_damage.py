@@ -8,12 +8,12 @@ from accelwatch.base.errors import AccelwatchError
 from support.machines.polling import Poll, readings
 from support.machines.staged_machines import FixtureMachine, Stage
 
+# Files by which a device is found at all; they stay, and so does what `machine.finding` names.
 _NAMES_OF_DEVICES = {"vendor", "device", "class", "uevent", "revision", "runtime_status"}
-"""Files by which a device is found at all; they stay, and so does what `machine.finding` names."""
+# Counted over a list (gpu_vram_bad_pages), of which an empty file is a true answer: no page.
 _LISTS = {"memory_retired_pages", "memory_repair_pending", "memory_repair_failed"}
-"""Counted over a list (gpu_vram_bad_pages), of which an empty file is a true answer: no page."""
+# Words of the kernel's files, whatever stands there: a setting is text, and none is made a number.
 _TEXTS = {"host_setting_info"}
-"""Words of the kernel's files, whatever stands there: a setting is text, and none is made a number."""
 DAMAGE = {
     "not available": b"N/A\n",
     "empty": b"",

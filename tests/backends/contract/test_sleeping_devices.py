@@ -13,6 +13,8 @@ from accelwatch.base.errors import DeviceSuspended
 from support.machines.polling import Poll
 from support.machines.staged_machines import Stage
 
+# Answered from memory: struct pci_dev (drivers/pci/pci-sysfs.c), amdgpu's unique_id, and the words of
+# amdxdna (drivers/accel/amdxdna/amdxdna_sysfs.c).
 KEPT_BY_THE_KERNEL = {
     "power/runtime_status",
     "vendor",
@@ -27,8 +29,6 @@ KEPT_BY_THE_KERNEL = {
     "vbnv",
     "fw_version",
 }
-"""Answered from memory: struct pci_dev (drivers/pci/pci-sysfs.c), amdgpu's unique_id, and the words of
-amdxdna (drivers/accel/amdxdna/amdxdna_sysfs.c)."""
 
 _opened: list[str] | None = None
 _hooked = False

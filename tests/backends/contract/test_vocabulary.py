@@ -7,23 +7,23 @@ from accelwatch.backend import Backend
 from accelwatch.schema.metrics import by_key
 from support.machines.polling import Poll
 
+# `vram0` and on are single channels of GDDR memory, as `hbm0` and on are single stacks.
 SENSOR = r"gpu|junction|memory|hbm\d+|vram\d+|board|inlet|outlet|vr|soc"
-"""`vram0` and on are single channels of GDDR memory, as `hbm0` and on are single stacks."""
 FABRIC = r"nvlink|c2c|xgmi|xelink|hccs|icn|ici|neuronlink|roce|ethernet|tt_link"
 REASON = (
     "power|power_brake|thermal_software|thermal_hardware|memory_thermal|voltage|sync_boost|"
     "clock_setting|reliability|low_utilization|other"
 )
+# `deferred` is AMD's: found uncorrectable, not yet consumed (kernel doc, amdgpu RAS).
 SEVERITY = "corrected|uncorrected|deferred"
-"""`deferred` is AMD's: found uncorrectable, not yet consumed (kernel doc, amdgpu RAS)."""
 DIRECTION = "receive|transmit"
 CLOCK_LIMIT = "min|max|hardware_min|hardware_max|requested|achievable|efficient|boost"
+# Several engines of a kind that a system on a chip has beside its GPU have numbers.
 ENGINE = (
     r"(encoder|decoder|jpeg|dla|pva)\d?|optical_flow|vcn|vic|media|"
     "render|tiler|compute|copy|video|video_enhance|gfx|dma|tensor|vector|"
     "ai_cpu|control_cpu"
 )
-"""Several engines of a kind that a system on a chip has beside its GPU have numbers."""
 DOMAIN = "graphics|sm|memory|video|video_decode|media|soc|fabric|display|npu"
 PCIE_ERROR = (
     "correctable|nonfatal|fatal|replay|replay_rollover|nak_sent|nak_received|receiver|"
@@ -82,8 +82,8 @@ BY_KEY: Mapping[tuple[str, str], str] = {
 }
 FREE = {"mountpoint", "interface", "disk", "rdma_device", "port", "mode", "window", "resource"}
 FREE |= {"value", "library", "version"}
+# Names of the host's own parts, and the kernel's and vendors' own words.
 FREE |= {"share", "chassis_serial", "operation", "status"}
-"""Names of the host's own parts, and the kernel's and vendors' own words."""
 
 
 def unknown_words(series: tuple[str, ...]) -> list[str]:

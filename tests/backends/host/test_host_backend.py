@@ -199,8 +199,8 @@ EXPECTED: dict[tuple[str, ...], float] = {
     **NFS_QUEUES,
 }
 UNFIXED = {"host_filesystem_size_bytes", "host_filesystem_available_bytes"}
+# Words, in `test_settings`.
 NAMED = {"host_setting_info", "host_library_info"}
-"""Words, in `test_settings`."""
 
 
 def test_every_quantity_has_the_value_computed_by_hand() -> None:

@@ -18,8 +18,8 @@ _READ = sorted(
     if "/0000:03:00.0/" in path and not path.endswith(("/vendor", "/device", "/class"))
 )
 _CLIENTS = sorted(path for path in _TREE["files"] if "/fdinfo/" in path)
+# The name by which a folder of sensors is known: without it all of them are somebody else's.
 _SENSORS = next(path for path in _READ if path.endswith("/hwmon4/name"))
-"""The name by which a folder of sensors is known: without it all of them are somebody else's."""
 
 
 def machine_with(damage: dict[str, bytes], folder: str) -> Machine:

@@ -16,6 +16,7 @@ _DEVFREQ = "sys/class/devfreq/17000000.gpu"
 _RAILS = "sys/class/hwmon/hwmon1"
 _ZONE = "sys/class/thermal/thermal_zone"
 
+# Composed; load and temperatures are of a recorded machine.
 ORIN: Mapping[str, str] = {
     "proc/device-tree/compatible": "nvidia,p3737-0000+p3701-0005\0nvidia,p3701-0005\0nvidia,tegra234\0",
     "proc/device-tree/model": "NVIDIA Jetson AGX Orin Developer Kit\0",
@@ -58,9 +59,9 @@ ORIN: Mapping[str, str] = {
     "sys/class/hwmon/hwmon3/name": "pwm_tach",
     "sys/class/hwmon/hwmon3/rpm": "1480",
 }
-"""Composed; load and temperatures are of a recorded machine."""
 
 _TX2_RAILS = "sys/bus/i2c/drivers/ina3221x/0-0040/iio:device0"
+# An older module with a load beyond its scale, a GPU sensor that is off and half of /proc/meminfo.
 TX2: Mapping[str, str] = {
     "proc/device-tree/compatible": "nvidia,p2771-0000\0nvidia,tegra186\0",
     "proc/device-tree/model": "quill\0",
@@ -81,8 +82,8 @@ TX2: Mapping[str, str] = {
     f"{_TX2_RAILS}/in_current0_input": "8",
     f"{_TX2_RAILS}/in_voltage0_input": "N/A",
 }
-"""An older module with a load beyond its scale, a GPU sensor that is off and half of /proc/meminfo."""
 
+# A module that says next to nothing.
 MUTE: Mapping[str, str] = {
     "proc/device-tree/compatible": "nvidia,tegra194\0",
     "sys/devices/platform/17000000.gv11b/load": "",
@@ -92,8 +93,8 @@ MUTE: Mapping[str, str] = {
     f"{_RAILS}/in1_input": "",
     f"{_RAILS}/curr1_input": "120",
 }
-"""A module that says next to nothing."""
 
+# Composed after lines of JetPack 7.
 LINE = (
     "07-25-2026 09:08:28 RAM 20642/62817MB (lfb 1x2MB) SWAP 0/31408MB (cached 0MB) "
     "CPU [23%@2201,off,4%@2201] EMC_FREQ 3%@3199 GR3D_FREQ 12%@[1300,1300] NVENC0 off NVDEC0 40%@793 "
@@ -101,7 +102,7 @@ LINE = (
     "cpu@52.9C/52.9C soc0@49.5C/49.5C gpu@47.6C/47.6C tboard@31.5C/31.5C "
     "VDD_GPU_SOC 5139mW/5139mW/5139mW VIN_SYS_5V0 5500mW/5500mW/5500mW"
 )
-"""Composed after lines of JetPack 7."""
+# As nvmap lists them below debugfs.
 CLIENTS = """CLIENT                        PROCESS      PID        SIZE
 user                       python3     4242     524288K
 user              Compositor Thr      4300       6372K
@@ -109,7 +110,6 @@ user                       python3     4242        128K
 kernel                      kernel        0       1024K
 total                                          531812K
 """
-"""As nvmap lists them below debugfs."""
 GARBAGE = "head -c 300 /dev/zero; echo; exec sleep 60"
 TOLD = "cat %s; exec sleep 60"
 

@@ -2,8 +2,8 @@
 
 from accelwatch.schema.event import Category
 
+# A text, and the code, category and subject that it stands for.
 Composed = tuple[str, str, Category, str]
-"""A text, and the code, category and subject that it stands for."""
 
 _AMD = "amdgpu 0000:c1:00.0: amdgpu: "
 _XE = "xe 0000:03:00.0: [drm] "

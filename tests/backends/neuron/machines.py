@@ -50,6 +50,7 @@ TRN1: Mapping[str, str] = {
     **device_files(1, "9ff5434815c8bd81", used=0),
 }
 _ECC = f"{PLACE}/neuron0/stats/hardware"
+# Errors of every kind on the first; a count and a use of memory that cannot be on the second.
 BAD_DAY: Mapping[str, str] = {
     **TRN1,
     f"{_ECC}/mem_ecc_uncorrected": "2",
@@ -60,7 +61,6 @@ BAD_DAY: Mapping[str, str] = {
     f"{PLACE}/neuron1/stats/hardware/sram_ecc_uncorrected": "N/A",
     f"{PLACE}/neuron1/neuron_core0/stats/memory_usage/device_mem/tensors/total": "-4096",
 }
-"""Errors of every kind on the first; a count and a use of memory that cannot be on the second."""
 
 
 def listed(index: int, bus: str, *pids: int) -> dict[str, Any]:

@@ -23,12 +23,12 @@ _NEWEST = {
 EXPORTED = sorted({_NEWEST.get(name, name) for name in FUNCTIONS} | {"nvmlDeviceGetFieldValues"})
 CODES = (1, 2, 3, 4, 6, 7, 9, 10, 13, 15, 16, 17, 18, 21, 25, 26, 27, 999, 12345)
 GROUPS = frozenset({"pools", "pcie", "links", "ecc", "components"})
+# Values that a second source gives when the first one fails.
 OTHER_SOURCE: dict[Series, set[Number]] = {
     ("power_watts",): {588.39, 629.45},
     ("reset_required",): {0, 1},
     ("memory_used_bytes",): {65740472320},  # the first version counts the reservation as used
 }
-"""Values that a second source gives when the first one fails."""
 
 
 def readings(scenario: NvmlScenario, root: Path) -> list[Reading]:

@@ -53,6 +53,7 @@ def whole(machine: str) -> dict[str, Values]:
     return readings(content(machine))
 
 
+# Versions as drivers up to 595 print them, and in the ways of 610 and what may follow it.
 HEADS = {
     "as ever": "<driver_version>590.1.2</driver_version><cuda_version>13.1</cuda_version>",
     "with a note": "<driver_version>590.1.2 [Deprecated; gone in CUDA 99. Use another]</driver_version>"
@@ -63,7 +64,6 @@ HEADS = {
     "<kmd_version>590.1.2</kmd_version><cuda_umd_version>13.1</cuda_umd_version>",
     "under the new names": "<kmd_version>590.1.2</kmd_version><cuda_umd_version>13.1</cuda_umd_version>",
 }
-"""Versions as drivers up to 595 print them, and in the ways of 610 and what may follow it."""
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())

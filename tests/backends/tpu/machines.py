@@ -11,15 +11,15 @@ from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 
 DOCUMENTS = FIXTURES / "tpu"
+# Where no libtpu listens.
 NOBODY = {"port": 9}
-"""Where no libtpu listens."""
+# PCI device, subsystem, and how many chips.
 HOSTS = {
     "v5e-x4": ("0x0063", "", 4),
     "v3-8": ("0x0027", "0x004f", 4),
     "v6e-idle": ("0x006f", "", 2),
     "v6e-bad-day": ("0x006f", "", 4),
 }
-"""PCI device, subsystem, and how many chips."""
 
 
 def write_program(root: Path, text: str = "") -> Path:

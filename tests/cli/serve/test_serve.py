@@ -266,8 +266,8 @@ def test_a_browser_shows_the_dashboard(served: int, tmp_path: Path, name: str) -
     assert picture.startswith(b"\x89PNG")
 
 
+# Pixels of text and bars that only a drawn dashboard has.
 PAINTED = 50_000
-"""Pixels of text and bars that only a drawn dashboard has."""
 _COUNT = """
 (() => {
   const layer = document.querySelector("canvas.xterm-text-layer");

@@ -25,8 +25,8 @@ _OTHER = str.maketrans("0123456789abcdef", "1234567890bcdefa")
 _ANOTHER = str.maketrans("0123456789abcdef", "2345678901cdefab")
 
 
+# Plans of pages with signs, None for those that are shared with nobody.
 _made: list[object] = []
-"""Plans of pages with signs, None for those that are shared with nobody."""
 
 
 @pytest.fixture(autouse=True)

@@ -121,6 +121,7 @@ def test_dcgm_fabric(
     assert (told, view.health) == ([] if state is None else [state], health)
 
 
+# By quantity: DCGM's field, as it was called up to 4.5, and since.
 _OLD_AND_NEW = {
     "memory_row_remap_banks.none": ("BANKS_REMAP_ROWS_AVAIL_NONE", "BANK_REMAP_AVAIL_NONE"),
     "ecc_enabled": ("ECC_CURRENT", "ECC_MODE"),
@@ -134,7 +135,6 @@ _OLD_AND_NEW = {
     "temperature_margin_celsius": ("GPU_TEMP_LIMIT", "GPU_TEMP_MARGIN_CELSIUS"),
     "power_limit_watts.max": ("POWER_MGMT_LIMIT_MAX", "BOARD_POWER_LIMIT_MAX_WATTS"),
 }
-"""By quantity: DCGM's field, as it was called up to 4.5, and since."""
 
 
 @pytest.mark.parametrize(("quantity", "names"), _OLD_AND_NEW.items(), ids=_OLD_AND_NEW.keys())

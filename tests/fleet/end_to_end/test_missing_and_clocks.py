@@ -16,12 +16,12 @@ rules:
 - {id: site.hot, title: Hot, when: throttle_active.thermal_hardware}
 """
 TICK = 20.0
+# Everything by which a value is not there.
 MISSING = (
     *(f"kind: absent, quantity: throttle_active, reason: {one.value}" for one in Absence),
     *(f"kind: {kind}" for kind in ("hang", "error", "permission", "suspended", "lost", "gone")),
     *(f"kind: {kind}" for kind in ("node_down", "node_hung", "garbage", "slow_loris")),
 )
-"""Everything by which a value is not there."""
 
 
 class Ground(ProvingGround):

@@ -39,10 +39,10 @@ class AskedEngine:
         self.doing: dict[str, str] = {}
         self.asked: list[tuple[Command, str]] = []
         self.reply = Reply()
+        # Why nobody can look now.
         self.unseen = ""
-        """Why nobody can look now."""
+        # Called while it looks.
         self.looking: Callable[[], None] = lambda: None
-        """Called while it looks."""
 
     async def resurvey(self, _: str) -> str:
         self.looking()

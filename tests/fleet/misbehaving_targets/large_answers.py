@@ -19,8 +19,8 @@ GIGABYTE = 1 << 30
 _PACKED = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: {}\r\n\r\n"
 _HEADER = b"X-Filler: " + b"a" * 4000 + b"\r\n"
 _PAIRS = ",".join(f'l{n}="v{n}"' for n in range(5000)).encode()
+# Label pairs of the exposition that has too many.
 PAIRS = 10_000_000
-"""Label pairs of the exposition that has too many."""
 
 
 async def plain_gigabyte(exchange: Exchange) -> None:
@@ -116,8 +116,8 @@ def _bomb() -> bytes:
 
 BOMB = _bomb()
 _EMPTY_MEMBER = gzip.compress(b"")
+# A block of deflate that is not the last and holds nothing: RFC 1951, 3.2.4.
 _EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
-"""A block of deflate that is not the last and holds nothing: RFC 1951, 3.2.4."""
 
 
 async def empty_blocks(exchange: Exchange) -> None:
@@ -125,6 +125,7 @@ async def empty_blocks(exchange: Exchange) -> None:
     await exchange.flood(GIGABYTE, _EMPTY_BLOCK * 13_000)
 
 
+# What is too large, how it is sent, and the reason that the hub gives.
 LARGE: dict[str, tuple[Behaviour, str]] = {
     "plain": (exposed(plain_gigabyte), "too_large"),
     "with a length": (exposed(sized_gigabyte), "too_large"),
@@ -150,10 +151,9 @@ LARGE: dict[str, tuple[Behaviour, str]] = {
     "twice packed": (exposed(packed("gzip, gzip", BOMB)), "garbage"),
     "continues": (endless_continues, "garbage"),
 }
-"""What is too large, how it is sent, and the reason that the hub gives."""
 
+# What has no size to be limited because nothing of it is kept: time ends it, or a limit of its own.
 ENDLESS: dict[str, tuple[Behaviour, str]] = {
     "a chunk's size": (exposed(endless_chunk_size), "garbage"),
     "layouts": (endless_layouts, "too_large"),
 }
-"""What has no size to be limited because nothing of it is kept: time ends it, or a limit of its own."""

@@ -11,10 +11,10 @@ from support.fleet.hub_peers import stream_bytes
 from support.machines import composed as machines
 
 Message = dict[str, Any]
+# Changes one message of a stream.
 Twist = Callable[[Message], None]
-"""Changes one message of a stream."""
+# Places in a device's part of a tick (`compact.DeviceTick`).
 STATE, SINCE, HEALTH, SAMPLED, VALUES = 1, 2, 3, 4, 5
-"""Places in a device's part of a tick (`compact.DeviceTick`)."""
 
 
 def messages(snapshot: Snapshot | None = None) -> list[Message]:

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from accelwatch.web.http.stream import MSGPACK
 from fleet.misbehaving_targets.short_waits import Simulated
 
+# What is done with one request; the connection is closed afterwards.
 Behaviour = Callable[["Exchange"], Awaitable[None]]
-"""What is done with one request; the connection is closed afterwards."""
 
 STREAM_HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nConnection: close\r\n\r\n".encode()
 PLAIN_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -57,10 +57,10 @@ class Misbehaving:
         self.behaviour = behaviour
         self.tls = tls
         self.address = ""
+        # Bytes that went out; buffers of the sockets included.
         self.sent = 0
-        """Bytes that went out; buffers of the sockets included."""
+        # Paths asked for.
         self.requests: list[str] = []
-        """Paths asked for."""
         self.heads: list[bytes] = []
         self.open = 0
         self.most_open = 0

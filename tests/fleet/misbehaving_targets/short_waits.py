@@ -31,10 +31,10 @@ from accelwatch_lab.simulator.serving.server import SimulatorServer
 from accelwatch_lab.simulator.serving.targets import address, open_sockets
 
 START = 1_800_000_000.0
+# Short waits, for tests: a target that hangs is given up after half a second.
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.05, interval_s=0.05)
-"""Short waits, for tests: a target that hangs is given up after half a second."""
+# How long something may take at most before the test fails.
 _WITHIN_S = 30.0
-"""How long something may take at most before the test fails."""
 
 
 class Simulated:

@@ -30,8 +30,8 @@ from support.fleet.hub_peers import agent, hub
 from support.machines import composed as machines
 
 _EXAMPLES = 25
+# Bodies take long to make, and what is refused of them has tests of its own.
 _EXAMPLES_OF_CHANGES = 6
-"""Bodies take long to make, and what is refused of them has tests of its own."""
 _WITHIN_S = 30.0
 _CONFORMS = [
     not_a_server_error,

@@ -29,8 +29,8 @@ class Client:
         self._port = port
         self._writer: asyncio.StreamWriter | None = None
         self.head = b""
+        # Sequences of the ticks that were read.
         self.ticks: list[int] = []
-        """Sequences of the ticks that were read."""
 
     async def ask(self, path: str, receive_bytes: int | None = None) -> asyncio.StreamReader:
         """Send a request; whoever never reads has a small window."""

@@ -15,8 +15,8 @@ from fleet.misbehaving_targets.processes import hub_process
 from fleet.misbehaving_targets.short_waits import FAST, START, simulation, ward
 
 _LIMIT = 1 << 20
+# What sockets of both sides may hold besides: Linux lets a receiver's window grow to tcp_rmem.
 _BUFFERS = 24 << 20
-"""What sockets of both sides may hold besides: Linux lets a receiver's window grow to tcp_rmem."""
 SCRAPE = msgspec.structs.replace(FAST, timeout_s=3.0, body_size_limit_bytes=_LIMIT, max_backoff_s=1)
 
 

@@ -11,10 +11,10 @@ from fleet.misbehaving_targets.namespaces import PORT, Space, check_tools, simul
 from fleet.misbehaving_targets.processes import hub_process, written
 
 _SERVER = Path(__file__).with_name("name_server.py")
+# More look-ups at a time than there are threads for everything else.
 _HANGING = 40
-"""More look-ups at a time than there are threads for everything else."""
+# Less than a look-up hangs, which is four seconds five times over.
 _SOON_S = 15.0
-"""Less than a look-up hangs, which is four seconds five times over."""
 
 
 @contextlib.asynccontextmanager

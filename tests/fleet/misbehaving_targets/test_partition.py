@@ -22,8 +22,8 @@ from fleet.misbehaving_targets.processes import HubProcess, hub_process
 _ORDER = ["up", "slow", "stale", "down"]
 _WELL, _PARTED = "10.77.1.2", "10.77.2.2"
 
+# Makes the way `poor` (loses and delays), `parted` or `well`.
 Spoil = Callable[[str], Awaitable[None]]
-"""Makes the way `poor` (loses and delays), `parted` or `well`."""
 
 
 _NETEM = ("tc", "qdisc", "replace", "dev")

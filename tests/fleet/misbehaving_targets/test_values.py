@@ -32,8 +32,8 @@ from fleet.misbehaving_targets.misbehaving import Behaviour, always, answer, exp
 from fleet.misbehaving_targets.short_waits import START, Ward, simulation, ward
 
 NAN, INFINITE = math.nan, math.inf
+# So many pages are asked for in a second of the nodes' time.
 _PAGES = 10
-"""So many pages are asked for in a second of the nodes' time."""
 MEDIA = ("application/x-ndjson", "text/event-stream", "application/msgpack")
 
 

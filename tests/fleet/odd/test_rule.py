@@ -13,8 +13,8 @@ from support.fleet.uniform_fleet import AlikeFleet, views
 
 ODD = views(driver="550.2")
 USUAL = views()
+# Minutes: longer than a node must differ.
 STEPS = 90
-"""Minutes: longer than a node must differ."""
 
 
 async def judged(

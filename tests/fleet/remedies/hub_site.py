@@ -75,8 +75,8 @@ class HubSite:
         self.approvals: Approvals | None = None
         self.external_url = ""
         self.watts = 400.0
+        # Whether the node says anything.
         self.agent = True
-        """Whether the node says anything."""
         self.model = "NVIDIA H100 80GB HBM3"
 
     @contextlib.asynccontextmanager

@@ -14,8 +14,8 @@ from support.archives.history_archives import DAY, HEAT, Sample, write
 from support.archives.replay_archives import UP
 
 S = 1000
+# From here on reads of the first device fail.
 FAILS = DAY + 600 * S
-"""From here on reads of the first device fail."""
 RULE = """\
 version: 1
 rules:

@@ -15,8 +15,8 @@ _TEXTS: dict[str, Callable[[Fleet, Node, Instant], str]] = {
     "dcgm-4.9": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=False),
     "all-smi": all_smi.text,
 }
+# Percents without decimals, and whole mebibytes and megahertz.
 _ROUNDED = 0.006
-"""Percents without decimals, and whole mebibytes and megahertz."""
 
 
 @pytest.mark.parametrize("dialect", _TEXTS)

@@ -9,10 +9,10 @@ from support.machines.fixture_machines import MACHINES
 from support.machines.polling import Poll, readings
 from support.machines.staged_machines import FixtureMachine
 
+# Their stand-in libraries are a matter of their own tests.
 WITH_LIBRARIES = {"nvidia", "amd", "intel"}
-"""Their stand-in libraries are a matter of their own tests."""
+# The kernel's files that its machines do not have.
 NOT_COMPOSED = {"accel": {"pcie_link_generation", "pcie_link_width_lanes"}}
-"""The kernel's files that its machines do not have."""
 
 
 def machines(vendor: str) -> list[FixtureMachine]:

@@ -37,16 +37,16 @@ nan = math.nan
 class Saying(NamedTuple):
     """What one row says at a tick."""
 
+    # NaN where there is none.
     value: float
-    """NaN where there is none."""
+    # How long before the tick it arrived.
     late_s: float = 0.0
-    """How long before the tick it arrived."""
+    # Whether anything has arrived since the tick before.
     heard: bool = True
-    """Whether anything has arrived since the tick before."""
+    # Whether something else stands in the row from now on.
     other: bool = False
-    """Whether something else stands in the row from now on."""
+    # Whether another job has begun there.
     begins: bool = False
-    """Whether another job has begun there."""
 
 
 class Feed:
@@ -65,8 +65,8 @@ class Feed:
         self.generation = np.ones(rows, dtype=np.uint32)
         self.samples: list[list[tuple[float, float, float]]] = [[] for _ in range(rows)]
         self.jobs = np.zeros(rows, dtype=np.uint32)
+        # When the first sample was taken of the job of each row; infinite before.
         self.job_since = [-math.inf] * rows
-        """When the first sample was taken of the job of each row; infinite before."""
 
     def tick(self, sayings: Sequence[Saying], after_s: float = 1.0) -> None:
         self.now += after_s

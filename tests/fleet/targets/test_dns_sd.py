@@ -24,8 +24,8 @@ from accelwatch.fleet.targets.settings import DnsSd
 from accelwatch.fleet.targets.watch import in_thread
 from support.fleet.target_discovery import finding
 
+# A guard against a test that never ends: no machine is so busy.
 PATIENCE_S = 300.0
-"""A guard against a test that never ends: no machine is so busy."""
 
 
 @pytest.fixture(autouse=True)

@@ -30,8 +30,8 @@ class Exporters:
 
     def __init__(self, fleet: Fleet, groups: list[dict[str, Any]]) -> None:
         self.fleet = fleet
+        # Targets with their labels, as `static_configs` takes them.
         self.groups = groups
-        """Targets with their labels, as `static_configs` takes them."""
 
     def job(self, name: str = "accelerators", **more: Any) -> dict[str, Any]:
         """A scrape job over all of them."""

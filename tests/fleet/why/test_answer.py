@@ -29,8 +29,8 @@ from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from support.machines.composed import NOW
 
+# Has all sixteen devices of n001 and n002.
 JOB = "48100"
-"""Has all sixteen devices of n001 and n002."""
 
 
 def asked(scene: Scene, what: str = "") -> Answer:

@@ -20,13 +20,13 @@ from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from support.machines.composed import NOW
 
+# Has all sixteen devices of n001 and n002.
 JOB = "48100"
-"""Has all sixteen devices of n001 and n002."""
 REFUSED = "cannot connect: Connection refused"
 WHOLE = "check the hub's network or the agents' roll-out first"
 ALL_DOWN = {f"n{number:03d}": "down" for number in range(1, 5)}
+# How long ago a node that is down was heard.
 AGE_S = 372.0
-"""How long ago a node that is down was heard."""
 
 
 def scene(faults: Faults | None = None, *incidents: IncidentNow, nodes: int = 4) -> Scene:

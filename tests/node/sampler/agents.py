@@ -13,8 +13,8 @@ from accelwatch.node.store import Store
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
 
+# When a condition has not come true by then, the test has failed.
 GUARD_S = 60.0
-"""When a condition has not come true by then, the test has failed."""
 
 
 class AheadClock:

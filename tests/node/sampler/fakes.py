@@ -21,8 +21,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process, Reading
 
+# Longer than any test, short enough not to outlive a machine.
 FOR_EVER = 60.0
-"""Longer than any test, short enough not to outlive a machine."""
 
 
 def act(what: str) -> None:

@@ -18,8 +18,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 
 _Kind = TypeVar("_Kind")
+# More steps than any test needs; each waits at most 10 ms for an answer.
 STEPS = 400
-"""More steps than any test needs; each waits at most 10 ms for an answer."""
 
 
 class Scripted:

@@ -97,8 +97,8 @@ class Owner:
         self.told: list[Report] = []
         self.children: list[SilentChild] = []
         self.watched: list[int] = []
+        # So many children cannot be started.
         self.refuse = 0
-        """So many children cannot be started."""
         settings = CollectSettings(
             backends=(FAKE, SECOND), options={FAKE: {}, SECOND: {}}, one_shot=True
         )

@@ -46,8 +46,8 @@ class Turns:
         self.answered: list[int] = []
         self.clock, self.inbox = ManualClock(), Inbox()
         self.calls = Calls(self._tell, self.clock, self.inbox)
+        # Cleared: the next to tell of a call that has come back is held until this is set.
         self.telling = threading.Event()
-        """Cleared: the next to tell of a call that has come back is held until this is set."""
         self.telling.set()
         self.workers: list[Worker] = []
         self.held: dict[int, threading.Event] = {}

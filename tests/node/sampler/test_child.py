@@ -23,8 +23,8 @@ from accelwatch.node.store.reports import Component, Cycle, Done, Heartbeat
 from node.sampler.fakes import FAKE, TELLING
 from support.processes.waiting import wait_until
 
+# As `python -m`, but under the name of the module that the mutation tests change.
 COMMAND = [sys.executable, "-c", "from accelwatch.node.sampler.child import main; main()"]
-"""As `python -m`, but under the name of the module that the mutation tests change."""
 PART = Component("nvidia", "nvidia:0")
 PREPARED = """
 import os, resource, signal, sys

@@ -9,6 +9,7 @@ import pytest
 
 from accelwatch.node.sampler.protocol.commands import kill_commands
 
+# One child in its group, and one that leads a group of its own with a child of its own.
 _COLLECTOR = """
 import subprocess, sys
 alone = subprocess.Popen(["sleep", "60"])
@@ -18,7 +19,6 @@ print(flush=True)
 print(alone.wait(), leader.wait(), flush=True)
 sys.stdin.read()
 """
-"""One child in its group, and one that leads a group of its own with a child of its own."""
 
 
 def test_children_and_the_groups_that_they_lead_are_ended() -> None:

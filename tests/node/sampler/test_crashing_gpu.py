@@ -22,8 +22,8 @@ from support.machines.nvml_stand_ins import NvmlScenario
 
 READ = "nvmlDeviceGetUtilizationRates"
 IDENTIFY = "nvmlDeviceGetUUID"
+# A deadline that no machine is too busy for; nothing here waits for it.
 PATIENT = "10m"
-"""A deadline that no machine is too busy for; nothing here waits for it."""
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from accelwatch.node.sampler.protocol.call_registry import (
 from accelwatch.node.sampler.turns.gate import Gate
 from accelwatch.node.store.reports import Called, Returned
 
+# Where the marks begin: behind the longest crash report.
 BEHIND = 1 << 20
-"""Where the marks begin: behind the longest crash report."""
 CALLS = BEHIND + 8 * 4096
 CELL = 512
 MOST = 256

@@ -19,8 +19,8 @@ from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from support.machines import composed as machines
 
+# A root port, a switch's upstream port, and one of its downstream ports.
 SWITCH = "0000:00:01.0/0000:01:00.0/0000:02:{port}.0"
-"""A root port, a switch's upstream port, and one of its downstream ports."""
 
 
 class Bus:

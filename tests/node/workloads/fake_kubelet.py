@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+# What the kubelet does with one connection, once the request has come.
 Script = Callable[[socket.socket], None]
-"""What the kubelet does with one connection, once the request has come."""
 
+# The DATA frame of an empty message, which ends the stream.
 REQUEST_END = bytes.fromhex("000005000100000001") + bytes(5)
-"""The DATA frame of an empty message, which ends the stream."""
 
 
 class FakeKubelet:

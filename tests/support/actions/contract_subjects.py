@@ -25,6 +25,7 @@ from accelwatch_slurm import SlurmAction
 NOW = 1795355600.0
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
+# What a command does instead of its work, as a shell script.
 BREAKAGES = {
     "hangs": "exec sleep 600",
     "hangs with a child": "sleep 600 & sleep 600",
@@ -37,23 +38,22 @@ BREAKAGES = {
     "endless": "exec yes NodeName=x",
     "killed": "kill -9 $$",
 }
-"""What a command does instead of its work, as a shell script."""
 
 
 class Subject(msgspec.Struct, frozen=True):
     """One action, in the hands of the contract."""
 
     name: str
+    # The action; with a folder, the one whose programs are there.
     make: Callable[[Path | None], Action]
-    """The action; with a folder, the one whose programs are there."""
+    # Names of the programs that it runs.
     programs: tuple[str, ...]
-    """Names of the programs that it runs."""
+    # Intents, each with how things may stand; every kind of intent and step is among them.
     situations: Callable[[], Sequence[tuple[Intent, Observed]]]
-    """Intents, each with how things may stand; every kind of intent and step is among them."""
+    # Those in which somebody else holds the node.
     foreign: Callable[[], Sequence[tuple[Intent, Observed]]]
-    """Those in which somebody else holds the node."""
+    # A step of every kind.
     steps: Callable[[], Sequence[Step]]
-    """A step of every kind."""
 
 
 def breaks(folder: Path, subject: Subject, script: str) -> Action:
@@ -174,8 +174,8 @@ _OBSERVER = "look"
 _HOOK = "act"
 
 
+# What a hook is called for.
 _CALLED = tuple(kind for kind in IntentKind if kind not in NEVER_CALLED)
-"""What a hook is called for."""
 
 
 def _script(folder: Path | None) -> Action:

@@ -9,16 +9,16 @@ from accelwatch.archive.history.writer import Writer
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+# 2026-03-01 in Unix milliseconds.
 DAY = 1_772_323_200_000
-"""2026-03-01 in Unix milliseconds."""
 POWER: Series = ("power_watts",)
 HEAT: Series = ("temperature_celsius", "gpu")
 SENT: Series = ("interconnect_bytes_total", "nvlink", "transmit")
 LOAD: Series = ("host_load_average", "1")
 MODEL = "NVIDIA B200"
 
+# Unix milliseconds, node, device (empty: of the node), values.
 Sample = tuple[int, str, str, Mapping[Series, Number]]
-"""Unix milliseconds, node, device (empty: of the node), values."""
 
 
 def writer(folder: Path, interval_s: float = 30.0, bounds: Bounds = UNBOUNDED) -> Writer:

@@ -22,14 +22,14 @@ USED: Series = ("memory_used_bytes",)
 SIZE: Series = ("memory_size_bytes",)
 BUSY: Series = ("utilization_ratio",)
 
+# The second device of node000 answers no more.
 LOST_FROM, LOST_TO = DAY + 4 * HOUR, DAY + 4 * HOUR + 30 * MINUTE
-"""The second device of node000 answers no more."""
+# Nothing of node001.
 SILENT_FROM, SILENT_TO = DAY + 2 * HOUR, DAY + 5 * HOUR
-"""Nothing of node001."""
+# No rows of the second device of node002.
 MISSING_FROM, MISSING_TO = DAY + 6 * HOUR, DAY + 7 * HOUR
-"""No rows of the second device of node002."""
+# Nothing of anybody.
 GAP_FROM, GAP_TO = DAY + 7 * HOUR + 30 * MINUTE, DAY + 8 * HOUR
-"""Nothing of anybody."""
 
 MARKS = [
     Marker(

@@ -22,8 +22,8 @@ from accelwatch.archive.history.tables import TIME, event_table, job_table
 Floats = npt.NDArray[np.float64]
 SPAN_S = 3 * 3600
 MODEL = "NVIDIA B200"
+# What agents record of a device that is gone.
 LOST = "device_unreadable_info.lost.lost"
-"""What agents record of a device that is gone."""
 IDLE, LOAD, TRAIN, SAVE = range(4)
 _UTIL = np.array([0.0, 0.2, 0.99, 0.05])
 _WATTS = np.array([140.0, 230.0, 820.0, 300.0])
@@ -40,8 +40,8 @@ class Fault:
     lasts: float = 1800.0
     device: int | None = None
     nodes: tuple[int, ...] = ()
+    # Of `logged`: seconds after the fault, device, code and text of each event.
     lines: tuple[tuple[float, int, str, str], ...] = ()
-    """Of `logged`: seconds after the fault, device, code and text of each event."""
 
 
 @dataclass(frozen=True)
@@ -56,31 +56,31 @@ class Plan:
     seconds: int = SPAN_S
     seed: int = 0
     faults: tuple[Fault, ...] = ()
+    # Share of scrapes that fail.
     missing: float = 0.01
-    """Share of scrapes that fail."""
     skewed: bool = True
+    # Whether jobs load, save and end; else one trains all the time.
     sessions: bool = True
-    """Whether jobs load, save and end; else one trains all the time."""
+    # Columns that exporters no longer tell from the middle of the time on.
     dropped: tuple[str, ...] = ()
-    """Columns that exporters no longer tell from the middle of the time on."""
+    # Node, begin and end, in seconds of the archive; the node is away in it.
     maintenance: tuple[tuple[int | None, float, float], ...] = ()
-    """Node, begin and end, in seconds of the archive; the node is away in it."""
 
 
 @dataclass
 class Span:
     """One span: all arrays are by tick, node, device; those of nodes by tick and node."""
 
+    # Of the archive, at the end of each interval.
     seconds: Floats
-    """Of the archive, at the end of each interval."""
     device: dict[str, Floats]
     node: dict[str, Floats]
     rows: npt.NDArray[np.bool_]
     node_rows: npt.NDArray[np.bool_]
+    # By node: when in an interval it is read, seconds before its end.
     offset: Floats
-    """By node: when in an interval it is read, seconds before its end."""
+    # Second, node, device, code, text.
     events: list[tuple[float, int, int | None, str, str]] = field(default_factory=list)
-    """Second, node, device, code, text."""
 
 
 class SyntheticFleet:

@@ -29,11 +29,11 @@ from support.machines.composed import GIB, NOW
 
 USERS = ("ada", "grace", "linus", "barbara")
 MODELS = ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X", "Intel Gaudi 3")
+# Monotonic seconds at which the tick arrived.
 STARTED = 1000.0
-"""Monotonic seconds at which the tick arrived."""
 _UNJUDGED = frozenset({"stale", "unreachable", "missing"})
+# `n003` to a node's state, `n003/5` to a device's state, `n003/5!` to its health.
 Faults = Mapping[str, str]
-"""`n003` to a node's state, `n003/5` to a device's state, `n003/5!` to its health."""
 _GONE = {"stale": "stale", "down": "unreachable", "never": "unreachable"}
 _AGES: Mapping[str, float | None] = {
     "up": 0.4,
@@ -183,6 +183,7 @@ def troubled(view: FleetView, *problems: str) -> FleetView:
     return msgspec.structs.replace(view, sums=sums)
 
 
+# One of each.
 FAULTS: Faults = {
     "n003": "down",
     "n005": "stale",
@@ -195,7 +196,6 @@ FAULTS: Faults = {
     "n009/0": "unresponsive",
     "n010/2!": "failed",
 }
-"""One of each."""
 
 
 def event(number: int = 0, **changes: object) -> FleetEvent:

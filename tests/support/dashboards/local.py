@@ -27,12 +27,12 @@ from support.machines.composed import GIB, NOW, lost_view, snapshot, view
 
 COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")
 USERS = ("ada", "grace", "trainer")
+# When what a test waits for has not come by then, the test has failed.
 GUARD_S = 60.0
-"""When what a test waits for has not come by then, the test has failed."""
 
 _TYPED = {"less_than_sign": "<", "greater_than_sign": ">", "equals_sign": "=", "space": " "}
+# What a terminal's parser would call a character, and the other way about.
 _NAMED = {'"': "quotation_mark", "=": "equals_sign", "%": "percent_sign", ".": "full_stop"}
-"""What a terminal's parser would call a character, and the other way about."""
 
 
 class FedSource:

@@ -33,8 +33,8 @@ from support.machines.samples import FIXTURES
 
 GOLDEN = FIXTURES / "golden"
 STEP_S = 20.0
+# Longer than any rule on a state asks for.
 TICKS = 24
-"""Longer than any rule on a state asks for."""
 NOTHING = "-"
 
 
@@ -45,17 +45,17 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     vendor: str
     device: str
     reason: str
+    # The word of its row.
     row: str
-    """The word of its row."""
     check: str
     why: str
+    # How severe its worst incident on an agent is.
     agent: str
-    """How severe its worst incident on an agent is."""
+    # The rule of that incident.
     rule: str
-    """The rule of that incident."""
     hub: str
+    # The word of its row in Fleet.
     fleet: str
-    """The word of its row in Fleet."""
 
 
 def documents() -> dict[str, Snapshot]:

@@ -26,8 +26,9 @@ POD = Owner(
     resource="gpu",
 )
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="ada", account="ml", queue="batch")
+# What is wrong with each device of the sick node.
 LOST, STALE, EVENT, ECC, REPAIR, RESET, NARROW, HOT = range(8)
-"""What is wrong with each device of the sick node."""
+# The device of the sick node for which an alert must fire.
 AFFECTED = {
     "AcceleratorLost": "nvidia0",
     "AcceleratorReadStale": "nvidia1",
@@ -42,7 +43,6 @@ AFFECTED = {
     "AcceleratorThermalThrottling": "nvidia7",
     "AcceleratorAllocatedButIdle": "nvidia5",
 }
-"""The device of the sick node for which an alert must fire."""
 
 
 def _values(index: int, elapsed_s: float, busy: float) -> dict[Series, Number]:
@@ -112,8 +112,8 @@ class Node:
     def __init__(self, host: str, served: Agent, devices: int) -> None:
         self.address = served.address
         self.sick = False
+        # Of which node the uuids of its devices are.
         self.uuids_of = host
-        """Of which node the uuids of its devices are."""
         self._host = host
         self._devices = devices
         self._served = served

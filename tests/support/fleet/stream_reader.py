@@ -27,8 +27,8 @@ class StreamFollower:
 
     def __init__(self) -> None:
         self.hello: Hello | None = None
+        # By sequence.
         self.events: dict[int, ErrorEvent] = {}
-        """By sequence."""
         self._frames = FrameReader(1 << 20)
         self._source = TargetSource(targets_of(["n01"])[0], ColumnStore())
         self._source.start_stream()

@@ -34,6 +34,7 @@ ASKED = ApprovalRequest(
     link="https://hub/incidents/i42?link=abc.def",
 )
 _KOREAN = "가" * 200
+# A node whose name has 200 Korean letters, and everything else likewise.
 LONG = msgspec.structs.replace(
     NOTICE,
     title=_KOREAN,
@@ -45,7 +46,6 @@ LONG = msgspec.structs.replace(
     what_to_do=f"{_KOREAN}\\*[_]" * 40,
     labels={"node": _KOREAN, "rule": "nvidia.gpu.lost"},
 )
-"""A node whose name has 200 Korean letters, and everything else likewise."""
 
 
 def notice(**fields: object) -> Notice:

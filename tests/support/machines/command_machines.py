@@ -8,13 +8,13 @@ from typing import NamedTuple
 from support.machines.staged_machines import FixtureMachine, Stage
 
 Stages = Callable[[Path], AbstractContextManager[Stage]]
+# Files of a function with a link, for `lay_out_function`.
 LINK = {
     "current_link_speed": "16.0 GT/s PCIe",
     "current_link_width": "16",
     "max_link_speed": "32.0 GT/s PCIe",
     "max_link_width": "16",
 }
-"""Files of a function with a link, for `lay_out_function`."""
 
 
 def prints(files: Mapping[str, str]) -> str:
@@ -31,14 +31,14 @@ class VendorMachines(NamedTuple):
     """What the machines of one vendor have in common."""
 
     vendor: str
+    # Its path, from the root.
     program: str
-    """Its path, from the root."""
+    # Shell; `ROOT` in it is the root.
     script: str
-    """Shell; `ROOT` in it is the root."""
     vendor_id: str
     device_id: str
+    # The PCI class of its devices.
     code: str
-    """The PCI class of its devices."""
 
     def write_program(self, root: Path, text: str = "") -> Path:
         """The vendor's command; `text` is shell to run instead."""

@@ -12,10 +12,10 @@ from accelwatch_intel import IntelBackend
 from support.machines.packed_trees import FakeTree, Packed, uevent_of
 
 EVERYTHING = frozenset(opt_in_groups())
+# The card of arc-b580.
 B580 = "0000:03:00.0"
-"""The card of arc-b580."""
+# Root port, and the two ports of the switch on an Arc card.
 PORT = ("0000:00:01.0", "0000:01:00.0", "0000:02:01.0")
-"""Root port, and the two ports of the switch on an Arc card."""
 
 
 class Machine:
@@ -68,8 +68,8 @@ class Machine:
             self.tree.link(f"proc/{pid}/fd/7", f"/dev/dri/{node}")
 
 
+# Lays out one composed machine of fixtures/intel.
 Composed = Callable[[str], Machine]
-"""Lays out one composed machine of fixtures/intel."""
 
 
 def lay_out_card(machine: Machine, files: Mapping[str, Packed], *bridges: str) -> str:

@@ -24,8 +24,8 @@ SOURCES = FIXTURES / "nvml"
 SCENARIOS = SOURCES / "scenarios"
 LIBRARY = "libnvidia-ml.so.1"
 _FLAGS = ("-std=gnu11", "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-pthread", "-Wall")
+# The library looks at its file every 2 ms at most; three times that has it seen.
 _SETTLE_S = 0.006
-"""The library looks at its file every 2 ms at most; three times that has it seen."""
 
 
 def _fingerprint(missing: Iterable[str]) -> str:

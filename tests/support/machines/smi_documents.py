@@ -105,8 +105,8 @@ class Gpu(msgspec.Struct, frozen=True):
 
     index: int
     bad: str = ""
+    # Not in the document: nvidia-smi gives up on it.
     lost: bool = False
-    """Not in the document: nvidia-smi gives up on it."""
 
     @property
     def bus(self) -> str:

@@ -20,14 +20,14 @@ class Stage:
     def __init__(self, factory: Factory, root: Path, **context: Any) -> None:
         self.root = root
         self.clock = ManualClock()
+        # Takes the last device away, where the machine can.
         self.remove: Callable[[Device], None] | None = None
-        """Takes the last device away, where the machine can."""
+        # PCI id of each sleeping device to its folder.
         self.asleep: Mapping[str, Path] = {}
-        """PCI id of each sleeping device to its folder."""
+        # How often a vendor library was asked about the device of an index.
         self.calls_into: Callable[[int], int] = lambda _: 0
-        """How often a vendor library was asked about the device of an index."""
+        # Least real time between two rounds for quantities that a library samples over time.
         self.settle_s = 0.0
-        """Least real time between two rounds for quantities that a library samples over time."""
         self._factory = factory
         self._context = context
 
@@ -45,12 +45,12 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     vendor: str
     healthy: bool
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
+    # Traits of a machine that are not those which the table below has for its vendor.
     can: frozenset[str] = frozenset()
-    """Traits of a machine that are not those which the table below has for its vendor."""
+    # Names of files by which its devices are found at all; what is in all others may be damaged.
     finding: frozenset[str] = frozenset()
-    """Names of files by which its devices are found at all; what is in all others may be damaged."""
+    # All of it can be read, and what is read says that something is wrong.
     tells_of_a_fault: bool = False
-    """All of it can be read, and what is read says that something is wrong."""
 
     @property
     def traits(self) -> frozenset[str]:

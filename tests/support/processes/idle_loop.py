@@ -10,8 +10,8 @@ import selectors
 import time
 
 _START = 1_000.0
+# The most that one round of callbacks counts, so that time passes for a loop that never waits too.
 _MOST_AT_WORK_S = 0.001
-"""The most that one round of callbacks counts, so that time passes for a loop that never waits too."""
 
 
 class _Waiting(selectors.DefaultSelector):

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+# A deadline of a reading that no machine is too busy for; for a test without a device that hangs.
 PATIENT = ("--timeout", "5m")
-"""A deadline of a reading that no machine is too busy for; for a test without a device that hangs."""
 
 
 def accelwatch(

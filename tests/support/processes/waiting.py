@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
+# When a condition has not come true by then, the test has failed.
 GUARD_S = 60.0
-"""When a condition has not come true by then, the test has failed."""
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.remediation.walker import STEPS, WAITS, History
 
 _GREATEST = (1 << 16) - 1
+# Each of 0 to 65535.
 Numbers = Sequence[int]
-"""Each of 0 to 65535."""
 
 
 class Drawn(random.Random):
@@ -42,8 +42,8 @@ class Drawn(random.Random):
 class Event(NamedTuple):
     """Something that happens."""
 
+    # Name of a method of History.
     move: str
-    """Name of a method of History."""
     numbers: Numbers = ()
 
 
@@ -52,10 +52,11 @@ class Turn(NamedTuple):
 
     events: Sequence[Event]
     wait_s: float = 0.0
+    # For what is seen, and in which order it is told.
     numbers: Numbers = ()
-    """For what is seen, and in which order it is told."""
 
 
+# What happens often stands there often.
 MOVES = (
     *("fault",) * 4,
     *("progress",) * 8,
@@ -65,7 +66,6 @@ MOVES = (
     *("blind", "group", "mute", "orphan", "agent", "scheduler", "admin", "swap", "profile", "hang"),
     "controller",
 )
-"""What happens often stands there often."""
 
 
 def play(turns: Sequence[Turn], *, told: bool = False) -> History:

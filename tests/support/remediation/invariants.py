@@ -78,30 +78,30 @@ class Watch:
 
     def __init__(self, settings: RemedySettings) -> None:
         self.settings = settings
+        # What was begun and has not ended, by node; kept by who plays the world.
         self.flying: dict[str, Intent] = {}
-        """What was begun and has not ended, by node; kept by who plays the world."""
         self.quarantines: list[tuple[float, tuple[str, ...]]] = []
         self.moves: list[tuple[float, str]] = []
         self.cancels: list[float] = []
         self.remedies: list[tuple[float, str, str]] = []
+        # When a job was seen to have left a node, whoever was killed since then.
         self.left: dict[tuple[str, JobKey], float] = {}
-        """When a job was seen to have left a node, whoever was killed since then."""
+        # Jobs whose users want them begun again when they die of themselves.
         self.opted: set[JobKey] = set()
-        """Jobs whose users want them begun again when they die of themselves."""
+        # By node: Unix seconds at which a person was called for it last.
         self.called: dict[str, float] = {}
-        """By node: Unix seconds at which a person was called for it last."""
+        # Moves that were begun for a node and go on as chores.
         self.handed_on: list[Intent] = []
-        """Moves that were begun for a node and go on as chores."""
+        # Digests of plans that a person approved.
         self.approved: set[str] = set()
-        """Digests of plans that a person approved."""
+        # The jobs on the node when a person was asked about a plan, by its digest.
         self.shown: dict[str, tuple[JobKey, ...]] = {}
-        """The jobs on the node when a person was asked about a plan, by its digest."""
+        # When each node was given back by us last, until it is taken out again.
         self.released: dict[str, float] = {}
-        """When each node was given back by us last, until it is taken out again."""
+        # How often in a row each was taken out again within an hour of that.
         self.relapses: dict[str, int] = {}
-        """How often in a row each was taken out again within an hour of that."""
+        # Nodes of which a person wants something in the step that is checked.
         self.commanded: set[str] = set()
-        """Nodes of which a person wants something in the step that is checked."""
 
     def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
         """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""

@@ -39,15 +39,15 @@ POLICY = Policy(
     ladder=(Limit("reboot", 2), Limit("service")),
     passive_s=600.0,
 )
+# Every bound as it is shipped.
 SETTINGS = RemedySettings(ceiling="resume", spares=SpareSettings(nodes=SPARES))
-"""Every bound as it is shipped."""
+# After that an engine that has just begun may act.
 LOOKED_AROUND_S = 240.0
-"""After that an engine that has just begun may act."""
 HEAR_EVERY_S = 5.0
+# How long the engine may take from the incident until the job runs, before a person is called.
 PATIENCE_S = 600.0
-"""How long the engine may take from the incident until the job runs, before a person is called."""
+# How long a rule goes on firing on a node that has nothing.
 WRONG_S = 600.0
-"""How long a rule goes on firing on a node that has nothing."""
 
 
 class WideScheduler(FakeScheduler):

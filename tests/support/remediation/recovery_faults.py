@@ -8,14 +8,14 @@ import random
 from dataclasses import dataclass
 
 NODES = 63
+# Nodes of the job; the others are spares.
 WIDTH = 60
-"""Nodes of the job; the others are spares."""
 MINUTE_S = 60.0
 DIES_WITHIN_S = 60.0
+# After which the job itself gives up a collective that hangs.
 TIME_OUT_S = (10 * MINUTE_S, 30 * MINUTE_S)
-"""After which the job itself gives up a collective that hangs."""
+# How long a run goes on that begins with what is broken among its nodes.
 FAILS_AGAIN_S = (1 * MINUTE_S, 10 * MINUTE_S)
-"""How long a run goes on that begins with what is broken among its nodes."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,16 @@ class Fault:
     """One way in which a job ends before it should."""
 
     name: str
+    # How often, of all.
     weight: int
-    """How often, of all."""
+    # Probability that the job ends within a minute; else it hangs.
     dies: float
-    """Probability that the job ends within a minute; else it hangs."""
+    # Probability that a run with the same node among its nodes fails again.
     again: float
-    """Probability that a run with the same node among its nodes fails again."""
+    # From onset until the rule fires, the least and the most.
     seen_s: tuple[float, float] = (0.0, 0.0)
-    """From onset until the rule fires, the least and the most."""
+    # Whether the node does not answer.
     silent: bool = False
-    """Whether the node does not answer."""
     hardware: bool = True
 
 

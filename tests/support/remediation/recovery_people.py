@@ -20,19 +20,19 @@ from support.remediation.recovery_faults import (
 class People:
     """What a site without us is like."""
 
+    # Median from a message until somebody looks; lognormal.
     response_s: float = 15 * MINUTE_S
-    """Median from a message until somebody looks; lognormal."""
     response_sigma: float = 1.0
+    # Median until the node is known and the job is begun without it; lognormal.
     triage_s: float = 28 * MINUTE_S
-    """Median until the node is known and the job is begun without it; lognormal."""
     triage_sigma: float = 0.7
+    # Probability that it was the right node, and that the run becomes productive.
     right: float = 0.8
-    """Probability that it was the right node, and that the run becomes productive."""
     every_s: float = 11 * MINUTE_S
+    # After so many a person looks.
     attempts: int = 6
-    """After so many a person looks."""
+    # After which the scheduler itself gives a node up that does not answer.
     down_after_s: float = 300.0
-    """After which the scheduler itself gives a node up that does not answer."""
 
 
 SITE = People()
@@ -42,10 +42,10 @@ SITE = People()
 class Recovered:
     """One recovery."""
 
+    # From onset until the run begins that becomes productive.
     seconds: float
-    """From onset until the run begins that becomes productive."""
+    # That were begun.
     runs: int
-    """That were begun."""
 
 
 def by_hand(rng: random.Random, people: People = SITE) -> Recovered:

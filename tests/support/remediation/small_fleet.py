@@ -63,18 +63,18 @@ class Node:
     agent: bool = True
     late: bool = False
     labels: dict[str, str] = field(default_factory=dict)
+    # Whether the hub says that it is down; only of one whose agent is silent.
     given_up: bool = False
-    """Whether the hub says that it is down; only of one whose agent is silent."""
     healthy: bool | None = True
     boot: int = 1
     serial: str = ""
     ceiling: str = "resume"
     jobs: tuple[JobKey, ...] = ()
+    # Of all jobs that ever were there.
     begin_again: frozenset[JobKey] = frozenset()
-    """Of all jobs that ever were there."""
     maintenance: bool = False
+    # How it was shown last; the same is shown again while nothing has changed.
     shown: tuple[object, NodeObservation] | None = None
-    """How it was shown last; the same is shown again while nothing has changed."""
 
     @property
     def boot_id(self) -> str:
@@ -133,25 +133,25 @@ class Ground:
     count: int = 40
     settings: RemedySettings = SETTINGS
     now: float = BEGIN
+    # By how much the hub's clock was set back; its count of seconds goes on.
     back_s: float = 0.0
-    """By how much the hub's clock was set back; its count of seconds goes on."""
     state: RemedyState = field(default_factory=RemedyState)
     nodes: dict[str, Node] = field(default_factory=dict)
+    # By node: what was begun, and has not ended.
     flying: dict[str, Intent] = field(default_factory=dict)
-    """By node: what was begun, and has not ended."""
     begun: list[Intent] = field(default_factory=list)
     cancelled: list[Intent] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     records: list[StateRecord] = field(default_factory=list)
     unavailable: str = ""
     probes: bool = False
+    # How often the scheduler's controller was started.
     boots: int = 1
-    """How often the scheduler's controller was started."""
+    # What the scheduler can do to no node, and why.
     impossible: Mapping[IntentKind, str] = field(default_factory=dict)
-    """What the scheduler can do to no node, and why."""
     reservations: tuple[ReservationObservation, ...] = ()
+    # Nodes that are silent from the beginning.
     late: tuple[str, ...] = ()
-    """Nodes that are silent from the beginning."""
 
     def __post_init__(self) -> None:
         for at in range(self.count):

@@ -83,8 +83,8 @@ POLICIES = (
     _replace(_AUTO, rule="m", confidence=Confidence.LOW, act_on=Confidence.LOW),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
+# After which the hub says that a node is down.
 DOWN_S = 30.0
-"""After which the hub says that a node is down."""
 CALM_WAITS = (1.0, 5.0, 20.0, 20.0, 20.0, 40.0, 40.0, 40.0, 130.0, 700.0)
 ENDINGS = (
     (PursuitResult.ACHIEVED, None),
@@ -116,22 +116,22 @@ class History:
         self.cases: dict[str, dict[str, Case]] = {}
         self.number = 0
         self.unavailable = ""
+        # How often the scheduler's controller was started.
         self.boots = 1
-        """How often the scheduler's controller was started."""
         self.state = RemedyState()
+        # What the journal alone would give.
         self.kept = RemedyState()
-        """What the journal alone would give."""
         self.watch = Watch(SETTINGS)
         self.chores: list[Intent] = []
+        # By job: what was reserved for it, whatever is known of that.
         self.reserved: dict[str, ReservationObservation] = {}
-        """By job: what was reserved for it, whatever is known of that."""
         self.doubtful: list[Intent] = []
         self.late: list[WorldObservation] = []
         self.changes: list[Change] = []
         self.heard: list[WorldObservation] = []
         self.began = False
+        # Stages, and kinds of what was begun.
         self.visited: set[Stage | Kind] = set()
-        """Stages, and kinds of what was begun."""
         calm = self.rng.random() < 0.6
         self.moves = (
             (22, self.fault),

@@ -15,6 +15,7 @@ from support.rules.simulated_hub import START, ProvingGround, Write, played
 
 SCENARIO = Path(__file__).parents[3] / "fixtures/fleet/simulator/healthy-hour.yaml"
 SECONDS = 3600.0
+# What was announced of the rack that is worked on.
 WINDOW = Maintenance(
     id="m1",
     nodes=tuple(f"n{at:03d}" for at in range(49, 57)),
@@ -23,7 +24,6 @@ WINDOW = Maintenance(
     by="ada",
     reason="new fans",
 )
-"""What was announced of the rack that is worked on."""
 
 
 class Hour(msgspec.Struct, frozen=True, kw_only=True):

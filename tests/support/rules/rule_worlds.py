@@ -15,8 +15,8 @@ from accelwatch.schema.metrics import Series
 
 NOW = 1_800_000_000.0
 T = TypeVar("T")
+# A window as an environment is asked for it.
 Asked = tuple[str, Series, int, float | None]
-"""A window as an environment is asked for it."""
 
 
 @dataclass
@@ -29,8 +29,8 @@ class World:
     windows: Mapping[Asked, Sequence[float | None]] = field(default_factory=dict)
     lasts: Mapping[EventPattern, Sequence[float | None]] = field(default_factory=dict)
     counts: Mapping[tuple[EventPattern, int], Sequence[int | None]] = field(default_factory=dict)
+    # The number of each device's group.
     groups: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
-    """The number of each device's group."""
     fired: Mapping[str, Sequence[bool]] = field(default_factory=dict)
     now: float = NOW
 
@@ -216,8 +216,9 @@ _counts = st.one_of(
 )
 _whole_number = _short(st.one_of(_number, _short(_counts)))
 
+# Texts of numbers.
 values = _whole_number
-"""Texts of numbers."""
+# Texts of conditions.
 conditions = _short(
     st.recursive(
         _short(st.one_of(_conditions(_number), _folds, _compared(_whole_number))),
@@ -225,7 +226,6 @@ conditions = _short(
         max_leaves=4,
     )
 )
-"""Texts of conditions."""
 
 _told = st.one_of(st.none(), st.integers(-3, 4).map(float), st.sampled_from([0.1, 612.5, 1e12]))
 _said = st.one_of(st.none(), st.sampled_from(SAID))

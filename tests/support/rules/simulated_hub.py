@@ -33,8 +33,8 @@ from accelwatch_lab.simulator.serving.ticks import TickWriter, tick_message
 
 START = 1_800_000_000.0
 _FRAME_LIMIT = 8 << 20
+# A page of an exporter on a node.
 Write = Callable[[Fleet, Node, Instant], bytes]
-"""A page of an exporter on a node."""
 
 
 class _Agent:
@@ -123,8 +123,8 @@ class ProvingGround:
         self._tellers = list(self._telling(exporters))
         packed = RuleSettings(packs=tuple(pack_names()))
         settings = packed if rules is None else RuleSettings(files=(str(rules),))
+        # Every incident at each of its changes, in order.
         self.heard: list[Incident] = []
-        """Every incident at each of its changes, in order."""
         self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.heard.extend)
         self.elapsed_s = 0.0
 

@@ -1,5 +1,6 @@
 """How the name of a metric says its unit."""
 
+# Unit of the catalogue to the ends that a name of that unit may have.
 UNIT_SUFFIXES = {
     "ratio": ("_ratio",),
     "celsius": ("_celsius",),
@@ -17,4 +18,3 @@ UNIT_SUFFIXES = {
     "generation": ("_generation",),
     "events": ("_total",),
 }
-"""Unit of the catalogue to the ends that a name of that unit may have."""

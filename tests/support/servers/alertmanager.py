@@ -10,8 +10,8 @@ import msgspec
 
 from support.servers.prometheus_servers import installed, started
 
+# A route that tells what it hears, and its end within a second.
 AT_ONCE = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"}
-"""A route that tells what it hears, and its end within a second."""
 
 
 class Alertmanager:

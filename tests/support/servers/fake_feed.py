@@ -10,10 +10,10 @@ class FakeFeed:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.version = 1
+        # How many snapshots were asked for.
         self.taken = 0
-        """How many snapshots were asked for."""
+        # What asking for a snapshot raises, if anything.
         self.fault: Exception | None = None
-        """What asking for a snapshot raises, if anything."""
         self._snapshot = snapshot
         self._listeners: list[Callable[[], None]] = []
 

@@ -90,16 +90,16 @@ class Cluster:
         self.version = 1000
         self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
         self.log: list[tuple[int, str, str, Object]] = []
+        # Watches from before this version are gone.
         self.oldest = 0
-        """Watches from before this version are gone."""
         self.token = "first"
         self.lists: list[str] = []
         self.watches: list[str] = []
         self.accepts: list[str] = []
+        # A status that every request is answered with.
         self.fault = 0
-        """A status that every request is answered with."""
+        # So many continued lists are answered with 410.
         self.lose_pages = 0
-        """So many continued lists are answered with 410."""
         self._changed = asyncio.Condition()
         self._cut = 0
 

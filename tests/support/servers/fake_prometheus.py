@@ -24,8 +24,8 @@ class FakeStore:
         self.samples: list[tuple[Labels, str, float]] = []
         self.warnings: list[str] = []
         self.asked: list[tuple[str, dict[str, str], Labels]] = []
+        # How long it waits with its answers.
         self.pause_s = 0.0
-        """How long it waits with its answers."""
         self.written: list[tuple[float, bytes]] = []
         self.fail: Callable[[str, dict[str, str]], web.Response | None] = lambda _path, _form: None
 

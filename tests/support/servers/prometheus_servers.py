@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 _READY_S = 30.0
+# What a VictoriaMetrics takes to find new series: it writes them out every second.
 _INDEXED_S = 1.2
-"""What a VictoriaMetrics takes to find new series: it writes them out every second."""
 
 
 def free_port() -> int:

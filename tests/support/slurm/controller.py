@@ -70,6 +70,7 @@ class Slurm:
         return b"is UP" in ping.stdout
 
 
+# Nodes without a slurmd, which the controller never gives up: to be drained is all that they can.
 MANY = """\
 ClusterName=many
 SlurmctldHost={host}(127.0.0.1)
@@ -89,7 +90,6 @@ SlurmdTimeout=0
 NodeName={nodes} NodeAddr=127.0.0.1 CPUs=8
 PartitionName=main Nodes=ALL Default=YES
 """
-"""Nodes without a slurmd, which the controller never gives up: to be drained is all that they can."""
 
 
 @contextlib.contextmanager

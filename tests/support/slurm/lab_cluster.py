@@ -16,8 +16,8 @@ NODES = ("n1", "n2", "n3", "n4", "n5")
 __all__ = ["NODES", "WorkingSlurm", "until", "working_slurm"]
 
 
+# A controller that has hung before, beside other tests, takes its time; the limit is only a guard.
 PATIENT_S = 120.0
-"""A controller that has hung before, beside other tests, takes its time; the limit is only a guard."""
 
 
 def until(true: Callable[[], object], what: str, seconds: float = PATIENT_S) -> None:

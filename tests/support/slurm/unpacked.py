@@ -15,8 +15,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[3] / "build" / "slurm"
 SOURCES = Path("/etc/apt")
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# The newest first.
 RELEASES = ("sid", "testing", "stable", "oldstable")
-"""The newest first."""
 NEWEST = "newest"
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "patchelf")
 PROGRAMS = ("slurmctld", "slurmd", "slurmstepd", "scontrol", "squeue", "sbatch", "scancel")

@@ -13,10 +13,10 @@ class DeviceCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     total: int = 0
     lost: int = 0
+    # They should answer and do not.
     silent: int = 0
-    """They should answer and do not."""
+    # They are there, and their backend cannot be used: nothing can be read of them.
     unread: int = 0
-    """They are there, and their backend cannot be used: nothing can be read of them."""
 
 
 def is_silent(view: DeviceView) -> bool:

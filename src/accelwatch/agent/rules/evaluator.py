@@ -23,12 +23,12 @@ from accelwatch.schema.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
+# Share of an interval after a change in which the cycles of other backends join the tick.
 _GATHER = 0.05
-"""Share of an interval after a change in which the cycles of other backends join the tick."""
+# Share of an interval after a tick in which there is no other, but for what cannot wait.
 _REST = 0.5
-"""Share of an interval after a tick in which there is no other, but for what cannot wait."""
+# Share of an interval after a tick in which there is none at all.
 _SPACING = 0.2
-"""Share of an interval after a tick in which there is none at all."""
 
 
 class NodeEvaluator:
@@ -37,21 +37,21 @@ class NodeEvaluator:
     def __init__(self, feed: Feed, clock: Clock, collect_s: float) -> None:
         """`collect_s` is how often devices are read."""
         self._feed = feed
+        # The agent's.
         self.clock = clock
-        """The agent's."""
         self.collect_s = collect_s
         self._loaded = RuleSet(rules={})
         self._is_new: IsNew = lambda _node, _event: True
         self._interval_s = collect_s
         self._snapshot: Snapshot | None = None
         self._last_state: object = None
+        # What rules may cost.
         self.budgets = Budgets()
-        """What rules may cost."""
+        # Events before this process that an open incident rests on; the kernel tells them once.
         self._recalled: Sequence[ErrorEvent] = ()
-        """Events before this process that an open incident rests on; the kernel tells them once."""
         self._rule_evaluator = NodeRuleEvaluator({}, collect_s)
+        # What a change does now.
         self._change_callback: Callable[[], None] = _nothing
-        """What a change does now."""
         self._unsubscribe: Callable[[], None] | None = None
 
     @property

@@ -8,8 +8,8 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
+# Jobs and users that are named.
 MOST_NAMES = 64
-"""Jobs and users that are named."""
 
 
 def facts_of(snapshot: Snapshot, entity: Entity) -> Facts:

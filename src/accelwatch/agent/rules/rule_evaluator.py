@@ -18,8 +18,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.stream.context_encoder import EventNumbers
 
+# What a node can judge by itself; jobs and racks are judged by a hub.
 HERE = frozenset({Scope.DEVICE, Scope.NODE})
-"""What a node can judge by itself; jobs and racks are judged by a hub."""
 
 
 class NodeRuleEvaluator:
@@ -49,17 +49,17 @@ class NodeRuleEvaluator:
         self.history = RuleHistory(needs_of(self.rules), interval_s)
         self._numbers = EventNumbers()
         self._numbered: Mapping[int, ErrorEvent] = {}
+        # Events that are not heard yet, by number, and since when (monotonic).
         self._waiting: dict[int, float] = {}
-        """Events that are not heard yet, by number, and since when (monotonic)."""
         self._last = -1
         self._entities: dict[str, Entity] = {}
         self._host = ""
+        # Unix time less monotonic time at the first tick: a clock that is set changes no age.
         self._wall_offset: float | None = None
-        """Unix time less monotonic time at the first tick: a clock that is set changes no age."""
+        # Of the last tick.
         self._scene: Scene | None = None
-        """Of the last tick."""
+        # Everybody who was judged at the last tick.
         self.evaluated: Subjects = {}
-        """Everybody who was judged at the last tick."""
 
     def adopt(self, before: "NodeRuleEvaluator") -> None:
         """Go on where another has come to, with what its rules and windows have in common with these."""

@@ -20,11 +20,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is wrong now."""
 
     severity: Severity
+    # Its name; empty for the node.
     device: str = ""
-    """Its name; empty for the node."""
     title: str
+    # What it rests on.
     text: str = ""
-    """What it rests on."""
     rule: str = ""
     what_to_do: str = ""
 
@@ -33,10 +33,10 @@ class SnapshotCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What one look tells."""
 
     findings: tuple[Finding, ...] = ()
+    # Rules on numbers that hold now and count only when they have held for a while.
     pending: tuple[str, ...] = ()
-    """Rules on numbers that hold now and count only when they have held for a while."""
+    # Rules with windows or events that one look cannot tell.
     unknown: tuple[str, ...] = ()
-    """Rules with windows or events that one look cannot tell."""
 
 
 def check_snapshot(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> SnapshotCheck:

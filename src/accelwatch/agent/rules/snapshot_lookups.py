@@ -10,8 +10,8 @@ from accelwatch.query.lookup import lookup
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
+# The state of a node that looks at itself.
 _UP = "up"
-"""The state of a node that looks at itself."""
 
 
 def lookups_of(snapshot: Snapshot) -> dict[str, Lookup]:

@@ -9,8 +9,8 @@ from accelwatch.alerting.sink import ApprovalRequest, Planned
 class ApprovalRequests(Protocol):
     """Whoever knows what waits for a person."""
 
+    # Where incidents are shown, below the external URL: the path before their id.
     page: str
-    """Where incidents are shown, below the external URL: the path before their id."""
 
     def requests_for(self, incident: Incident, /) -> tuple[ApprovalRequest, ...]:
         """What waits for a yes now; without links."""

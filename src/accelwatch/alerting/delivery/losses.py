@@ -22,10 +22,10 @@ class Losses:
         """`circuits` has each sink by name."""
         self._queue = queue
         self._circuits = circuits
+        # By sink: how many, and why the last.
         self._lost: dict[str, tuple[int, str]] = {}
-        """By sink: how many, and why the last."""
+        # Sinks that have nobody to notify that another one fails, as they write to users only.
         self._without_recipient: set[str] = set()
-        """Sinks that have nobody to notify that another one fails, as they write to users only."""
 
     @property
     def problems(self) -> Iterable[str]:

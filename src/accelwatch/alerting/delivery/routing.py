@@ -13,8 +13,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.errors import UsageError
 from accelwatch.config.alerts import Alerts, Route
 
+# A key of the section `alerts`, and what is wrong.
 Mistake = tuple[str, str]
-"""A key of the section `alerts`, and what is wrong."""
 
 
 class _Path(msgspec.Struct, frozen=True):

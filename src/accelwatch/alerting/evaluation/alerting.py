@@ -33,8 +33,8 @@ class Alerting:
         self._end_wait = end_wait
         self._settings = settings
         self._muted = muted
+        # What people are asked; to be set before it begins.
         self.approval_requests: ApprovalRequests = NoApprovalRequests()
-        """What people are asked; to be set before it begins."""
         self._clock = clock
         self._well = well
         self._outbox: Outbox | None = None

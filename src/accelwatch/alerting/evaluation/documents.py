@@ -28,8 +28,8 @@ class MuteNote(msgspec.Struct, frozen=True, kw_only=True):
     """The silence or window of maintenance for which nobody is told of an incident."""
 
     id: str
+    # `silence` or `maintenance`.
     kind: str
-    """`silence` or `maintenance`."""
     reason: str
     by: str
     until: str
@@ -39,29 +39,29 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     """An incident; times are RFC 3339, what does not apply is empty or null."""
 
     id: str
+    # `open` or `closed`.
     state: str
-    """`open` or `closed`."""
     severity: str
     confidence: str
     rule: str
+    # Those of its family that fire, the one that weighs most first.
     rules: tuple[str, ...]
-    """Those of its family that fire, the one that weighs most first."""
     family: str
     title: str
     scope: str
     node: str
+    # Id of the device.
     device: str
-    """Id of the device."""
     device_name: str
     model: str
     serial: str
     vendor: str
     job: str
     rack: str
+    # Of an incident that many are part of: what they have in common.
     group: str
-    """Of an incident that many are part of: what they have in common."""
+    # Id of the incident of a group that it is part of.
     group_incident: str = msgspec.field(name="part_of")
-    """Id of the incident of a group that it is part of."""
     members: tuple[str, ...]
     nodes: tuple[str, ...]
     jobs: tuple[str, ...]
@@ -72,31 +72,31 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     updated: str
     closed: str | None
     reopened: int
+    # False when all that it rests on may have been forged by anybody on the node.
     trusted: bool
-    """False when all that it rests on may have been forged by anybody on the node."""
     advice: str
     what_to_do: str
     runbook: str
     source: str
     evidence: tuple[EvidenceNote, ...]
     timeline: tuple[TimelineNote, ...]
+    # What a person was called for after its end, and has not been done since.
     left_to_do: str = ""
-    """What a person was called for after its end, and has not been done since."""
+    # Why people are not notified of it; null when they are.
     muted_by: MuteNote | None = None
-    """Why people are not notified of it; null when they are."""
+    # Id of the incident that stands for its cause: of this one nobody is told besides.
     follows: str = ""
-    """Id of the incident that stands for its cause: of this one nobody is told besides."""
+    # How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
+    # `unknown`; empty from older hubs.
     provenance: str = ""
-    """How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
-    `unknown`; empty from older hubs."""
 
 
 class DeviceNote(msgspec.Struct, frozen=True, kw_only=True):
     """A device that says itself that something is wrong with it."""
 
     name: str
+    # `failed` or `degraded`.
     health: str
-    """`failed` or `degraded`."""
     text: str
     what_to_do: str = ""
 
@@ -107,35 +107,35 @@ class NodeNote(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     devices: int
     lost: int
+    # Devices that should answer and do not.
     silent: int
-    """Devices that should answer and do not."""
+    # Devices and partitions whose own health is failed or degraded.
     unhealthy: tuple[DeviceNote, ...] = ()
-    """Devices and partitions whose own health is failed or degraded."""
+    # Devices that are there while their backend cannot be used.
     unread: int = 0
-    """Devices that are there while their backend cannot be used."""
+    # The backends of those devices, and why each cannot be used.
     unusable: tuple[str, ...] = ()
-    """The backends of those devices, and why each cannot be used."""
 
 
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
     """Incidents, ongoing ones first, the latest of each first."""
 
+    # Whether there are rules at all.
     evaluated: bool = msgspec.field(name="judged")
-    """Whether there are rules at all."""
+    # How many rules are in force.
     rules: int = 0
-    """How many rules are in force."""
+    # SHA-256 of the rules in force.
     digest: str = ""
-    """SHA-256 of the rules in force."""
+    # How often they are judged.
     interval_s: float | None = None
-    """How often they are judged."""
+    # Seconds since they were judged last; null before the first time.
     evaluated_age_s: float | None = msgspec.field(name="judged_age_s", default=None)
-    """Seconds since they were judged last; null before the first time."""
+    # Who tells people: `here`; of an agent also `hub`, and `local` while that is silent.
     notified_by: str = msgspec.field(name="told_by", default="here")
-    """Who tells people: `here`; of an agent also `hub`, and `local` while that is silent."""
+    # What is wrong with the journal, with rules or with alerts.
     problems: tuple[str, ...] = ()
-    """What is wrong with the journal, with rules or with alerts."""
+    # Null on a hub.
     node: NodeNote | None = None
-    """Null on a hub."""
     incidents: tuple[IncidentDocument, ...] = ()
 
 
@@ -147,22 +147,22 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     severity: str
     confidence: str
+    # How sure it must be to act without a person's approval.
     act_on: str = "high"
-    """How sure it must be to act without a person's approval."""
     mode: str
     family: str
     when: str
     source: str
     file: str
     line: int
+    # Incidents that it is part of now.
     open: int
-    """Incidents that it is part of now."""
+    # Processor time of a judgement of one entity, in microseconds, on average.
     cost_us: float
-    """Processor time of a judgement of one entity, in microseconds, on average."""
+    # Why it is not judged; empty if it is.
     switched_off: str
-    """Why it is not judged; empty if it is."""
+    # On how many it has begun, and nothing has been known for longer than its `unknown_after`.
     blind: int = 0
-    """On how many it has begun, and nothing has been known for longer than its `unknown_after`."""
 
 
 class RulesPage(msgspec.Struct, frozen=True, kw_only=True):

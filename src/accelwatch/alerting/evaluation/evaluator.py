@@ -12,8 +12,8 @@ from accelwatch.alerting.rules.verdict import Entity, VerdictChange
 from accelwatch.base.clock import Clock
 from accelwatch.schema.event import ErrorEvent
 
+# Whether an event of a node, its time on our clock, was not judged before.
 IsNew = Callable[[str, ErrorEvent], bool]
-"""Whether an event of a node, its time on our clock, was not judged before."""
 
 
 class Evaluator(Protocol):

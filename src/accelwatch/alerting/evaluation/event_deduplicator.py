@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 
 from accelwatch.schema.event import ErrorEvent
 
+# What is older is no news, even if it is told for the first time.
 MAX_AGE_S = 600.0
-"""What is older is no news, even if it is told for the first time."""
 REMEMBERED_S = 2 * MAX_AGE_S
+# A node's clock is reckoned anew after a restart, so that the same moment may differ by this much.
 _NEAR_S = 5
-"""A node's clock is reckoned anew after a restart, so that the same moment may differ by this much."""
 MOST_REMEMBERED = 100_000
 
+# Whether an incident of a node and device (empty: of the node) is open.
 HasOpen = Callable[[str, str], bool]
-"""Whether an incident of a node and device (empty: of the node) is open."""
 
 
 class EventDeduplicator:
@@ -25,8 +25,8 @@ class EventDeduplicator:
     def __init__(
         self, fingerprints: dict[str, float], has_open: HasOpen, wall: Callable[[], float]
     ) -> None:
+        # By the process before this one.
         self._before = dict(fingerprints)
-        """By the process before this one."""
         self._unwritten: dict[str, float] = {}
         self._has_open = has_open
         self._wall = wall

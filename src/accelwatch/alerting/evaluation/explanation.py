@@ -6,18 +6,18 @@ import msgspec
 class ExplanationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a rule's condition; those that it consists of follow with a greater depth."""
 
+    # `select`, `when`, `confirm` or `clear`.
     key: str
-    """`select`, `when`, `confirm` or `clear`."""
     depth: int
     text: str
+    # In base units; null where there is none.
     value: float | str | bool | None
-    """In base units; null where there is none."""
+    # `true`, `false`, `unknown`; empty for what is no condition.
     truth: str
-    """`true`, `false`, `unknown`; empty for what is no condition."""
+    # Why it is unknown or missing.
     reason: str
-    """Why it is unknown or missing."""
+    # The value of a number with its unit, for people; empty of what has none, and from older hubs.
     shown: str = ""
-    """The value of a number with its unit, for people; empty of what has none, and from older hubs."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,13 +25,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     entity: str
+    # `pending`, `firing`, `clearing`, or `idle`.
     phase: str
-    """`pending`, `firing`, `clearing`, or `idle`."""
+    # How long it has held or been over, while it is pending or clearing; else null.
     phase_s: float | None = msgspec.field(name="held_s")
-    """How long it has held or been over, while it is pending or clearing; else null."""
     mode: str = ""
+    # How sure the rule is: `high` or `low`; empty from older hubs, like the others.
     confidence: str = ""
-    """How sure the rule is: `high` or `low`; empty from older hubs, like the others."""
+    # How sure it must be to act without a person's approval.
     act_on: str = ""
-    """How sure it must be to act without a person's approval."""
     components: tuple[ExplanationRow, ...] = msgspec.field(name="parts")

@@ -5,22 +5,22 @@ from typing import Protocol
 
 from accelwatch.exposition.display import duration
 
+# How long a hub that was there once is remembered over restarts.
 REMEMBERED_S = 30 * 86_400.0
-"""How long a hub that was there once is remembered over restarts."""
+# Among the fingerprints of the journal: until when a hub is remembered.
 HUB_FINGERPRINT = "\x1fhub"
-"""Among the fingerprints of the journal: until when a hub is remembered."""
 _WRITE_EVERY_S = 600.0
 
 
 class NotifiedBy(StrEnum):
     """By whom people are told of incidents."""
 
+    # By this process.
     HERE = "here"
-    """By this process."""
+    # By a hub that follows this node; here is only judged.
     HUB = "hub"
-    """By a hub that follows this node; here is only judged."""
+    # By this process of rules that are marked `local`: the hub has been silent for too long.
     LOCAL = "local"
-    """By this process of rules that are marked `local`: the hub has been silent for too long."""
 
 
 class Presence(Protocol):
@@ -44,8 +44,8 @@ class NotifierOwner:
         self._presence = presence
         self.most_silent_s = most_silent_s
         self.beside = beside
+        # Whether a hub was there when it was last written down, and when.
         self._written: tuple[bool, float] | None = None
-        """Whether a hub was there when it was last written down, and when."""
 
     @property
     def now(self) -> NotifiedBy:

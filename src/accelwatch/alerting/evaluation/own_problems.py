@@ -7,8 +7,8 @@ from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, inci
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
 
+# A disk that is slow for a moment wakes nobody.
 NOTIFIED_AFTER_S = 10.0
-"""A disk that is slow for a moment wakes nobody."""
 _JOURNAL = "journal"
 _REPAIR_HINT = "do what the line above says and see accelwatch incidents for whether it holds"
 
@@ -129,10 +129,10 @@ class OwnProblems:
     def __init__(self, notify: Callable[[Incident], object]) -> None:
         """`notify` takes the same incident as often as one likes."""
         self._notify = notify
+        # Since when a kind of problem stands, in Unix and in monotonic seconds.
         self._since: dict[str, tuple[float, float]] = {}
-        """Since when a kind of problem stands, in Unix and in monotonic seconds."""
+        # What people were notified of and that is not over.
         self._notified: dict[str, Incident] = {}
-        """What people were notified of and that is not over."""
 
     def update_problems(self, problems: Iterable[OwnProblem], now: float, at: float) -> None:
         """Take up all that is wrong now: `now` in Unix seconds, `at` in monotonic ones."""

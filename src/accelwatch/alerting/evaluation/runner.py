@@ -42,13 +42,13 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
+# How often rule files, and whether this process itself is well, are looked at again.
 CHECK_EVERY_S = 5.0
-"""How often rule files, and whether this process itself is well, are looked at again."""
+# For the state folder, which may be on a file system that hangs.
 _FILES_WAIT_S = 30.0
-"""For the state folder, which may be on a file system that hangs."""
 LATE_INTERVALS = 10.0
+# A tick that is later than both is none that a dead man's ping should vouch for.
 LATE_S = 30.0
-"""A tick that is later than both is none that a dead man's ping should vouch for."""
 
 
 class RuleRunner:
@@ -81,16 +81,16 @@ class RuleRunner:
         )
         if approval_requests is not None:
             self._alerting.approval_requests = approval_requests
+        # One at a time: a tick rests now and then, and goes on with the moment that it began at.
         self._ticking = asyncio.Lock()
-        """One at a time: a tick rests now and then, and goes on with the moment that it began at."""
         self._ticked_at: float | None = None
         self._started_at = self._clock.monotonic()
+        # Of the rule files when they were looked at last.
         self._file_stamps: FileStamps = file_stamps(settings)
-        """Of the rule files when they were looked at last."""
         self.rules: RuleSet = loaded_rules(settings)
         self._deduplicator = EventDeduplicator({}, self._has_open, self._clock.wall)
+        # Between two ticks.
         self.interval_s = evaluator.pace(settings.interval_s)
-        """Between two ticks."""
         evaluator.budgets.allow(settings.budget_s)
         self._switched_off = SwitchedOffRules()
         evaluator.set_rules(self.rules, self._is_new)
@@ -101,29 +101,29 @@ class RuleRunner:
             self._clock.wall,
             evaluator.suspects,
         )
+        # What is wrong with those who act on what is judged here.
         self.beside: Callable[[], tuple[str, ...]] = tuple
-        """What is wrong with those who act on what is judged here."""
+        # Why those who act begin nothing new; None where nobody acts.
         self.stalled: Callable[[], str] | None = None
-        """Why those who act begin nothing new; None where nobody acts."""
+        # Which state is kept but could not be read, and why; without what was set aside.
         self.unread: Callable[[], tuple[str, ...]] = tuple
-        """Which state is kept but could not be read, and why; without what was set aside."""
+        # Why the configuration that was read last is refused; empty when it is in force.
         self.refused = ""
-        """Why the configuration that was read last is refused; empty when it is in force."""
         self._own_problems = OwnProblems(self._alerting.own)
+        # What the journal knew of the remedies when it was opened.
         self.states: list[StateRecord] = []
-        """What the journal knew of the remedies when it was opened."""
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
         self._own_check: asyncio.Task[None] | None = None
         self._files_check: asyncio.Task[None] | None = None
         self._listing: Blocking[tuple[Path, ...]] = Blocking("state folder")
+        # State files that were set aside, as of the last look that the file system answered.
         self._damaged: tuple[Path, ...] = ()
-        """State files that were set aside, as of the last look that the file system answered."""
+        # Grows whenever incidents have changed.
         self.version = 0
-        """Grows whenever incidents have changed."""
+        # Nodes and devices of open incidents, and at which version.
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
-        """Nodes and devices of open incidents, and at which version."""
 
     async def start(self) -> None:
         """Open the journal, take up what was open, and begin to judge."""

@@ -17,22 +17,22 @@ class SilenceDocument(msgspec.Struct, frozen=True, kw_only=True):
     matchers: tuple[str, ...]
     starts: str
     ends: str
+    # False of one that is announced, and in the answer that ends it.
     in_force: bool
-    """False of one that is announced, and in the answer that ends it."""
     by: str
+    # Whether `by` has proved to be it.
     verified: bool
-    """Whether `by` has proved to be it."""
     reason: str
+    # Open incidents of which nobody is told because of it.
     mutes: int
-    """Open incidents of which nobody is told because of it."""
 
 
 class MaintenanceDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A window of maintenance; times are RFC 3339."""
 
     id: str
+    # Host ranges as they were given; empty for every node.
     nodes: tuple[str, ...]
-    """Host ranges as they were given; empty for every node."""
     starts: str
     ends: str
     in_force: bool
@@ -45,10 +45,10 @@ class MaintenanceDocument(msgspec.Struct, frozen=True, kw_only=True):
 class SilencesPage(msgspec.Struct, frozen=True, kw_only=True):
     """The silences that are not over, the first to end first."""
 
+    # Whether there are rules at all, and so incidents to be silent about.
     evaluated: bool = msgspec.field(name="judged", default=True)
-    """Whether there are rules at all, and so incidents to be silent about."""
+    # What is wrong with the journal or with rules.
     problems: tuple[str, ...] = ()
-    """What is wrong with the journal or with rules."""
     silences: tuple[SilenceDocument, ...] = ()
 
 
@@ -64,18 +64,18 @@ class SilenceChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A silence that was set or ended."""
 
     silence: SilenceDocument
+    # Why it is not written down, and so does not outlive a restart; empty when it is.
     problem: str
-    """Why it is not written down, and so does not outlive a restart; empty when it is."""
+    # Labels of its matchers that nothing here has now.
     unknown: tuple[str, ...] = ()
-    """Labels of its matchers that nothing here has now."""
 
 
 class MaintenanceChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A window that was announced or ended."""
 
     maintenance: MaintenanceDocument
+    # Nodes of it that are not known here now; some of them, where they are many.
     unknown: tuple[str, ...]
-    """Nodes of it that are not known here now; some of them, where they are many."""
     problem: str
 
 

@@ -21,8 +21,8 @@ from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand
 from accelwatch.schema.metrics import nearest
 
+# Nodes of one window; a rack has a hundred, and a whole cluster is `all`.
 MOST_NAMED = 4096
-"""Nodes of one window; a rack has a hundred, and a whole cluster is `all`."""
 _LONGEST_TEXT = 500
 _LONGEST_NAME = 100
 
@@ -33,29 +33,29 @@ class _Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """From when to when, why, and who says so."""
 
     reason: str
+    # RFC 3339 with its zone; now if it is left out.
     starts: str = msgspec.field(name="from", default="")
-    """RFC 3339 with its zone; now if it is left out."""
     until: str = ""
+    # A duration such as `2h`, instead of `until`.
     lasts: str = msgspec.field(name="for", default="")
-    """A duration such as `2h`, instead of `until`."""
+    # Counts where nobody has to prove who he is, and is marked as unverified.
     by: str = ""
-    """Counts where nobody has to prove who he is, and is marked as unverified."""
 
 
 class NewSilence(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is asked for by POST /v1/silences."""
 
+    # Such as `node=n12` or `rule=~nvidia.*`; all must hold.
     matchers: tuple[str, ...]
-    """Such as `node=n12` or `rule=~nvidia.*`; all must hold."""
 
 
 class NewMaintenance(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is asked for by POST /v1/maintenance."""
 
+    # Host ranges, `n[1-9]`.
     nodes: tuple[str, ...] = ()
-    """Host ranges, `n[1-9]`."""
+    # Every node, instead of `nodes`.
     all: bool = False
-    """Every node, instead of `nodes`."""
 
 
 class Closing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ from accelwatch.alerting.rules.verdict import Entity, Evidence, VerdictChange
 from accelwatch.expr.rule import compile_rule
 from accelwatch.schema.provenance import Provenance
 
+# Never true by itself: who judges rules says when.
 SWITCHED_OFF = Rule(
     id="service.rule_switched_off",
     title="A rule costs too much and is no longer evaluated",
@@ -38,7 +39,6 @@ SWITCHED_OFF = Rule(
     origin=Origin(file=Path(__file__), line=1),
     digest="",
 )
-"""Never true by itself: who judges rules says when."""
 
 
 class SwitchedOffRules:

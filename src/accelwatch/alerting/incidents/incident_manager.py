@@ -39,8 +39,8 @@ from accelwatch.alerting.rules.verdict import (
 # After how long it is looked again whether an incident may still come back.
 _AGAIN_S = 60.0
 _LET_GO_AT_ONCE = 256
+# Family and entity.
 Key = tuple[str, Entity]
-"""Family and entity."""
 Describe = Callable[[Entity], Facts]
 NextId = Callable[[], str]
 
@@ -62,16 +62,16 @@ class IncidentManager:
         self._describe = describe
         self._next_id = next_id
         self._kept: dict[Key, Incident] = {}
+        # Of what is kept, by id.
         self._keys: dict[str, Key] = {}
-        """Of what is kept, by id."""
         self._groups = IncidentGroups(next_id, storm_within_s)
         # By the wall clock a cool-down would end early, or never, where that is set meanwhile.
+        # When incidents that may come back were closed by this process, in monotonic seconds.
         self._closed_at: dict[str, float] = {}
-        """When incidents that may come back were closed by this process, in monotonic seconds."""
+        # A heap: until when those that are over may come back, in monotonic seconds, and their ids.
         self._resting: list[tuple[float, str]] = []
-        """A heap: until when those that are over may come back, in monotonic seconds, and their ids."""
+        # How many members of a group have it in their history that they are.
         self._joined: dict[str, int] = {}
-        """How many members of a group have it in their history that they are."""
         self._restore(incidents)
 
     def _restore(self, incidents: Iterable[Incident]) -> None:

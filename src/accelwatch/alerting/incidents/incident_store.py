@@ -46,19 +46,19 @@ MOST_CLOSED = 1000
 # Incidents that are worked on before others have their turn.
 _AT_ONCE = 25
 
+# Who is notified of incidents that have changed.
 OnChanges = Callable[[Sequence[Incident]], None]
-"""Who is notified of incidents that have changed."""
 
 
 class Line(NamedTuple):
     """A line for an incident's history."""
 
+    # Its id.
     incident: str
-    """Its id."""
     actor: str
     text: str
+    # Whether a person has to look.
     calls: bool = False
-    """Whether a person has to look."""
 
 
 class IncidentStore:

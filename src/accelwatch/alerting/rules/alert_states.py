@@ -8,8 +8,8 @@ from accelwatch.alerting.rules.timing import AlertState, Phase, Transition, Trut
 from accelwatch.alerting.rules.verdict import Entity, Justification, VerdictChange
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
 
+# What a rule that fires rests on.
 Witness = Callable[[Entity], Justification]
-"""What a rule that fires rests on."""
 
 _UNSEEN = Truths(when=UNKNOWN)
 # So long is waited for somebody who has gone, unless `unknown_after` is longer.

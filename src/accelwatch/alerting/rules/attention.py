@@ -36,15 +36,15 @@ SeriesValues = Mapping[Series, Number]
 class Reads(NamedTuple):
     """What the condition and the selection of a rule look at."""
 
+    # Series whose current value is read, and windows.
     atoms: frozenset[Atom]
-    """Series whose current value is read, and windows."""
     events: tuple[Event, ...]
+    # Whether what another device says matters too.
     everywhere: bool
-    """Whether what another device says matters too."""
+    # Whether it may say something else at any moment.
     always: bool
-    """Whether it may say something else at any moment."""
+    # Whether its selection asks for nothing but who somebody is.
     by_identity: bool
-    """Whether its selection asks for nothing but who somebody is."""
 
 
 class ChangeSet:
@@ -52,14 +52,14 @@ class ChangeSet:
 
     def __init__(self, attention: "Attention") -> None:
         self.attention = attention
+        # Whether everything must be worked out.
         self.is_full = False
-        """Whether everything must be worked out."""
+        # Who is somebody else than before, or has gone.
         self.moved: set[Entity] = set()
-        """Who is somebody else than before, or has gone."""
+        # Rules that are due for everybody.
         self.everyone: set[str] = set()
-        """Rules that are due for everybody."""
+        # For whom a rule is due.
         self.whom: dict[str, set[Entity]] = {}
-        """For whom a rule is due."""
 
     def change(self, atom: Atom, entity: Entity) -> None:
         """A value or a window of an entity is another."""
@@ -79,8 +79,8 @@ class Attention:
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self.reads = {id_: reads_of(rule) for id_, rule in rules.items()}
+        # Rules that read an atom, each with whether it is then due for everybody.
         self.readers: dict[Atom, list[tuple[str, bool]]] = {}
-        """Rules that read an atom, each with whether it is then due for everybody."""
         for id_, reads in self.reads.items():
             for atom in reads.atoms:
                 everywhere = reads.everywhere or of_host(_series(atom))

@@ -15,8 +15,8 @@ class Budgets:
         """A rule may take so much processor time at a tick, in seconds."""
         self._most_ns = most_s * 1e9
         self._overruns: dict[str, int] = {}
+        # Rules that are not judged any more, and why.
         self.switched_off: dict[str, str] = {}
-        """Rules that are not judged any more, and why."""
 
     def allow(self, most_s: float) -> None:
         """Another budget from now on, and everybody is judged again."""

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Meta, field
 
 _DURATION = r"^\s*(\d+(\.\d+)?|\.\d+)\s*(ms|s|m|h|d)?\s*$"
+# Seconds, or text with a unit.
 Duration = (
     Annotated[str, Meta(extra_json_schema={"pattern": _DURATION})]
     | Annotated[int, Meta(ge=0)]
     | Annotated[float, Meta(ge=0)]
 )
-"""Seconds, or text with a unit."""
 
 VERSION = 1
 
@@ -84,15 +84,15 @@ class Advice(StrEnum):
     """What mends it, in one word (the output contract of the back-test has these words)."""
 
     NONE = "none"
+    # The job, on the same nodes.
     RESTART = "restart"
-    """The job, on the same nodes."""
     RESET = "reset"
     REBOOT = "reboot"
     REPLACE = "replace"
+    # Take the node out.
     EXCLUDE = "exclude"
-    """Take the node out."""
+    # Until a group's cause clears.
     WAIT = "wait"
-    """Until a group's cause clears."""
 
 
 class QuarantineLevel(StrEnum):
@@ -116,8 +116,8 @@ class JobPolicy(StrEnum):
     NOTHING = "nothing"
     NOTIFY = "notify"
     REQUEUE = "requeue"
+    # The job's own launcher swaps the node before its next cycle.
     IN_JOB = "in_job"
-    """The job's own launcher swaps the node before its next cycle."""
     CANCEL = "cancel"
 
 
@@ -140,8 +140,8 @@ class JobAction(msgspec.Struct, frozen=True, kw_only=True):
     """`action.job`."""
 
     policy: JobPolicy = JobPolicy.NOTIFY
+    # By which the job is asked for a checkpoint, such as `USR1`; empty: it is not asked.
     signal: str = ""
-    """By which the job is asked for a checkpoint, such as `USR1`; empty: it is not asked."""
     grace: Duration = 0
 
 
@@ -154,15 +154,15 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
 class DeadlinesDocument(msgspec.Struct, frozen=True, kw_only=True):
     """`action.deadlines`: after which a person is notified of what still waits; it goes on waiting."""
 
+    # For the jobs to leave the node, and for what comes after that to begin.
     drain: Duration = "30m"
-    """For the jobs to leave the node, and for what comes after that to begin."""
+    # For one job to run elsewhere.
     move: Duration = "10m"
-    """For one job to run elsewhere."""
     fence: Duration = "5m"
+    # For one reset, reboot or power cycle.
     reboot: Duration = "20m"
-    """For one reset, reboot or power cycle."""
+    # For one test, and for a verification besides its passive time and its tests.
     test: Duration = "15m"
-    """For one test, and for a verification besides its passive time and its tests."""
 
 
 class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,10 +172,10 @@ class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
     job: JobAction | None = None
     spare: Spare | None = None
     fence: Fence = Fence.REQUIRE
+    # Rungs of the ladder: a word, or a word with its limits (`{power_cycle: {max: 1}}`).
     remedy: list[Any] = []
-    """Rungs of the ladder: a word, or a word with its limits (`{power_cycle: {max: 1}}`)."""
+    # `{passive: 10m}` or `{active: name of a test}`.
     verify: list[dict[str, Any]] = []
-    """`{passive: 10m}` or `{active: name of a test}`."""
     probation: Duration = 0
     deadlines: DeadlinesDocument = DeadlinesDocument()
 
@@ -183,14 +183,14 @@ class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
 class GroupDocument(msgspec.Struct, frozen=True, kw_only=True):
     """`group`: so many at once are one incident with one cause, and no quarantine."""
 
+    # `rack`, `job`, `node`, `model`, `stage`, `driver_version`, `fleet` or a label (`labels.pdu`).
     by: str = "fleet"
-    """`rack`, `job`, `node`, `model`, `stage`, `driver_version`, `fleet` or a label (`labels.pdu`)."""
     at_least: Annotated[int, Meta(ge=2, le=10000)] = 3
     within: Duration = "5m"
+    # So long must nothing of the group be seen before it is over.
     calm: Duration = "10m"
-    """So long must nothing of the group be seen before it is over."""
+    # Of the group, where that is something else than of one.
     what_to_do: str = ""
-    """Of the group, where that is something else than of one."""
 
 
 class CanaryDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,10 +216,10 @@ class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     when: str
     scope: Scope = Scope.DEVICE
+    # Rules of one family are one incident of an entity; else the id is its own family.
     family: str = ""
-    """Rules of one family are one incident of an entity; else the id is its own family."""
+    # Fields with a value or a list of values, `labels` among them; or an expression.
     select: Annotated[Any, Meta(extra_json_schema={"type": ["object", "string"]})] = {}
-    """Fields with a value or a list of values, `labels` among them; or an expression."""
     confirm: str = ""
     for_: Duration = field(default=0, name="for")
     clear: str = ""
@@ -228,23 +228,23 @@ class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
     cooldown: Duration | None = None
     severity: Severity = Severity.WARNING
     confidence: Confidence = Confidence.LOW
+    # How sure the rule must be to act without approval; `low`: it always is.
     act_on: Confidence = Confidence.HIGH
-    """How sure the rule must be to act without approval; `low`: it always is."""
+    # A bare `off` is `false` in YAML.
     mode: Mode | bool | None = None
-    """A bare `off` is `false` in YAML."""
     trust: Trust | None = None
     advice: Advice = Advice.NONE
+    # A sentence for who is woken.
     what_to_do: str = ""
-    """A sentence for who is woken."""
+    # An expression that is a text, such as `health_reason`: it follows the title of an incident.
     detail: str = ""
-    """An expression that is a text, such as `health_reason`: it follows the title of an incident."""
+    # Expressions whose values are shown as evidence; else those of the condition.
     show: list[str] = []
-    """Expressions whose values are shown as evidence; else those of the condition."""
     action: ActionDocument | None = None
     group: GroupDocument | None = None
     canary: CanaryDocument | None = None
+    # An agent whose hub is silent takes the rule over.
     local: bool = False
-    """An agent whose hub is silent takes the rule over."""
     runbook: str = ""
     source: str = ""
     tests: list[CaseDocument] = []
@@ -263,8 +263,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
 class AmendmentDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What a site says of rules that stand elsewhere, such as those of a pack."""
 
+    # Ids; one that ends with `*` stands for all that begin so.
     rules: list[str] = []
-    """Ids; one that ends with `*` stands for all that begin so."""
     mode: Mode | bool | None = None
     act_on: Confidence | None = None
     trust: Trust | None = None
@@ -275,8 +275,8 @@ class AmendmentDocument(msgspec.Struct, frozen=True, kw_only=True):
 class ProfileDocument(msgspec.Struct, frozen=True, kw_only=True):
     """How far rules may go where an expression over labels holds; the first that fits counts."""
 
+    # Empty: everything.
     when: str = ""
-    """Empty: everything."""
     ceiling: str = "observe"
 
 

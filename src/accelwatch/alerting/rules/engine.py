@@ -26,8 +26,8 @@ class Subject(NamedTuple):
     environment: Environment
 
 
+# Everybody who is there at a tick.
 Subjects = Mapping[Scope, Sequence[Subject]]
-"""Everybody who is there at a tick."""
 
 
 class Engine:
@@ -40,8 +40,8 @@ class Engine:
         budgets: Budgets | None = None,
     ) -> None:
         """`nanoseconds` is a clock that what rules cost is measured with."""
+        # What they may cost.
         self.budgets = budgets or Budgets()
-        """What they may cost."""
         self._nanoseconds = nanoseconds
         self.rules = dict(rules)
         self._on = enabled_rules(rules)
@@ -49,8 +49,8 @@ class Engine:
         self._fired: dict[str, frozenset[Entity]] = {}
         self.attention = Attention(rules)
         self._queried_rules = queried_rules(rules)
+        # Who is asked again only when something has changed; True: only when it is about him.
         self._idle: dict[str, dict[Entity, bool]] = {id_: {} for id_ in rules}
-        """Who is asked again only when something has changed; True: only when it is about him."""
 
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
         """Whether a rule fired on an entity when the tick began; None where there is no such rule."""

@@ -161,8 +161,8 @@ def _happened(text: str, node: Node, pattern: EventPattern, environment: Environ
     )
 
 
+# A storm asks for the same parts of a rule ten thousand times.
 _compiled = lru_cache(maxsize=4096)(generate_rule)
-"""A storm asks for the same parts of a rule ten thousand times."""
 
 
 def _raw(node: Node, environment: Environment) -> Raw:

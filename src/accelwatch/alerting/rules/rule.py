@@ -26,23 +26,23 @@ class EscalationStep:
     """One step of the ladder of remedies."""
 
     name: str
+    # How often it is tried before the next rung.
     most: int = 1
-    """How often it is tried before the next rung."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
     """After how many seconds a person is notified of what still waits."""
 
+    # For the jobs to leave the node, and for what comes after that to begin.
     drain_s: float = 1800.0
-    """For the jobs to leave the node, and for what comes after that to begin."""
+    # For one job to run elsewhere.
     move_s: float = 600.0
-    """For one job to run elsewhere."""
     fence_s: float = 300.0
+    # For one reset, reboot or power cycle.
     reboot_s: float = 1200.0
-    """For one reset, reboot or power cycle."""
+    # For one test, and for a verification besides its passive time and its tests.
     test_s: float = 900.0
-    """For one test, and for a verification besides its passive time and its tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ class Action:
     fence: Fence = Fence.REQUIRE
     remedy: tuple[EscalationStep, ...] = ()
     verify_passive_s: float = 0.0
+    # Names of tests.
     verify_active: tuple[str, ...] = ()
-    """Names of tests."""
     probation_s: float = 0.0
     deadlines: Deadlines = Deadlines()
 
@@ -72,8 +72,8 @@ class Grouping:
     at_least: int
     within_s: float
     calm_s: float
+    # Of the group; empty where it is what is done about one of them.
     what_to_do: str = ""
-    """Of the group; empty where it is what is done about one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +103,11 @@ class Rule:
     title: str
     scope: Scope
     family: str
+    # Whom it is about; an entity of which this is not True is never judged.
     select: RuleExpression | None
-    """Whom it is about; an entity of which this is not True is never judged."""
     when: RuleExpression
+    # A second, independent reading that must be True as well before it fires.
     confirm: RuleExpression | None
-    """A second, independent reading that must be True as well before it fires."""
     clear: RuleExpression | None
     timing: Timing
     cooldown_s: float
@@ -125,15 +125,15 @@ class Rule:
     runbook: str
     source: str
     origin: Origin
+    # A text that follows the title of an incident.
     detail: RuleExpression | None = None
-    """A text that follows the title of an incident."""
+    # How sure it must be to act without a person's approval.
     act_on: Confidence = Confidence.HIGH
-    """How sure it must be to act without a person's approval."""
+    # SHA-256 of what it says, without its tests: an incident keeps it.
     digest: str
-    """SHA-256 of what it says, without its tests: an incident keeps it."""
     tests: tuple[CaseDocument, ...] = field(default=(), repr=False)
+    # Where its action is written, if that is an amendment.
     action_origin: Origin | None = field(default=None, repr=False)
-    """Where its action is written, if that is an amendment."""
 
     @property
     def expressions(self) -> tuple[RuleExpression, ...]:

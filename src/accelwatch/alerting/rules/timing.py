@@ -22,11 +22,11 @@ def silence_s(interval_s: float) -> float:
 class Phase(StrEnum):
     """How far a rule has come on an entity; without a state it has not begun."""
 
+    # The condition holds, not yet for long enough or not yet confirmed.
     PENDING = "pending"
-    """The condition holds, not yet for long enough or not yet confirmed."""
     FIRING = "firing"
+    # It no longer holds, not yet for long enough.
     CLEARING = "clearing"
-    """It no longer holds, not yet for long enough."""
 
 
 class Transition(StrEnum):
@@ -34,10 +34,10 @@ class Transition(StrEnum):
 
     FIRED = "fired"
     CLEARED = "cleared"
+    # Frozen for longer than `unknown_after`: not known.
     BLIND = "blind"
-    """Frozen for longer than `unknown_after`: not known."""
+    # No longer frozen, after `blind`; `fired` and `cleared` say that too.
     SEEING = "seeing"
-    """No longer frozen, after `blind`; `fired` and `cleared` say that too."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,18 +70,18 @@ class AlertState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A rule that has begun on an entity."""
 
     phase: Phase
+    # When the condition began to hold, on the clock of `now`.
     since: float
-    """When the condition began to hold, on the clock of `now`."""
+    # How long it has held, or has been over, in this phase; Unknown does not count.
     phase_s: float = 0.0
-    """How long it has held, or has been over, in this phase; Unknown does not count."""
+    # For how long nothing was known, since it was last known for long enough.
     unknown_s: float = 0.0
-    """For how long nothing was known, since it was last known for long enough."""
+    # How long it has been known again since then, without a break.
     recovered_s: float = 0.0
-    """How long it has been known again since then, without a break."""
+    # At how many ticks until now, one after another, nothing was known.
     missed: int = 0
-    """At how many ticks until now, one after another, nothing was known."""
+    # The tick before.
     last: float = 0.0
-    """The tick before."""
 
 
 def advance(

@@ -13,12 +13,12 @@ class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False)
 
     scope: Scope
     node: str = ""
+    # The device's id.
     device: str = ""
-    """The device's id."""
     job: str = ""
     rack: str = ""
+    # Of an incident that many are part of: what they have in common (`rack=r7`).
     group: str = ""
-    """Of an incident that many are part of: what they have in common (`rack=r7`)."""
 
     def __str__(self) -> str:
         texts = (self.group, self.rack and f"rack {self.rack}", self.job and f"job {self.job}")
@@ -28,20 +28,20 @@ class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False)
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that a verdict rests on."""
 
+    # A series (`power_watts`), a part of a rule, or the code of an event.
     signal: str
-    """A series (`power_watts`), a part of a rule, or the code of an event."""
+    # A line for people.
     text: str
-    """A line for people."""
     value: float | str | None = None
     expected: float | str | None = None
     z: float | None = None
+    # Unix seconds.
     since: float | None = None
-    """Unix seconds."""
     source: str = ""
+    # False for what user space may have forged.
     trusted: bool = True
-    """False for what user space may have forged."""
+    # The event, if it is one: what rests on it must not end because nobody tells it again.
     event: ErrorEvent | None = None
-    """The event, if it is one: what rests on it must not end because nobody tells it again."""
 
 
 class Justification(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -57,10 +57,10 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rule: str
     entity: Entity
     transition: Transition
+    # Unix seconds of the tick.
     time: float
-    """Unix seconds of the tick."""
+    # Unix seconds at which the condition began to hold.
     since: float
-    """Unix seconds at which the condition began to hold."""
     evidence: tuple[Evidence, ...] = ()
+    # The class of what a rule that fires rests on.
     provenance: Provenance = Provenance.UNKNOWN
-    """The class of what a rule that fires rests on."""

@@ -17,10 +17,10 @@ from accelwatch.schema.device import BROKEN
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import flatten, primary_value
 
+# What is told of a device at each time; `memory_ratio` is used of size.
 KEYS = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius")
-"""What is told of a device at each time; `memory_ratio` is used of size."""
+# So long before the first document, and after the last, events belong to the moment.
 _NEAR_S = 5.0
-"""So long before the first document, and after the last, events belong to the moment."""
 _READ = ("utilization_ratio", "power_watts", "temperature_celsius")
 
 
@@ -30,28 +30,28 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     index: int
+    # Of each time; empty before the device was known, and read.
     states: list[str]
-    """Of each time; empty before the device was known, and read."""
+    # By key of `KEYS`, one each time; NaN where there is none.
     values: dict[str, "array[float]"]
-    """By key of `KEYS`, one each time; NaN where there is none."""
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     """What a file holds of a stretch of time."""
 
     host: str
+    # The time that it is about, Unix seconds.
     at: float
-    """The time that it is about, Unix seconds."""
+    # The device that it is about; empty: the machine.
     device_id: str
-    """The device that it is about; empty: the machine."""
+    # Unix seconds, ascending.
     times: "array[float]"
-    """Unix seconds, ascending."""
+    # The device that it is about first, the others in the machine's order.
     tracks: tuple[Track, ...]
-    """The device that it is about first, the others in the machine's order."""
+    # In the order of time.
     markers: tuple[Marker, ...]
-    """In the order of time."""
+    # Damage of the file, in words.
     notes: tuple[str, ...] = ()
-    """Damage of the file, in words."""
 
 
 def newest_time(path: Path) -> float | None:

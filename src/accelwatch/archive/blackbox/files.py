@@ -16,8 +16,8 @@ from accelwatch.archive.blackbox.triggers import Trigger
 from accelwatch.archive.recording.layout import PARTIAL_SUFFIX
 from accelwatch.files.folder_lock import lock_file
 
+# Within the state folder.
 FOLDER = "blackbox"
-"""Within the state folder."""
 SUFFIX = ".ndjson.zst"
 _LOCK = "lock"
 _SEGMENT = re.compile(r"ring-(\d{1,12})-(\d{1,15})-([0-9a-z]*)\.ndjson\.zst(\.part)?")
@@ -43,8 +43,8 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     time: float
+    # Empty: the machine.
     device: str
-    """Empty: the machine."""
     reason: str
     bytes: int
 

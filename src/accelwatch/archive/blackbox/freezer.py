@@ -19,8 +19,8 @@ from accelwatch.files.kept_file import KeptFile, decode_version
 
 _NOTE = "pending.json"
 _VERSION = 1
+# A freeze that failed is tried again after this long.
 _AGAIN_S = 60.0
-"""A freeze that failed is tried again after this long."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +43,8 @@ class Freezer:
             functools.partial(decode_version, kind=Pending, version=_VERSION),
             "what the black box was to freeze is lost",
         )
+        # What is waited for.
         self.pending = self._note.load()
-        """What is waited for."""
 
     @property
     def since(self) -> float | None:

@@ -9,8 +9,8 @@ from accelwatch.archive.blackbox.files import FOLDER, Frozen, Segment, frozen_fi
 from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
 from accelwatch.files.state_folders import state_folders, systemd_state_folder
 
+# Means the ring as it is, rather than a frozen file.
 NOW = "now"
-"""Means the ring as it is, rather than a frozen file."""
 
 
 class NothingKeptError(AccelwatchError):
@@ -21,8 +21,8 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
     """A folder with what is in it; `lack` is why it cannot be read."""
 
     folder: Path
+    # Newest first.
     frozen: tuple[Frozen, ...] = ()
-    """Newest first."""
     ring: tuple[Segment, ...] = ()
     lack: str = ""
 

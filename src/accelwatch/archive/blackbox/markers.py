@@ -13,26 +13,26 @@ from accelwatch.schema.json.plain import entries_of
 from accelwatch.schema.status.device_status import state_label, state_severity
 from accelwatch.schema.timestamps import unix_seconds
 
+# Marks that are kept.
 _MOST = 2000
-"""Marks that are kept."""
 _KERNEL = "kernel_log"
+# (pid, when it began).
 _Process = tuple[int, str]
-"""(pid, when it began)."""
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened at a moment."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
+    # `state`, `kernel` (a line of the kernel's log), `event`, `start` or `end` (of a process).
     kind: str
-    """`state`, `kernel` (a line of the kernel's log), `event`, `start` or `end` (of a process)."""
     text: str
+    # Names of those concerned; empty: the machine.
     devices: tuple[str, ...] = ()
-    """Names of those concerned; empty: the machine."""
     device_ids: tuple[str, ...] = ()
+    # `critical`, `warning` or `info`.
     severity: str = "info"
-    """`critical`, `warning` or `info`."""
     code: str = ""
 
 

@@ -15,10 +15,10 @@ from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 _PERSONAL = ("user", "command", "argv", "container", "pod", "job")
+# As the NVIDIA driver names the process of an Xid.
 _NAMED = re.compile(r"\bname=\S+")
-"""As the NVIDIA driver names the process of an Xid."""
+# Host quantities whose labels are mount points.
 _MOUNT_QUANTITIES = ("host_nfs", "host_filesystem")
-"""Host quantities whose labels are mount points."""
 _HOST = "host"
 
 

@@ -13,8 +13,8 @@ from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.schema.snapshot import Snapshot
 
+# How often the folder is looked through in the time of a segment, besides when one has ended.
 _SCANS = 10
-"""How often the folder is looked through in the time of a segment, besides when one has ended."""
 
 
 class Ring:
@@ -27,10 +27,10 @@ class Ring:
         self._started = 0.0
         existing = segments(folder)
         self._number = max((segment.number for segment in existing), default=0)
+        # What a writer that was killed has left, as it was.
         self.left = tuple(segment for segment in existing if segment.left)
-        """What a writer that was killed has left, as it was."""
+        # When the folder was looked through; None: not since the last segment ended.
         self._pruned: float | None = None
-        """When the folder was looked through; None: not since the last segment ended."""
 
     def repair(self) -> float | None:
         """Write anew what a killed writer left; the time of its last document, None without any."""

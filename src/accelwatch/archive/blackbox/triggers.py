@@ -6,26 +6,26 @@ from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
+# Categories of which no code freezes, unless it is fatal.
 _NON_FREEZING = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
-"""Categories of which no code freezes, unless it is fatal."""
 _XID = ("xid_", "sxid_")
+# The reason of what a machine left that went down without a word.
 MACHINE_DOWN = "machine_down"
-"""The reason of what a machine left that went down without a word."""
+# An event that is told first so long after it happened, at the start perhaps, is an old one.
 _LATE_S = 30.0
-"""An event that is told first so long after it happened, at the start perhaps, is an old one."""
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     """A moment that is worth keeping."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
+    # `lost`, `unresponsive`, `machine_down`, or the code of an event such as `xid_79`.
     reason: str
-    """`lost`, `unresponsive`, `machine_down`, or the code of an event such as `xid_79`."""
+    # Empty: the machine's.
     device_id: str = ""
-    """Empty: the machine's."""
+    # Its name on the machine, such as `nvidia3`.
     device: str = ""
-    """Its name on the machine, such as `nvidia3`."""
     text: str = ""
 
 

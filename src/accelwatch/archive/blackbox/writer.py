@@ -41,10 +41,10 @@ class Writer:
         self._last = float("-inf")
         self._not_before = float("-inf")
         self._reported_trouble = False
+        # Triggers that came while nothing could be written.
         self._unnoted: list[Trigger] = []
-        """Triggers that came while nothing could be written."""
+        # Why nothing is kept now; empty when all is well.
         self.trouble = ""
-        """Why nothing is kept now; empty when all is well."""
 
     def record(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, unless the one before is too near; trouble is told and tried again."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from accelwatch.archive.history.layout import DAY_MS
 from accelwatch.schema.metrics import Series
 
+# Different series of a node and its devices in a day; a node with eight devices says some hundred.
 MOST_OF_NODE = 2048
-"""Different series of a node and its devices in a day; a node with eight devices says some hundred."""
+# Columns of a table in a day, over all nodes.
 MOST_IN_ALL = 8192
-"""Columns of a table in a day, over all nodes."""
 
 
 class Admission:
@@ -24,8 +24,8 @@ class Admission:
         self._day = 0
         self._of_node: dict[str, set[Series]] = {}
         self._of_table: dict[str, set[Series]] = {}
+        # Values that were left out today, by node.
         self.refused: dict[str, int] = {}
-        """Values that were left out today, by node."""
 
     def new_day(self, time: int) -> bool:
         """Whether a moment (Unix milliseconds) is of a later day than those before; all begins anew."""

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Floats = npt.NDArray[np.float64]
+# Unix milliseconds.
 Timestamps = npt.NDArray[np.int64]
-"""Unix milliseconds."""
 Indices = npt.NDArray[np.intp]
 
 

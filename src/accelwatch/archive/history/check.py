@@ -29,8 +29,8 @@ from accelwatch.archive.history.reader import Archive
 from accelwatch.archive.history.tables import FIXED, ORDER
 from accelwatch.schema.metrics import by_key
 
+# A row group covers about three hours.
 _SPAN_LEAVE_MS = 5 * 60 * 1000
-"""A row group covers about three hours."""
 _GAP_INTERVALS = 3
 _REQUIRED = {
     DEVICES: ("time", "node", "device"),
@@ -46,8 +46,8 @@ class Finding(NamedTuple):
     file: Path
     group: int | None
     text: str
+    # False: readers cope with it, such as a column that this version does not know.
     mistake: bool
-    """False: readers cope with it, such as a column that this version does not know."""
 
 
 def check(
@@ -80,8 +80,8 @@ class _Check:
         self._folder = archive.folder
         self._table = table
         self._interval_ms = archive.description.interval_s * 1000
+        # Last moment of the row groups so far.
         self._end = 0
-        """Last moment of the row groups so far."""
 
     def run(self, on_progress: Callable[[], None]) -> Iterator[Finding]:
         """File by file; `tell` is called after each."""

@@ -25,8 +25,8 @@ USUAL_INTERVAL_S = 30.0
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
     """Files by table, and between which moments (Unix milliseconds) they have samples."""
 
+    # Where jobs and maintenance are.
     folder: Path
-    """Where jobs and maintenance are."""
     groups: Mapping[str, RowGroups]
     interval_s: float
     first: int

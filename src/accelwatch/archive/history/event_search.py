@@ -15,16 +15,16 @@ from accelwatch.archive.history.row_groups import RowGroup, RowGroups
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.archive.history.tables import FIXED
 
+# Rows of the row groups that stay in memory, beside the newest.
 _CACHED_ROWS = 200_000
-"""Rows of the row groups that stay in memory, beside the newest."""
 
 
 class _CachedEvents(NamedTuple):
     rows: Any
+    # Ascending, Unix milliseconds.
     times: Timestamps
-    """Ascending, Unix milliseconds."""
+    # Where in `rows` each of them is.
     order: Indices
-    """Where in `rows` each of them is."""
 
 
 class EventSearch:

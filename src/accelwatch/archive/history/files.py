@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from accelwatch.archive.history.layout import ArchiveError, Segment, replace
 from accelwatch.archive.history.tables import columns_within, joined, ordered
 
+# A row group covers less time where a fleet is so large that it would have more.
 MAX_GROUP_ROWS = 1 << 20
-"""A row group covers less time where a fleet is so large that it would have more."""
+# Rows times columns of a row group that is written: 2 GiB of numbers while they are in memory.
 MAX_GROUP_CELLS = 256 << 20
-"""Rows times columns of a row group that is written: 2 GiB of numbers while they are in memory."""
 
 
 def release_unused() -> None:

@@ -23,8 +23,8 @@ DEVICES, NODES, EVENTS = "devices", "nodes", "events"
 TABLES = (DEVICES, NODES, EVENTS)
 JOBS, MAINTENANCE = "jobs.parquet", "maintenance.parquet"
 OPEN = "_open"
+# What a row group covers at most; a day has a whole number of them.
 SPAN_MS = 3 * 3600 * 1000
-"""What a row group covers at most; a day has a whole number of them."""
 DAY_MS = 24 * 3600 * 1000
 _DAY = re.compile(r"date=(\d{4}-\d\d-\d\d)\.parquet")
 _CHUNK = re.compile(r"(\d{1,15})-(\d{1,15})\.parquet")

@@ -5,13 +5,13 @@ Only the first dot ends the key, for label values may hold dots: `host_nfs_backl
 
 from accelwatch.schema.metrics import Kind, Series, by_key
 
+# Kinds that are kept: those whose numbers say something.
 KINDS = frozenset({Kind.GAUGE, Kind.COUNTER})
-"""Kinds that are kept: those whose numbers say something."""
+# Families of words that are kept as well: a column a word, 1 where it holds.
 TEXT_FAMILIES = frozenset({"device_unreadable_info"})
-"""Families of words that are kept as well: a column a word, 1 where it holds."""
 
+# Labels that the row itself says: how a node was read is one column.
 _OF_ROW = ("node",)
-"""Labels that the row itself says: how a node was read is one column."""
 
 
 def column_of(series: Series) -> str:

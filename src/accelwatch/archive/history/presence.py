@@ -15,16 +15,16 @@ from accelwatch.archive.history.layout import DEVICES
 from accelwatch.archive.history.row_groups import RowGroup
 from accelwatch.schema.renamed import current_id
 
+# Node and device; of a host the device is empty.
 Entity = tuple[str, str]
-"""Node and device; of a host the device is empty."""
 
 
 class LastSeen(NamedTuple):
     """When entities were last heard, up to some moment."""
 
     entities: list[Entity]
+    # By entity, Unix milliseconds; what was not heard before is not known, -1.
     last: Timestamps
-    """By entity, Unix milliseconds; what was not heard before is not known, -1."""
 
 
 class Presence:
@@ -36,11 +36,11 @@ class Presence:
     def __init__(self, gap_ms: int) -> None:
         self._gap = gap_ms
         self.entities: list[Entity] = []
+        # By entity; empty for a host.
         self.models: list[str] = []
-        """By entity; empty for a host."""
         self._numbers: dict[Entity, int] = {}
+        # Where in the lists the last span of each entity is.
         self._open: dict[int, int] = {}
-        """Where in the lists the last span of each entity is."""
         self._entity: list[int] = []
         self._first: list[int] = []
         self._last: list[int] = []

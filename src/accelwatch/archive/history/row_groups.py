@@ -36,8 +36,8 @@ class RowGroups:
         self._segments = sorted(segments, key=lambda segment: segment.start)
         self._starts = [segment.start for segment in self._segments]
         self._read: dict[Path, list[RowGroup]] = {}
+        # What could not be read, and why.
         self.faults: dict[Path, str] = {}
-        """What could not be read, and why."""
 
     def __iter__(self) -> Iterator[RowGroup]:
         """All of them, oldest first."""

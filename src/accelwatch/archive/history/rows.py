@@ -23,8 +23,8 @@ class Block:
 
     def __init__(self, series: tuple[Series, ...]) -> None:
         self.series = series
+        # Unix milliseconds.
         self.times = array("q")
-        """Unix milliseconds."""
         self.nodes: list[str] = []
         self.devices: list[str] = []
         self.models: list[str | None] = []
@@ -34,8 +34,8 @@ class Block:
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     """One event."""
 
+    # Unix milliseconds.
     time: int
-    """Unix milliseconds."""
     node: str
     device: str | None
     kind: str
@@ -51,8 +51,8 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     device: str | None
     start: int
+    # None: still running.
     end: int | None = None
-    """None: still running."""
     stage: str | None = None
     nodes_wanted: int | None = None
 

@@ -40,23 +40,23 @@ class Entity(NamedTuple):
 class Group(NamedTuple):
     """The rows of a row group, ordered by time."""
 
+    # Unix milliseconds.
     times: Timestamps
-    """Unix milliseconds."""
+    # Number of each row's entity in `Samples.entities`.
     entity: Indices
-    """Number of each row's entity in `Samples.entities`."""
+    # NaN where a quantity was absent.
     columns: dict[Series, Floats]
-    """NaN where a quantity was absent."""
 
 
 class Frame(NamedTuple):
     """What one interval says of a table's entities; arrays are by number of the entity."""
 
+    # Whether a sample arrived.
     present: npt.NDArray[np.bool_]
-    """Whether a sample arrived."""
+    # When the newest was taken, Unix milliseconds; 0 where none was.
     times: Timestamps
-    """When the newest was taken, Unix milliseconds; 0 where none was."""
+    # NaN where absent; a series that nobody told is not in it.
     columns: dict[Series, Floats]
-    """NaN where absent; a series that nobody told is not in it."""
 
 
 class Samples:

@@ -24,8 +24,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One column of quantities."""
 
     name: str
+    # Of the table's rows that have a value.
     share: float
-    """Of the table's rows that have a value."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     days: tuple[str, ...]
     nodes: int
     devices: int
+    # Devices by model.
     models: dict[str, int]
-    """Devices by model."""
+    # By table.
     rows: dict[str, int]
-    """By table."""
     jobs: int
     size_bytes: int
     device_columns: tuple[Column, ...]

@@ -15,12 +15,12 @@ from accelwatch.archive.history.rows import Block, EventRow, JobRow, Maintenance
 TIME = pa.timestamp("ms", tz="UTC")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 _NODE = {"time": TIME, "node": TEXT}
+# The columns that are no quantities, by table.
 FIXED: dict[str, dict[str, Any]] = {
     DEVICES: {**_NODE, "device": TEXT, "model": TEXT},
     NODES: _NODE,
     EVENTS: {**_NODE, "device": TEXT, "kind": TEXT, "code": TEXT, "text": pa.string()},
 }
-"""The columns that are no quantities, by table."""
 JOB_COLUMNS = {
     "job": pa.string(),
     "user": pa.string(),
@@ -32,8 +32,8 @@ JOB_COLUMNS = {
     "nodes_wanted": pa.int32(),
 }
 MAINTENANCE_COLUMNS = {"node": TEXT, "start": TIME, "end": TIME, "reason": pa.string()}
+# By which columns rows are ordered inside a row group, before their time.
 ORDER = {DEVICES: ("node", "device"), NODES: ("node",), EVENTS: ()}
-"""By which columns rows are ordered inside a row group, before their time."""
 
 
 def block_table(table: str, block: Block) -> Any:

@@ -52,12 +52,12 @@ from accelwatch.files.folder_lock import lock_file
 
 logger = logging.getLogger(__name__)
 
+# Rows that are kept while nothing can be written; beyond them the oldest are dropped.
 MAX_WAITING_ROWS = 4 << 20
-"""Rows that are kept while nothing can be written; beyond them the oldest are dropped."""
 
 
+# Rows times columns that wait, from which it is time to write them: 64 MiB of numbers.
 MANY_CELLS = 8 << 20
-"""Rows times columns that wait, from which it is time to write them: 64 MiB of numbers."""
 
 
 class Writer:
@@ -71,13 +71,13 @@ class Writer:
         self._bounds = bounds
         self._interval_s = interval_s
         self._source = source
+        # Samples that were lost: too late, not to be written for long, or of too many columns.
         self.dropped = 0
-        """Samples that were lost: too late, not to be written for long, or of too many columns."""
         self._waiting: dict[str, list[Any]] = {table: [] for table in TABLES}
         self._jobs: list[JobRow] | None = None
         self._maintenance: list[MaintenanceRow] | None = None
+        # Up to where spans were merged, by table.
         self._merged: dict[str, int] = {}
-        """Up to where spans were merged, by table."""
         self._lock = self._lock_archive()
         try:
             self._tidy()

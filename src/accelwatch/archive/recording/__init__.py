@@ -18,6 +18,7 @@ __all__ = [
     "names_recording",
 ]
 
+# Loaded when first used: who only writes needs nothing that reads.
 _HOMES = {
     "Compression": "layout",
     "Recorder": "recorder",
@@ -26,7 +27,6 @@ _HOMES = {
     "is_recording": "layout",
     "names_recording": "files",
 }
-"""Loaded when first used: who only writes needs nothing that reads."""
 
 
 def __getattr__(name: str) -> object:

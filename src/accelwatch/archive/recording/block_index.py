@@ -15,29 +15,29 @@ from accelwatch.schema.snapshot import SCHEMA
 
 _FRAME = struct.Struct("<4sI")
 _SIGNATURE = b"accelwix"
+# Mark, CRC of what follows it, schema's major, packed bytes, CRC of them, unpacked bytes, documents.
 _HEAD = struct.Struct("<8sIIQIQI")
-"""Mark, CRC of what follows it, schema's major, packed bytes, CRC of them, unpacked bytes, documents."""
+# Of the 16 skippable frames the one that is ours.
 FRAME_MAGIC = b"\x5a\x2a\x4d\x18"
-"""Of the 16 skippable frames the one that is ours."""
+# Where that begins which the first CRC covers.
 _BODY = 12
-"""Where that begins which the first CRC covers."""
 _MAX_DOCUMENTS = 4096
+# Bytes of the longest index that is believed.
 MAX_BYTES = _HEAD.size + 12 * _MAX_DOCUMENTS
-"""Bytes of the longest index that is believed."""
+# Major version of the schema that this program writes and reads.
 MAJOR = int(SCHEMA.rpartition("/")[2])
-"""Major version of the schema that this program writes and reads."""
 
 
 class BlockIndex(msgspec.Struct, frozen=True, kw_only=True):
     """What an index tells of the block before it. Sizes in bytes, times in Unix seconds."""
 
     packed: int
+    # CRC-32 of the packed bytes.
     checksum: int
-    """CRC-32 of the packed bytes."""
     unpacked: int
     times: tuple[float, ...]
+    # CRC-32 of each document, without its line break.
     checksums: tuple[int, ...]
-    """CRC-32 of each document, without its line break."""
     major: int = MAJOR
 
 

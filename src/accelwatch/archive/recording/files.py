@@ -8,8 +8,8 @@ from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import AccelwatchError, UsageError
 
 _MAX_FILES = 256
+# How much of a file says what it is.
 _HEAD = 4096
-"""How much of a file says what it is."""
 
 
 def windows(path: Path) -> list[Window]:

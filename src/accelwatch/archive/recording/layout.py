@@ -8,23 +8,23 @@ from enum import StrEnum
 
 from accelwatch.base.errors import WireError
 
+# Bytes of one document that are read; 1,000 devices with two processes each take 4.7 MB.
 MAX_LINE = 16 << 20
-"""Bytes of one document that are read; 1,000 devices with two processes each take 4.7 MB."""
+# Documents after which the recorder ends a block: what a jump costs at most.
 BLOCK_DOCUMENTS = 64
-"""Documents after which the recorder ends a block: what a jump costs at most."""
+# Unpacked bytes after which the recorder ends a block.
 BLOCK_BYTES = 4 << 20
-"""Unpacked bytes after which the recorder ends a block."""
+# Unpacked bytes of a block whose index is believed.
 MAX_BLOCK = BLOCK_BYTES + MAX_LINE
-"""Unpacked bytes of a block whose index is believed."""
+# Ends the name of a file that is being written.
 PARTIAL_SUFFIX = ".part"
-"""Ends the name of a file that is being written."""
 
+# RFC 1952, 2.3.1.
 GZIP_MAGIC = b"\x1f\x8b"
-"""RFC 1952, 2.3.1."""
+# RFC 8878, 3.1.1.
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-"""RFC 8878, 3.1.1."""
+# A skippable frame begins with one of 0x50 to 0x5f and this; RFC 8878, 3.1.2.
 SKIPPABLE_TAIL = b"\x2a\x4d\x18"
-"""A skippable frame begins with one of 0x50 to 0x5f and this; RFC 8878, 3.1.2."""
 
 
 class DamageError(WireError):

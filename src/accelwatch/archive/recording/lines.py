@@ -19,8 +19,8 @@ class LineCutter:
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
+        # Bytes of a line that has begun and not ended.
         self.pending = 0
-        """Bytes of a line that has begun and not ended."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Lines without their break; None for one that is too long. Use all up before the next feed."""

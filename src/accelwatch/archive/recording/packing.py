@@ -14,14 +14,14 @@ from accelwatch.archive.recording.layout import Compression
 
 _LEVEL = 3
 _LINES = 2
+# Of zstd's level 3 the window is the largest, and so are the tables.
 _SMALLEST_WINDOW, _LARGEST_WINDOW = 17, 21
-"""Of zstd's level 3 the window is the largest, and so are the tables."""
 _LARGEST_TABLE = 17
 _GZIP_WBITS = 31
+# Raw, empty, the last one: RFC 8878, 3.1.1.2.
 _LAST_ZSTD_BLOCK = b"\x01\x00\x00"
-"""Raw, empty, the last one: RFC 8878, 3.1.1.2."""
+# Fixed codes, empty, the last one: RFC 1951, 3.2.6; gzip's trailer follows it.
 _LAST_DEFLATE_BLOCK = b"\x03\x00"
-"""Fixed codes, empty, the last one: RFC 1951, 3.2.6; gzip's trailer follows it."""
 
 
 class Packer(Protocol):

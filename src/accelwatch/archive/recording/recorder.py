@@ -25,15 +25,15 @@ from accelwatch.schema.json.wire import encode
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.timestamps import timestamp, unix_seconds
 
+# Bytes; a smaller bound would make a file of each document.
 MIN_FILE = 64 << 10
-"""Bytes; a smaller bound would make a file of each document."""
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True):
     """What is on the disk for certain: replaced as a whole after each write, so never half true."""
 
+    # Offset of the present block.
     start: int
-    """Offset of the present block."""
     end: int
     packed_crc: int = 0
     content_crc: int = 0
@@ -70,10 +70,10 @@ class Recorder:
         self._unnamed = False
         self._written = _Written(start=0, end=0)
         self._packer: Packer | None = None
+        # Documents written.
         self.documents = 0
-        """Documents written."""
+        # Packed bytes written, all files together.
         self.bytes = 0
-        """Packed bytes written, all files together."""
         self._family = Family(path, keep)
         try:
             self._open()

@@ -17,8 +17,8 @@ from accelwatch.base.errors import WireError
 from accelwatch.schema.json.wire import decode
 from accelwatch.schema.snapshot import SCHEMA, Snapshot
 
+# Decoded documents held: stepping to and fro costs nothing.
 _CACHED = 4
-"""Decoded documents held: stepping to and fro costs nothing."""
 
 
 class Recording:

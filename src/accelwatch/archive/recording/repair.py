@@ -32,17 +32,17 @@ _CHUNK = 64 << 10
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a recording."""
 
+    # The repaired copy.
     path: Path
-    """The repaired copy."""
     documents: int
+    # The time of the last one, Unix seconds.
     last: float
-    """The time of the last one, Unix seconds."""
+    # Documents that indexes tell of and that are not in the copy.
     lost: int
-    """Documents that indexes tell of and that are not in the copy."""
+    # Lines that were no document, with the last where it was cut off.
     lines: int
-    """Lines that were no document, with the last where it was cut off."""
+    # Stretches of damaged bytes.
     positions: int
-    """Stretches of damaged bytes."""
 
 
 def repaired_path(path: Path) -> Path:
@@ -96,8 +96,8 @@ class _Salvage:
         self.window = window
         self.lost = self.damaged_lines = self.positions = 0
         self._lines = LineCutter()
+        # Documents since the last index: those of the block that the next one describes.
         self._result = 0
-        """Documents since the last index: those of the block that the next one describes."""
 
     def documents(self) -> Iterator[tuple[bytes, float]]:
         """Documents with their times, Unix seconds, in the order of the file."""

@@ -18,11 +18,11 @@ from accelwatch.base.errors import WireError
 from accelwatch.schema.snapshot import SCHEMA
 from accelwatch.schema.timestamps import timestamp
 
+# Documents that a file is searched for; four months of one a second.
 MAX_DOCUMENTS = 10_000_000
-"""Documents that a file is searched for; four months of one a second."""
 _FREE_BYTES = 1 << 30
+# Unpacked bytes that are searched, for each packed byte; blocks with an index are not searched.
 _MAX_RATIO = 1000
-"""Unpacked bytes that are searched, for each packed byte; blocks with an index are not searched."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -31,8 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     offset: int
     end: int
     count: int
+    # Bytes to which it unpacks, as its index says; None for a block that was searched.
     limit: int | None = None
-    """Bytes to which it unpacks, as its index says; None for a block that was searched."""
 
 
 class Survey:
@@ -47,19 +47,19 @@ class Survey:
         self.compression = compression
         self.blocks: list[Block] = []
         self.times = array("d")
+        # Byte from which on nothing is read; None for a file without damage.
         self.damaged_at: int | None = None
-        """Byte from which on nothing is read; None for a file without damage."""
+        # The last block has no end: still being written, or cut off between two documents.
         self.unfinished = False
-        """The last block has no end: still being written, or cut off between two documents."""
+        # The last document is incomplete.
         self.truncated = False
-        """The last document is incomplete."""
+        # The file is one document that is written over several lines.
         self.is_single_document = False
-        """The file is one document that is written over several lines."""
         self._lines = LineCutter()
         self._block_start = 0
         self._before = 0
+        # Unpacked bytes of all lines that were read.
         self._good_bytes = 0
-        """Unpacked bytes of all lines that were read."""
         self._newer = ""
         self._budget = _FREE_BYTES + _MAX_RATIO * window.size
 

@@ -23,8 +23,8 @@ class Window:
         except OSError as error:
             raise AccelwatchError(f"cannot read {path}: {error.strerror}") from error
         status = os.fstat(self._descriptor)
+        # Bytes.
         self.size = status.st_size
-        """Bytes."""
         self._offset = 0
         self._buffer = b""
         if not stat.S_ISREG(status.st_mode):

@@ -11,8 +11,8 @@ import zstandard
 from accelwatch.archive.recording.layout import SKIPPABLE_TAIL, ZSTD_MAGIC, DamageError
 from accelwatch.archive.recording.window import Window
 
+# Bytes that unpacking may hold; level 19 of the zstd program needs 8 MiB.
 MAX_WINDOW = 32 << 20
-"""Bytes that unpacking may hold; level 19 of the zstd program needs 8 MiB."""
 _MAX_BLOCK = 128 << 10
 _RLE, _RESERVED = 1, 3
 _START = re.compile(re.escape(ZSTD_MAGIC) + b"|[\x50-\x5f]" + re.escape(SKIPPABLE_TAIL))

@@ -14,8 +14,8 @@ class Walk:
     """Pieces of a frame, counted as they go by."""
 
     def __init__(self, window: Window, offset: int) -> None:
+        # Up to where the pieces that were taken reach.
         self.end = offset
-        """Up to where the pieces that were taken reach."""
         self._start = offset
         self._checksum = 0
         self._pieces = zstd_frames.pieces(window, offset)

@@ -16,16 +16,16 @@ import msgspec
 
 from accelwatch.backend_kit.grpc.failure import SourceError, protocol
 
+# The kubelet's own limit for an answer of its pod resources is 16 MiB.
 MAX_BODY_BYTES = 16 << 20
-"""The kubelet's own limit for an answer of its pod resources is 16 MiB."""
 
 _STREAM = 1
 _DEFAULT_WINDOW = 65_535
+# Things a peer may tell before its answer ends; above any answer of the largest size.
 _MAX_EVENTS = 200_000
-"""Things a peer may tell before its answer ends; above any answer of the largest size."""
 
+# What has come, at least one octet. Raises SourceError at the end of the connection or the time.
 Receive = Callable[[], bytes]
-"""What has come, at least one octet. Raises SourceError at the end of the connection or the time."""
 Send = Callable[[bytes], None]
 Header = tuple[str, str]
 

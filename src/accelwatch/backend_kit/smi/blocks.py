@@ -19,17 +19,17 @@ _MAX_DEPTH = 8
 _NO_VALUE = frozenset({"", "n/a", "none", "unknown", "not supported", "[not supported]", "[n/a]"})
 _PCI_ADDRESS = r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 _BUS = re.compile(_PCI_ADDRESS)
+# The line with which a GPU begins: `GPU0 00000000:01:00.0`, `PPU 00000000:0C:00.0`.
 _HEAD = re.compile(rf"[GP]PU\s*(\d{{1,4}})?\s*:?\s+({_PCI_ADDRESS})")
-"""The line with which a GPU begins: `GPU0 00000000:01:00.0`, `PPU 00000000:0C:00.0`."""
 
 
 class Block(NamedTuple):
     """One GPU of a text."""
 
+    # As its heading has it.
     number: int | None
-    """As its heading has it."""
+    # PCI id.
     pci_bus_id: str
-    """PCI id."""
     fields: Fields
 
 

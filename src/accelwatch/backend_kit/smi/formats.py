@@ -36,10 +36,10 @@ class Text(msgspec.Struct, frozen=True):
     """`-q` as indented text."""
 
     program: str
+    # What the vendor calls one.
     device: str = "GPU"
-    """What the vendor calls one."""
+    # Whether the number behind that word is the vendor's index; else it is the order.
     numbered: bool = True
-    """Whether the number behind that word is the vendor's index; else it is the order."""
 
     def parse(self, output: bytes) -> Listing:
         """The document. Raises ReadError when it has no GPU."""
@@ -62,8 +62,8 @@ class Xml(msgspec.Struct, frozen=True):
     """`-q -x`, with GPUs in their order."""
 
     program: str
+    # Tag of the document: `nvidia_smi_log` of nvidia-smi.
     root: str
-    """Tag of the document: `nvidia_smi_log` of nvidia-smi."""
 
     def parse(self, output: bytes) -> Listing:
         """The document. Raises ReadError when it is none, or none that ended."""
@@ -125,8 +125,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     program: str
     columns: Columns
+    # Whether processes have columns of the MIG instances that they run in.
     instances: bool = False
-    """Whether processes have columns of the MIG instances that they run in."""
 
     def parse(self, output: bytes) -> Listing:
         """GPUs, as a rule without uuids and serials, and processes. Raises ReadError."""

@@ -12,20 +12,20 @@ from accelwatch.base.errors import DeviceLost
 MAX_GPUS = 1024
 _LOST = re.compile(r"(?:[gp]pu|device) is lost", re.IGNORECASE)
 _STUCK = re.compile(r"(?:[gp]pu|device) requires reset", re.IGNORECASE)
+# Keys that a GPU in need of a reset does not answer, whatever else it still does.
 _TELLING = frozenset(
     {
         *("gpu", "ppu", "gpu_util", "used", "temp"),
         *("gpu_temp", "gpu current temp", "ppu current temp"),
     }
 )
-"""Keys that a GPU in need of a reset does not answer, whatever else it still does."""
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU as listed."""
 
+    # The vendor's index.
     number: int
-    """The vendor's index."""
     pci_bus_id: str | None
     fields: Fields
 
@@ -62,8 +62,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     gpus: tuple[Gpu, ...] = ()
+    # None when nothing tells which processes there are.
     jobs: tuple[Job, ...] | None = None
-    """None when nothing tells which processes there are."""
 
     def completed(self, other: "Listing") -> "Listing":
         """With what another account has and this one lacks."""

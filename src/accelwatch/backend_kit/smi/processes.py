@@ -17,25 +17,25 @@ _ROW = re.compile(
     r"(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
     re.ASCII,
 )
+# With the columns of instances and of the type; the name of a process that ends may be missing.
 _INSTANCE_ROW = re.compile(
     r"[\s|]*(\d{1,4})\s+(?P<gi>\d{1,4}|N/A)\s+(?P<ci>\d{1,4}|N/A)\s+(?P<pid>\d{1,10})\s+[A-Z+]{1,3}\s+"
     r"(?:(?P<name>\S.*?)\s+)?(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
     re.ASCII,
 )
-"""With the columns of instances and of the type; the name of a process that ends may be missing."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One process on one GPU."""
 
+    # Of the GPU.
     number: int
-    """Of the GPU."""
     pid: int
     command: str
+    # As told.
     memory: str
-    """As told."""
+    # `gi1/ci0`, of one that runs in a part of the GPU.
     instance: str | None = None
-    """`gi1/ci0`, of one that runs in a part of the GPU."""
 
 
 def title_at(lines: Sequence[str]) -> int:

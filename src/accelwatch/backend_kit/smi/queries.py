@@ -7,8 +7,8 @@ from accelwatch.backend_kit.smi.vendor import Query
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.processes.complete_output import closed, parsed
 
+# May raise ReadError.
 Parse = Callable[[bytes], Listing]
-"""May raise ReadError."""
 
 
 class Queries:
@@ -24,8 +24,8 @@ class Queries:
         self._run = run
         self._queries = tuple(queries)
         self._parse_table = parse_table
+        # Place of the query that worked; past their end there is only the table.
         self._working_index = 0
-        """Place of the query that worked; past their end there is only the table."""
 
     def query(self) -> Listing:
         """What the fullest query says, and what the table adds: processes as a rule.

@@ -15,8 +15,8 @@ from accelwatch.backend_kit.text.failed_cells import with_failed_cells
 MAX_ROWS = 1024
 _RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")
 _GAP = re.compile(r"\s{2,}")
+# An index of two digits leaves one space before the name.
 _NUMBERED = re.compile(r"^([\s|]*\d{1,4}) (?=[A-Za-z])")
-"""An index of two digits leaves one space before the name."""
 _SLASH = re.compile(r"\s/\s?")
 _BRACKETS = re.compile(r"([^()]+)\(([^()]+)\)")
 
@@ -35,18 +35,18 @@ def bracketed(cell: str) -> Sequence[str]:
 class Columns(msgspec.Struct, frozen=True, kw_only=True):
     """The columns of a vendor's table, by heading in lower case: `-q` has the paths of their fields."""
 
+    # The first two headings; the first is that of the index.
     first: tuple[str, str]
-    """The first two headings; the first is that of the index."""
+    # The heading of the PCI address.
     address: str
-    """The heading of the PCI address."""
+    # Heading to the path, `utilization/gpu`.
     cells: Mapping[str, str]
-    """Heading to the path, `utilization/gpu`."""
+    # Heading of a cell with two values to the paths of both.
     pairs: Mapping[str, tuple[str, str]] = {}
-    """Heading of a cell with two values to the paths of both."""
+    # Takes such a cell apart.
     split: Callable[[str], Sequence[str]] = slashed
-    """Takes such a cell apart."""
+    # The lines of headings of every release, where rows may be printed without.
     headings: tuple[str, ...] = ()
-    """The lines of headings of every release, where rows may be printed without."""
 
     def fields_of(self, record: Mapping[str, str]) -> Iterator[tuple[Path, object]]:
         """The fields in the cells of one GPU."""

@@ -40,24 +40,24 @@ class Query(msgspec.Struct, frozen=True):
 class SmiVendor(msgspec.Struct, frozen=True, kw_only=True):
     """All that differs from vendor to vendor."""
 
+    # Of backend and vendor.
     name: str
-    """Of backend and vendor."""
     command: Command
+    # The fullest first.
     queries: tuple[Query, ...]
-    """The fullest first."""
+    # What the command prints without arguments; it has the processes, too.
     table: Table
-    """What the command prints without arguments; it has the processes, too."""
+    # Fields of Device that are texts (`uuid`, `serial`, `model`), each with the paths that have it.
     identity: Mapping[str, Sequence[str]]
-    """Fields of Device that are texts (`uuid`, `serial`, `model`), each with the paths that have it."""
     rows: tuple[Row, ...]
+    # Of the memory that a process has.
     process_memory: Units = BYTES
-    """Of the memory that a process has."""
+    # Records what is no row, and gives notes. May raise ReadError.
     collect_more: Callable[[Collected, Device, Gpu], Notes] = _nothing_more
-    """Records what is no row, and gives notes. May raise ReadError."""
+    # Completes an identity with what is no field.
     describe: Callable[[Device, Gpu], Device] = _unchanged
-    """Completes an identity with what is no field."""
+    # Name of a GPU's node below /dev.
     node: Callable[[Gpu], str | None] = _no_node
-    """Name of a GPU's node below /dev."""
 
     def identified(self, device: Device, gpu: Gpu, driver_version: str | None) -> Device:
         """The device with what the document says of who it is, without its node."""

@@ -12,12 +12,12 @@ import msgspec
 
 from accelwatch.processes.printed import plain
 
+# Real documents nest eight deep.
 MAX_DEPTH = 32
-"""Real documents nest eight deep."""
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _STRAY_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
+# nvidia-smi of driver 610 writes that, to a bracket at the end, behind values whose names will go.
 _NOTE = " [Deprecated"
-"""nvidia-smi of driver 610 writes that, to a bracket at the end, behind values whose names will go."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +25,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     cuda_version: str | None = None
+    # `gpu` elements that are complete.
     gpus: tuple[ET.Element, ...] = ()
-    """`gpu` elements that are complete."""
     complete: bool = False
+    # Why it is not complete.
     fault: str = ""
-    """Why it is not complete."""
 
 
 class _RefusedError(Exception):

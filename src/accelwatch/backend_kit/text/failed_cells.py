@@ -11,14 +11,14 @@ _FAILED = re.compile(
     r"(?=[\s|/()]|$)",
     re.IGNORECASE,
 )
+# A slash with wide gaps on both sides is a cell of its own.
 _BESIDE_SLASH = re.compile(r"\s{2,}(?=/\s{0,2}\S)|(?<=\S/)\s{2,}")
-"""A slash with wide gaps on both sides is a cell of its own."""
 _IN_BRACKETS = re.compile(r"\s+(?=\)|\(\S)")
 _JOINED_BEFORE = re.compile(r"(?:\S\s?/|\()\s*\Z")
 _JOINED_AFTER = re.compile(r"\s*(?:/\s{0,2}\S|\)|\(\S)")
 _FAULTS = ("unknown error", "err", "err!", "failed")
+# What each of them becomes; `N/A` stays what it is.
 FAULT = "ERR!"
-"""What each of them becomes; `N/A` stays what it is."""
 
 
 def with_failed_cells(line: str) -> str:

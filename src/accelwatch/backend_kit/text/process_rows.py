@@ -7,8 +7,8 @@ that the processes of all of them are unknown then, and never none.
 import re
 from collections.abc import Iterable
 
+# A line that begins with the number of a device; not all tables have a frame.
 _ROW = re.compile(r"[\s|]*\d{1,4}[\s,].*", re.ASCII)
-"""A line that begins with the number of a device; not all tables have a frame."""
 
 
 def process_rows(

@@ -10,17 +10,18 @@ from types import MappingProxyType
 
 from accelwatch.base.absence import Absence
 
+# Factor to the base unit by unit in lower case; `""` where a bare number is meant.
 Units = Mapping[str, float]
-"""Factor to the base unit by unit in lower case; `""` where a bare number is meant."""
 
 CELSIUS: Units = MappingProxyType({"": 1.0, "c": 1.0, "°c": 1.0, "mc": 1e-3})
 WATTS: Units = MappingProxyType({"": 1.0, "w": 1.0, "mw": 1e-3, "uw": 1e-6, "kw": 1e3})
+# To a ratio.
 PERCENT: Units = MappingProxyType({"": 0.01, "%": 0.01})
-"""To a ratio."""
 HERTZ: Units = MappingProxyType({"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9})
 VOLTS: Units = MappingProxyType({"v": 1.0, "mv": 1e-3, "uv": 1e-6})
 COUNT: Units = MappingProxyType({"": 1.0})
 AMPERES: Units = MappingProxyType({"a": 1.0, "ma": 1e-3})
+# As the units are defined; a vendor that writes MB and means MiB has a table of its own.
 BYTES: Units = MappingProxyType(
     {
         "b": 1.0,
@@ -28,13 +29,12 @@ BYTES: Units = MappingProxyType(
         **{f"{letter}ib": 1024.0**power for power, letter in enumerate("kmgt", 1)},
     }
 )
-"""As the units are defined; a vendor that writes MB and means MiB has a table of its own."""
 
+# A comma before one digit or two is that of a locale with decimal commas; before three it could part
+# thousands, and nobody knows which.
 _NUMBER = re.compile(
     r"([+-]?\d{1,20}(?:\.\d{1,20}|,\d{1,2}(?!\d))?(?:[eE][+-]?\d{1,3})?)\s*([^\d\s]\S*)?"
 )
-"""A comma before one digit or two is that of a locale with decimal commas; before three it could part
-thousands, and nobody knows which."""
 _UNSUPPORTED = frozenset(
     {"", "-", "--", "n/a", "na", "none", "null", "unknown", "not supported", "unsupported"}
 )

@@ -6,6 +6,7 @@ Relatives of nvidia-smi print the same words.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+# nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230; the names are the catalogue's.
 ACTIONS: Mapping[int, str] = MappingProxyType(
     {
         0: "none",
@@ -18,9 +19,9 @@ ACTIONS: Mapping[int, str] = MappingProxyType(
         7: "system_reboot",
     }
 )
-"""nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230; the names are the catalogue's."""
+# It is about the NVLink domain of many nodes: no GPU is to be reset, and no node taken out.
 OF_DOMAIN = "recover_imex_domain"
-"""It is about the NVLink domain of many nodes: no GPU is to be reset, and no node taken out."""
+# What nvidia-smi prints for those that it has words for (its manual, "GPU Recovery Action").
 PRINTED_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "none": "None",
@@ -30,7 +31,6 @@ PRINTED_TEXTS: Mapping[str, str] = MappingProxyType(
         "drain_and_reset": "Drain and Reset",
     }
 )
-"""What nvidia-smi prints for those that it has words for (its manual, \"GPU Recovery Action\")."""
 _NAMES = {text.lower().replace(" ", "_"): name for name, text in PRINTED_TEXTS.items()}
 
 

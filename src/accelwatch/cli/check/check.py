@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from accelwatch.cli.check.check_report import Report
 
 UNKNOWN = 3
+# Of the time that is left, for the agent's answer.
 _AGENT_SHARE = 0.3
-"""Of the time that is left, for the agent's answer."""
 _READING_SHARE = 0.6
+# Before the deadline, for saying that there was no time.
 _REPORTING_S = 0.03
-"""Before the deadline, for saying that there was no time."""
 
 
 def run(options: CheckOptions) -> int:

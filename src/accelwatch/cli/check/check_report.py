@@ -10,8 +10,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.untrusted_text import escaped
 
 SCHEMA = "accelwatch.check/1"
+# A reason that is longer is cut (Slurm keeps more, its tables show less).
 SLURM_BYTES = 200
-"""A reason that is longer is cut (Slurm keeps more, its tables show less)."""
 
 
 class Status(IntEnum):
@@ -31,14 +31,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     devices: DeviceCounts = DeviceCounts()
     rules: int = 0
     findings: tuple[Finding, ...] = ()
+    # Why it cannot be told how the node is.
     blind: tuple[str, ...] = ()
-    """Why it cannot be told how the node is."""
+    # Of the agent itself, such as rules that it cannot read.
     problems: tuple[str, ...] = ()
-    """Of the agent itself, such as rules that it cannot read."""
+    # For who asks: where it looked, and what was not evaluated.
     notes: tuple[str, ...] = ()
-    """For who asks: where it looked, and what was not evaluated."""
+    # Rules that one reading cannot tell.
     unknown: tuple[str, ...] = ()
-    """Rules that one reading cannot tell."""
 
     @property
     def status(self) -> Status:

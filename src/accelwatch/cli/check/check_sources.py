@@ -22,10 +22,10 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot, physical_devices
 
 MOST_BYTES = 32 << 20
+# Rules that are named of those that one reading cannot tell.
 _SHOWN = 3
-"""Rules that are named of those that one reading cannot tell."""
+# Verdicts of an agent that has not judged for longer count for nothing.
 _OLDEST_S = 10.0
-"""Verdicts of an agent that has not judged for longer count for nothing."""
 
 
 class AgentSilent(AccelwatchError):  # noqa: N818 - a state of the agent, not a mistake

@@ -13,16 +13,16 @@ import msgspec
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import OK
 
+# A screen is shown beside it.
 _NICE = 10
-"""A screen is shown beside it."""
 
 
 class BacktestRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged by which rules; all packs when none are named."""
 
     folder: str
+    # Unix seconds.
     begin: float
-    """Unix seconds."""
     end: float
     files: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()

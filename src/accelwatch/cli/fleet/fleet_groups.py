@@ -23,8 +23,8 @@ _COLUMNS = (
     "memory_size_bytes",
     "power_watts",
 )
+# Columns that are left out, in this order, where the terminal is too narrow for them.
 _SPARE = ("MEMORY", "POWER", "LOAD")
-"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 
 
 def group_table(answer: Answer, by: str, style: Style) -> list[str]:

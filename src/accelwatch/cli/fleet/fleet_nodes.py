@@ -15,10 +15,10 @@ from accelwatch.fleet.picture.tally import Counting, FleetRow
 from accelwatch.schema.status.device_status import effective_state, state_label
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
+# Column of the fields in which nodes differ from the many alike; shown where one does.
 _ODD = "ODD"
-"""Column of the fields in which nodes differ from the many alike; shown where one does."""
+# Columns that are left out, in this order, where the terminal is too narrow for them.
 _SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD)
-"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 _NODE_COLUMNS = (
     "node",
     "state",

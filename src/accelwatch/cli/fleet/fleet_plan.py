@@ -58,8 +58,8 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     state_dir: str | None = None
     no_state: bool = False
+    # Whether nothing can be acknowledged, because a document is all that is wanted.
     printed: bool = False
-    """Whether nothing can be acknowledged, because a document is all that is wanted."""
 
 
 class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,23 +183,23 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
     """What people are told before there is a picture, and of what will happen."""
 
     starting: str = "starting"
+    # When something happens (Unix seconds) and what, in that order.
     scenes: Sequence[tuple[float, str]] = ()
-    """When something happens (Unix seconds) and what, in that order."""
 
 
 class Hub(msgspec.Struct, frozen=True, kw_only=True):
     """A hub that can be asked."""
 
     address: "HubEndpoint"
+    # How its process ended, if it is ours and has.
     exit_reason: Callable[[], str | None]
-    """How its process ended, if it is ours and has."""
+    # What it had to say when it was ready.
     remark: Callable[[], str]
-    """What it had to say when it was ready."""
+    # Returns when it is ready. Raises AccelwatchError when it cannot be.
     wait: Callable[[], None]
-    """Returns when it is ready. Raises AccelwatchError when it cannot be."""
     embedded: bool
+    # Whether nodes that do not answer are part of what is shown.
     simulated: bool = False
-    """Whether nodes that do not answer are part of what is shown."""
 
     @property
     def answers_for_all(self) -> bool:

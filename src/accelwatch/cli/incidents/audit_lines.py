@@ -19,8 +19,8 @@ from accelwatch.alerting.incidents.journal.records import (
 from accelwatch.base.untrusted_text import printable
 from accelwatch.schema.timestamps import timestamp
 
+# What is shown of a state's body, where it has it.
 _SHOWN_FIELDS = ("stage", "state", "text")
-"""What is shown of a state's body, where it has it."""
 
 
 def line(entry: Entry) -> str:

@@ -18,8 +18,8 @@ _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
     " or accelwatch incidents note ID 'TEXT'"
 )
+# Where `note ID TEXT` has its text.
 _TEXT_POSITION = 2
-"""Where `note ID TEXT` has its text."""
 
 
 class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):

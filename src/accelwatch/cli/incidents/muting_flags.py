@@ -14,8 +14,8 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
 
+# Whom a silence or window is about, in few words.
 Described = Callable[[Mapping[str, Any]], str]
-"""Whom a silence or window is about, in few words."""
 
 
 class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,8 +29,8 @@ from accelwatch_nvidia_smi import (
 )
 from accelwatch_nvidia_smi.fields import QueryField
 
+# From the devices to show and the machine they are of; with a header, where there is one.
 Answer = Callable[[Snapshot, Machine, bool], str]
-"""From the devices to show and the machine they are of; with a header, where there is one."""
 
 
 class Question(msgspec.Struct, frozen=True):

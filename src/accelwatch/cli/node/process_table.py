@@ -12,8 +12,8 @@ from accelwatch.schema.snapshot import Snapshot
 
 _MOST = 40
 _HEADER = ["DEVICE", "PID", "USER", "TYPE", "MEMORY", "WHERE", "COMMAND"]
+# Columns that are left out, in this order, where the terminal is too narrow for them.
 _SPARE = ("TYPE", "WHERE", "USER", "MEMORY")
-"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 _MOST_WHERE = 24
 
 

@@ -96,13 +96,13 @@ def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
     ]
 
 
+# Fields that tell one device from another.
 _NAMES = frozenset({"name", "id", "index", "uuid", "serial", "pci_bus_id"})
-"""Fields that tell one device from another."""
+# A state of less than this may be as old as the look: a driver that hangs is waited for that long.
 _RECENT_S = 60.0
-"""A state of less than this may be as old as the look: a driver that hangs is waited for that long."""
 _HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
+# Columns that are left out, in this order, where the terminal is too narrow for them.
 _SPARE = ("CLOCK", "MODEL", "POWER", "TEMP", "MEMORY")
-"""Columns that are left out, in this order, where the terminal is too narrow for them."""
 
 
 def devices_table(snapshot: Snapshot, style: Style) -> list[str]:

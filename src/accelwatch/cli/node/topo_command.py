@@ -19,8 +19,8 @@ from accelwatch.exposition.display import colour
 from accelwatch.node.topology.matrix import Topology, topology
 from accelwatch.node.topology.table import legend, table
 
+# The opt-in group of single links.
 _LINKS = "links"
-"""The opt-in group of single links."""
 
 
 @command

@@ -21,8 +21,8 @@ actions = Group("actions", help="Check the configured actions; nothing is change
 _File = Annotated[
     Path, option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
 ]
+# A token that no engine has: marks of engines are not held to be newer than this look.
 _NEWEST = 1 << 53
-"""A token that no engine has: marks of engines are not held to be newer than this look."""
 _WITHIN_S = 600.0
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _NAMED = 6
 _SIDE_BY_SIDE = 2
+# Intervals from which on a second process is worth beginning; it takes seconds to load its rules.
 _LONG_STEPS = 2880
-"""Intervals from which on a second process is worth beginning; it takes seconds to load its rules."""
 
 
 class Form(StrEnum):

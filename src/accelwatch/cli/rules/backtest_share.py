@@ -17,12 +17,12 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged by which rules."""
 
     folder: str
+    # Of the rules.
     ids: tuple[str, ...]
-    """Of the rules."""
+    # Of all rules of these files and packs: they are the same for all shares.
     digest: str
-    """Of all rules of these files and packs: they are the same for all shares."""
+    # Unix seconds.
     start: float | None = None
-    """Unix seconds."""
     end: float | None = None
     files: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()

@@ -21,8 +21,8 @@ class ExportPlan:
     mode: str | None
     scrape_interval: str
     node_label: str
+    # Whether the server knows `keep_firing_for`.
     keep: bool
-    """Whether the server knows `keep_firing_for`."""
     as_json: bool
 
 

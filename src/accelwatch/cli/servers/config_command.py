@@ -53,8 +53,8 @@ def _well(read: "Effective[Settings]") -> str:
     return "no configuration file; the defaults are in force"
 
 
+# Keys that only a hub's file has.
 _OF_A_HUB = ("targets", "scrape", "remedy")
-"""Keys that only a hub's file has."""
 
 
 def hub_config_check(file: Path | None) -> int:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from accelwatch.cli.servers.serve_visits import Dashboards
 
 DEFAULT_PORT = 9879
+# A dashboard process each.
 DEFAULT_VISITORS = 8
-"""A dashboard process each."""
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,12 +22,12 @@ from accelwatch.web.pages.bodies import refusal_of_body
 logger = logging.getLogger(__name__)
 
 COLUMNS = (20, 600)
+# Least and most cells of a visitor's screen; a 4K monitor in small type shows about 550 by 150.
 ROWS = (5, 250)
-"""Least and most cells of a visitor's screen; a 4K monitor in small type shows about 550 by 150."""
+# Bytes of a browser's message: a key, a size, or what was pasted.
 _MAX_MESSAGE = 64 << 10
-"""Bytes of a browser's message: a key, a size, or what was pasted."""
+# How long a visitor's dashboard may take to end.
 _END_S = 5.0
-"""How long a visitor's dashboard may take to end."""
 _SHUTDOWN_S = 1.0
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -36,6 +36,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 _LINK = re.compile(r'<link\b[^>]*\bhref="([^"]*)"[^>]*>')
+# Keys go to the terminal as soon as it is drawn, and when the window is entered again.
 _FOCUS = """<script>
 (() => {
   const focus = () => {
@@ -52,9 +53,8 @@ _FOCUS = """<script>
 })();
 </script>
 """
-"""Keys go to the terminal as soon as it is drawn, and when the window is entered again."""
+# What a message of another form than the page's own leads to.
 _DAMAGED = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What a message of another form than the page's own leads to."""
 
 
 def within(value: object, bounds: tuple[int, int]) -> int:

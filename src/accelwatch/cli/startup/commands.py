@@ -22,8 +22,8 @@ TRY = "Try without an accelerator"
 class Collector(Enum):
     """What reads devices for a command, in a process of its own."""
 
+    # No collector, or one that the command starts when it knows more.
     NONE = "none"
-    """No collector, or one that the command starts when it knows more."""
     ONE_READING = "one reading"
     LASTING = "lasting"
 
@@ -33,16 +33,17 @@ class Command(NamedTuple):
 
     module: str
     name: str
+    # Where the help lists it; a command without one works and is not listed.
     heading: str = ""
-    """Where the help lists it; a command without one works and is not listed."""
+    # What it does, in a line of that list.
     summary: str = ""
-    """What it does, in a line of that list."""
+    # Which collector is forked before the command is imported.
     collector: Collector = Collector.NONE
-    """Which collector is forked before the command is imported."""
+    # The exit code of a mistake on its command line.
     usage_exit_code: int = USAGE
-    """The exit code of a mistake on its command line."""
 
 
+# Those without a heading are the default, for programs, or older names of `remedy ...`.
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "dashboard": Command(
@@ -169,6 +170,5 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "actions": Command("remedy.actions_command", "actions"),
     }
 )  # fmt: skip
-"""Those without a heading are the default, for programs, or older names of `remedy ...`."""
 
 HEADINGS = (DAILY, MACHINE, FLEET, RUN, ACT, TRY)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from accelwatch.tui.theme.preferences import Preferences
 
 DEMO = "demo"
+# Opt-in groups that the dashboard reads unless it is told not to.
 SHOWN_GROUPS = frozenset({"host"})
-"""Opt-in groups that the dashboard reads unless it is told not to."""
 
 
 def run_dashboard(

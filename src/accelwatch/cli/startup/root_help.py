@@ -26,8 +26,8 @@ _MORE = (
     ("accelwatch --version", "the version"),
     ("accelwatch --install-completion", "completion for this shell"),
 )
+# Columns, so that all texts of a kind begin below each other.
 _EXAMPLE_WIDTH, _NAME_WIDTH = 31, 11
-"""Columns, so that all texts of a kind begin below each other."""
 
 
 class RootGroup(Group):

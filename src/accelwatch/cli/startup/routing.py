@@ -8,14 +8,14 @@ import os
 from accelwatch.cli import terminal
 from accelwatch.cli.startup.commands import COMMANDS, Collector
 
+# Options that the dashboard has and the table has not.
 DASHBOARD_ONLY = frozenset({"--theme", "--ascii", "--interval", "--readonly"})
-"""Options that the dashboard has and the table has not."""
+# Options that both have.
 SHARED = frozenset(
     {"-f", "--filter", "-b", "--backend", "--collect", "--replay", "--root", "--loop"}
 )
-"""Options that both have."""
+# Those without a value.
 SWITCHES = frozenset({"--ascii", "--readonly", "--loop"})
-"""Those without a value."""
 _NO_COLLECTOR = ("-h", "--help", "--install", "--show")
 _REPEATED = ("-w", "--watch", "-l", "--loop")
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
     from accelwatch_lab.simulator.nodes import FleetSize
 
+# Nodes that hang on purpose are not worth waiting for.
 _TIMEOUT = "1s"
-"""Nodes that hang on purpose are not worth waiting for."""
 
 
 class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ class Bound:
 
     implementation: Implementation
     arguments: tuple[Node, ...]
+    # What is fixed, by name.
     constants: tuple[tuple[str, Value], ...] = ()
-    """What is fixed, by name."""
 
 
 def bind(text: str, call: ast.Call, function: Function, typed: Callable[[ast.expr], Node]) -> Bound:

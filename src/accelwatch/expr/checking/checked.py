@@ -72,8 +72,8 @@ class Checker:
         self.of_job = groups_by_job(parsed)
         self._functions = functions
         self._rule = rule
+        # The fold or peer function whose operand is being typed.
         self._inside = ""
-        """The fold or peer function whose operand is being typed."""
 
     def expression(self) -> Node:
         """The whole expression, of any type but a list; raises ExpressionError."""

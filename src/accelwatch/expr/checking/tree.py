@@ -7,8 +7,8 @@ from accelwatch.expr.vocabulary.functions import Implementation
 from accelwatch.expr.vocabulary.kleene import Key, Value
 from accelwatch.expr.vocabulary.names import Type
 
+# Where in the text a part stands: the first character, and the one after the last.
 Span = tuple[int, int]
-"""Where in the text a part stands: the first character, and the one after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Invoke:
     arguments: tuple["Node", ...]
     type: Type
     name: str = ""
+    # Arguments that are fixed, by name.
     constants: tuple[tuple[str, Value], ...] = ()
-    """Arguments that are fixed, by name."""
     span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
@@ -107,12 +107,12 @@ class Window:
 
     kind: str
     reading: Reading
+    # 0 for the age of a value.
     seconds: int
-    """0 for the age of a value."""
     quantile: float | None
     type: Type
+    # Whether only samples of the job that runs on the device count.
     of_job: bool = False
-    """Whether only samples of the job that runs on the device count."""
     span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
@@ -121,13 +121,13 @@ class EventPattern:
     """Which events are meant: those of a kind for which the predicate is true."""
 
     kind: str
+    # The predicate as it was written; two patterns of the same kind and text are the same.
     text: str
-    """The predicate as it was written; two patterns of the same kind and text are the same."""
     predicate: "Node | None" = field(default=None, compare=False, repr=False)
+    # Whether records that user space may have written count.
     untrusted: bool = False
-    """Whether records that user space may have written count."""
+    # Whether what a driver says of a device that is not listed counts.
     unlisted: bool = False
-    """Whether what a driver says of a device that is not listed counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class Event:
 
     kind: str
     pattern: EventPattern
+    # How far back is looked; 0 for any time.
     seconds: int
-    """How far back is looked; 0 for any time."""
     type: Type
     span: Span = field(default=(0, 0), compare=False, repr=False)
 

@@ -30,13 +30,13 @@ from accelwatch.schema.event import Category, ErrorEvent, severity
 
 _LABELS = ("code", "category")
 _LAST, _TOTAL = "error_event_last_timestamp_seconds", "error_events_total"
+# Kinds of events that agents do not count on a device.
 _OF_NODES = frozenset(
     {
         *("boot", "device", "disk", "heat", "kernel", "nfs", "node", "oom"),
         *("alertmanager", "evidence"),
     }
 )
-"""Kinds of events that agents do not count on a device."""
 
 
 def happened(node: Event, context: QueryContext) -> Truth:

@@ -55,8 +55,8 @@ class Generated:
     """A condition as PromQL: a series for each entity of which it is true."""
 
     text: str
+    # What differs from what the rule says, and what it needs.
     notes: tuple[str, ...]
-    """What differs from what the rule says, and what it needs."""
 
 
 def condition(

@@ -31,8 +31,8 @@ _FUNCTIONS: Mapping[str, str] = {
     WindowKind.CHANGED: "changes",
     WindowKind.SHARE: "avg_over_time",
 }
+# They say nothing, or nothing true, of a single sample.
 _OF_PAIRS = frozenset({"rate", "increase", "delta", "changes"})
-"""They say nothing, or nothing true, of a single sample."""
 _EXTRAPOLATED = frozenset({"rate", "increase", "delta"})
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from accelwatch.base.errors import AccelwatchError
 
 _ATOM = 6
+# How tightly operators bind, from weak to strong.
 _BINDING: Mapping[str, int] = {
     "or": 1,
     "and": 2,
@@ -17,10 +18,9 @@ _BINDING: Mapping[str, int] = {
     "/": 5,
     "%": 5,
 }
-"""How tightly operators bind, from weak to strong."""
 _ASSOCIATIVE = frozenset({"or", "and"})
+# What is longer gets a line for each operand.
 _WIDTH = 88
-"""What is longer gets a line for each operand."""
 
 Number = float | int
 
@@ -34,8 +34,8 @@ class Query:
     """A vector, or with `scalar` a number that is the same for all."""
 
     text: str
+    # The outermost one; empty where none is in the open.
     operator: str = ""
-    """The outermost one; empty where none is in the open."""
     scalar: Number | None = None
 
     @property

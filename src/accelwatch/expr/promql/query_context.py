@@ -18,6 +18,7 @@ _OF_JOB = frozenset({"job", "stage", "job_model", "stage_model"})
 _OF_DEVICE = ", ".join(DEVICE_LABELS)
 _ALLOCATION = "job_allocation_info"
 _ALLOCATION_LABELS = tuple(label for label in by_key()[_ALLOCATION].labels if label != "partition")
+# The labels that devices of a group have in common; a node is known by those of its target.
 _KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         JOB: ("scheduler", "job_id"),
@@ -28,33 +29,32 @@ _KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "stage_model": ("scheduler", "job_id", "stage", "vendor", "model"),
     }
 )
-"""The labels that devices of a group have in common; a node is known by those of its target."""
+# What selects the members of a group among all devices.
 _MEMBER_MATCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"rack": ('rack!=""',), "stage": ('stage!=""',), "stage_model": ('stage!=""',)}
 )
-"""What selects the members of a group among all devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
     """What is known of the Prometheus that asks."""
 
+    # How often it scrapes.
     scrape_s: float = 60.0
-    """How often it scrapes."""
+    # The label of targets that is the name of the node.
     node_label: str = "instance"
-    """The label of targets that is the name of the node."""
 
 
 @dataclass(slots=True)
 class Remarks:
     """What a reader should know of a rule, in order."""
 
+    # Of the part that is being said.
     text: str = ""
-    """Of the part that is being said."""
     notes: dict[str, None] = field(default_factory=dict)
 
+    # What was left out, in order.
     lefts: list[str] = field(default_factory=list)
-    """What was left out, in order."""
 
     def left_out(self, span: Span, reason: PromqlError) -> None:
         """A part that is not known in Prometheus."""
@@ -116,8 +116,8 @@ class Group:
     """Devices that belong together."""
 
     by: str
+    # That of those who ask.
     context: QueryContext
-    """That of those who ask."""
 
     @property
     def members(self) -> QueryContext:

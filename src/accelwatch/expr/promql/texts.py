@@ -10,6 +10,7 @@ from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
 from accelwatch.schema.metrics import by_key
 
 _DIRECT = {"vendor": "vendor", "device": "device", "name": "device", "uuid": "uuid"}
+# Where else a text is: the family and its label.
 _FAMILIES: Mapping[str, tuple[str, str]] = {
     **{name: ("device_info", name) for name in ("kind", "model", "architecture", "pci_bus_id")},
     "parent_id": ("device_info", "parent"),
@@ -21,7 +22,6 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
     **{name: ("job_allocation_info", name) for name in ("user", "account", "queue", "scheduler")},
     **{name: ("kubernetes_allocation_info", name) for name in ("namespace", "pod", "container")},
 }
-"""Where else a text is: the family and its label."""
 _OWNED = ("job_allocation_info", "kubernetes_allocation_info")
 
 

@@ -4,8 +4,8 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.base.untrusted_text import printable
 
 _BLANKS = str.maketrans(dict.fromkeys("\t\r\n\f", " "))
+# Characters of a long expression that are shown around the fault.
 SHOWN = 100
-"""Characters of a long expression that are shown around the fault."""
 
 
 class PointedError(ExpressionError):

@@ -31,8 +31,8 @@ _ALLOWED_OPERATORS: tuple[type[ast.AST], ...] = (
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
 )
 
+# The source is parsed within brackets, so that it may begin with a space.
 _OFFSET = 1
-"""The source is parsed within brackets, so that it may begin with a space."""
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):

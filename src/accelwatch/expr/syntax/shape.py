@@ -28,8 +28,8 @@ class _Walk:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        # Each with the nesting outside it, and whether it holds the arguments of a call.
         self._open: list[tuple[Token, int, bool]] = []
-        """Each with the nesting outside it, and whether it holds the arguments of a call."""
         self._outside = 0
         self._prefixes = 0
         self._expects_value = True

@@ -10,8 +10,8 @@ from accelwatch.expr.vocabulary.names import NameTable, Type
 from accelwatch.schema.event import SEVERITIES, Category
 
 LONGEST_S = 30 * 86400
+# How far back is looked when nothing is said: what is older is history, not news.
 WITHIN_S = 600
-"""How far back is looked when nothing is said: what is older is history, not news."""
 
 
 class EventUse(StrEnum):
@@ -30,8 +30,8 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     usage: str
     help: str
     result: Type
+    # Whether it takes a duration.
     within: bool
-    """Whether it takes a duration."""
 
 
 _ROWS = (
@@ -74,10 +74,10 @@ class EventKind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     codes: tuple[str, ...]
     help: str
+    # Whether `code` is the number after the word.
     numbered: bool = False
-    """Whether `code` is the number after the word."""
+    # Whether drivers of accelerators say so, of a device.
     of_devices: bool = False
-    """Whether drivers of accelerators say so, of a device."""
 
 
 _KINDS = (

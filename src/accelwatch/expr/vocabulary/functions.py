@@ -10,8 +10,8 @@ from accelwatch.expr.vocabulary.kleene import Raw, Value, number
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT, compile_pattern
 
+# Takes the values of the parameters that are not constants; None is a missing value; never raises.
 Implementation = Callable[..., Raw]
-"""Takes the values of the parameters that are not constants; None is a missing value; never raises."""
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,5 +163,5 @@ _TABLE = (
     _unit("GHz", 10**9, "gigahertz in hertz"),
 )
 
+# Every function by name.
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({row.name: row for row in _TABLE})
-"""Every function by name."""

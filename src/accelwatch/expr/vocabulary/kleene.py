@@ -9,14 +9,14 @@ from typing import Final, NoReturn
 
 from accelwatch.schema.metrics import Series
 
+# What a lookup is asked for: the name of an identity field, or a series (key, *label values).
 Key = str | Series
-"""What a lookup is asked for: the name of an identity field, or a series (key, *label values)."""
 
+# What a device can say.
 Value = float | int | str | bool
-"""What a device can say."""
 
+# A value inside compiled code, where None is absence and Unknown.
 Raw = Value | None
-"""A value inside compiled code, where None is absence and Unknown."""
 
 
 class Missing(Enum):
@@ -34,19 +34,19 @@ class Unknown(Enum):
         raise TypeError("UNKNOWN is neither true nor false: compare with `is True` or `is False`")
 
 
+# A lookup answers this for a quantity or field that is absent or stale.
 MISSING: Final = Missing.MISSING
-"""A lookup answers this for a quantity or field that is absent or stale."""
 
+# A condition is this when a reading that could decide it is missing.
 UNKNOWN: Final = Unknown.UNKNOWN
-"""A condition is this when a reading that could decide it is missing."""
 
 Truth = bool | Unknown
 
+# Gives the current value of a key; must not raise for a key that the device does not have.
 Lookup = Callable[[Key], Value | Missing]
-"""Gives the current value of a key; must not raise for a key that the device does not have."""
 
+# Integers of this magnitude and above are no reading: counters of drivers have at most 64 bits.
 INTEGER_LIMIT: Final = 2**64
-"""Integers of this magnitude and above are no reading: counters of drivers have at most 64 bits."""
 
 _INFINITY = float("inf")
 

@@ -19,13 +19,14 @@ class Type(StrEnum):
     """The types of the language; the words appear in error messages."""
 
     NUMBER = "a number"
+    # A quantity that is 0 or 1: usable as a number and as a condition.
     FLAG = "a flag"
-    """A quantity that is 0 or 1: usable as a number and as a condition."""
     BOOL = "a condition"
     STRING = "text"
     LIST = "a list"
 
 
+# Fields of a device that are no quantities; `device` is the Prometheus label's word for `name`.
 IDENTITY: Mapping[str, Type] = {
     "id": Type.STRING,
     "index": Type.NUMBER,
@@ -56,16 +57,16 @@ IDENTITY: Mapping[str, Type] = {
     "backend": Type.STRING,
     "host": Type.STRING,
 }
-"""Fields of a device that are no quantities; `device` is the Prometheus label's word for `name`."""
 
+# Fields that have one of a few values: comparing one with another word is a mistake.
 FIELD_VALUES: Mapping[str, tuple[str, ...]] = {
     "state": tuple(DeviceState),
     "health": tuple(Health),
     "kind": tuple(DeviceKind),
     "memory_kind": tuple(MemoryKind),
 }
-"""Fields that have one of a few values: comparing one with another word is a mistake."""
 
+# Gauges that are 0 or 1 and answer a question; rows of kind `state` are flags too.
 FLAGS = frozenset(
     {
         "clocks_idle",
@@ -88,11 +89,12 @@ FLAGS = frozenset(
         "throttle_active",
     }
 )
-"""Gauges that are 0 or 1 and answer a question; rows of kind `state` are flags too."""
 
+# A row with one of these labels describes a process or partition, not the device itself.
 SUBDEVICE_LABELS = frozenset({"pid", "partition"})
-"""A row with one of these labels describes a process or partition, not the device itself."""
 
+# Families whose one label says in which state the device is: a flag for each of the states, of which
+# only that of now is there.
 STATE_FAMILIES = frozenset(
     {
         "recovery_action_info",
@@ -102,9 +104,8 @@ STATE_FAMILIES = frozenset(
         "vgpu_license_info",
     }
 )
-"""Families whose one label says in which state the device is: a flag for each of the states, of which
-only that of now is there."""
 
+# A value for a label in an error message's example; other labels are shown as <label>.
 EXAMPLE_LABELS: Mapping[str, str] = {
     "reason": "power",
     "direction": "rx",
@@ -113,7 +114,6 @@ EXAMPLE_LABELS: Mapping[str, str] = {
     "limit": "max",
     "fabric": "nvlink",
 }
-"""A value for a label in an error message's example; other labels are shown as <label>."""
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,12 +135,12 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Mapping[str, Type]
     rows: Mapping[str, Metric]
+    # The values that an identity field, or the label of a state row, can have.
     values: Mapping[str, tuple[str, ...]] = {}
-    """The values that an identity field, or the label of a state row, can have."""
+    # Keys of the catalogue that exist but describe something other than this thing.
     elsewhere: frozenset[str] = frozenset()
-    """Keys of the catalogue that exist but describe something other than this thing."""
+    # Whether `labels.rack` is the label `rack` of the node.
     labelled: bool = False
-    """Whether `labels.rack` is the label `rack` of the node."""
 
     @property
     def bare_names(self) -> list[str]:

@@ -11,12 +11,12 @@ from functools import lru_cache
 from accelwatch.expr.vocabulary.kleene import Raw
 
 MAX_PATTERN = 200
+# Longer texts are not matched but count as missing; no identity field comes near this.
 MAX_SUBJECT = 128
-"""Longer texts are not matched but count as missing; no identity field comes near this."""
 
 OPEN_ENDED = 25
+# A wide or open repetition counts as 25 ways, so a pattern may have three, or 13 times `?`.
 MAX_BRANCHES = OPEN_ENDED**3
-"""A wide or open repetition counts as 25 ways, so a pattern may have three, or 13 times `?`."""
 
 MAX_GROUPS = 8
 MAX_REPEAT = 128

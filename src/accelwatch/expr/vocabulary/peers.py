@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.expr.vocabulary.names import Type
 
+# By what devices are grouped. Within a job, devices of a vendor that tell no model are alike.
 GROUPS: Mapping[str, str] = MappingProxyType(
     {
         "node": "devices of the same node",
@@ -18,20 +19,19 @@ GROUPS: Mapping[str, str] = MappingProxyType(
         "stage_model": "those of the same stage that are of the same model",
     }
 )
-"""By what devices are grouped. Within a job, devices of a vendor that tell no model are alike."""
+# Groups whose members are together because a job runs on them.
 JOB_GROUPS = frozenset({"job", "stage", "job_model", "stage_model"})
-"""Groups whose members are together because a job runs on them."""
 
+# With fewer others that have a value nothing can be said.
 LEAST_PEERS = 3
-"""With fewer others that have a value nothing can be said."""
+# In a group with fewer members a device is not compared with itself.
 SMALL_GROUP = 8
-"""In a group with fewer members a device is not compared with itself."""
+# Median deviation to standard deviation, for a normal distribution.
 MAD_SCALE = 1.4826
-"""Median deviation to standard deviation, for a normal distribution."""
+# Of the level: deviations below this share of the median count as this much.
 LEAST_SCALE = 0.005
-"""Of the level: deviations below this share of the median count as this much."""
+# Of the members, as many must be known to count them.
 LEAST_WITH_VALUE = 0.5
-"""Of the members, as many must be known to count them."""
 
 
 class PeerRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,12 +10,12 @@ from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catal
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.status.device_status import WORST_FIRST
 
+# A lookup is asked for what is wrong with a device, in words, by this name.
 HEALTH_REASON = "health_reason"
-"""A lookup is asked for what is wrong with a device, in words, by this name."""
+# A lookup of a hub is asked in what a node differs from the many alike, in words, by this name.
 ODD = "odd"
-"""A lookup of a hub is asked in what a node differs from the many alike, in words, by this name."""
+# A lookup is asked for the label `rack` of a node as `labels.rack`.
 LABEL_PREFIX = "labels."
-"""A lookup is asked for the label `rack` of a node as `labels.rack`."""
 
 
 def rule_names(base: NameTable | None = None) -> NameTable:

@@ -14,33 +14,33 @@ import msgspec
 from accelwatch.expr.vocabulary.names import Type
 
 STEP_S = 10
+# Two samples of a counter that lie further apart tell nothing of what was between.
 GAP_S = 300.0
-"""Two samples of a counter that lie further apart tell nothing of what was between."""
 LEAST_S, LONGEST_S = 10, 86400
+# Of the samples that belong into a window, as many must be there.
 LEAST_SHARE = 0.5
-"""Of the samples that belong into a window, as many must be there."""
 
 
 class WindowKind(StrEnum):
     """What an environment can be asked about a series and a number of seconds."""
 
+    # Increase of a counter per second, over the time in which it was seen.
     RATE = "rate"
-    """Increase of a counter per second, over the time in which it was seen."""
+    # Increase of a counter; where it is less than before, that step is not known and adds nothing.
     INCREASE = "increase"
-    """Increase of a counter; where it is less than before, that step is not known and adds nothing."""
+    # Mean of the newest step of a gauge that has samples, less that of the oldest.
     DELTA = "delta"
-    """Mean of the newest step of a gauge that has samples, less that of the oldest."""
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    # Over the means of the closed steps, interpolated linearly.
     QUANTILE = "quantile"
-    """Over the means of the closed steps, interpolated linearly."""
+    # 1 if a gauge was not always the same, or a counter grew, else 0.
     CHANGED = "changed"
-    """1 if a gauge was not always the same, or a counter grew, else 0."""
+    # Share of the samples that were not 0.
     SHARE = "share"
-    """Share of the samples that were not 0."""
+    # Seconds since there was a value; 0 when there is one now.
     AGE = "age"
-    """Seconds since there was a value; 0 when there is one now."""
 
 
 class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +52,8 @@ class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
     gauge: WindowKind | None = None
     counter: WindowKind | None = None
     flags_only: bool = False
+    # What to write for a quantity that it does not take.
     instead: str = ""
-    """What to write for a quantity that it does not take."""
     result: Type = Type.NUMBER
 
 
@@ -125,8 +125,8 @@ _TABLE = (
     ),
 )
 
+# Every window function by name; `min` and `max` are also functions of two or more numbers.
 WINDOWS: Mapping[str, WindowRow] = MappingProxyType({row.name: row for row in _TABLE})
-"""Every window function by name; `min` and `max` are also functions of two or more numbers."""
 
 
 def steps_of(seconds: int) -> int:

@@ -13,11 +13,11 @@ from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query
 
+# As many points as a graph has room for. Every ten seconds would be a tenth of what a hub does.
 STEP_S = 60
-"""As many points as a graph has room for. Every ten seconds would be a tenth of what a hub does."""
 STEPS = 60
+# After the start, when of most nodes something has been heard.
 FIRST_S = 5.0
-"""After the start, when of most nodes something has been heard."""
 NAMES = (
     "utilization_ratio",
     "power_watts",
@@ -40,10 +40,10 @@ class KeptTotals:
         self._clock = clock
         self._sums = sums
         self._values = [array("d", [math.nan]) * STEPS for _ in NAMES]
+        # The last step that was counted, in STEP_S of the monotonic clock.
         self._newest: int | None = None
-        """The last step that was counted, in STEP_S of the monotonic clock."""
+        # When, in Unix seconds.
         self._counted_at = 0.0
-        """When, in Unix seconds."""
 
     async def run(self) -> None:
         """Count until cancelled."""

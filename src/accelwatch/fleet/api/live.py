@@ -53,21 +53,21 @@ from accelwatch.web.http.stream import (
 from accelwatch.web.pages.page import BusyError, Query, check_parameters, many
 
 _PARAMETERS = ("filter", "fields")
+# Media types of streams with incidents, to the form that their messages have.
 _WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}
-"""Media types of streams with incidents, to the form that their messages have."""
+# Characters of why a node is not heard, in every tick.
 _MAX_WHY = 200
-"""Characters of why a node is not heard, in every tick."""
+# Different streams at one time with a filter, and as many without; each costs a walk over the fleet
+# a tick. Filters that are in use never keep a dashboard of the whole fleet out.
 _MAX_FEEDS = 8
-"""Different streams at one time with a filter, and as many without; each costs a walk over the fleet
-a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
+# Devices after which the loop may do something else.
 _DEVICES_AT_ONCE = 500
-"""Devices after which the loop may do something else."""
+# Bytes handed over at a time: what a slow client has not taken is held once for all of them.
 _PIECE = 64 << 10
-"""Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
+# Between looks at whether a slow client has taken what it was sent.
 _BACKLOG_POLL_S = 0.05
-"""Between looks at whether a slow client has taken what it was sent."""
+# Events of before that a new client is told.
 _PAST_EVENTS = 500
-"""Events of before that a new client is told."""
 
 _UNREACHABLE = STATE["unreachable"]
 
@@ -82,16 +82,16 @@ class Feed:
         self.clients = 0
         self.sequence = 0
         self.tick: FleetTick | None = None
+        # Slot to the sequence at which it was last changed, and its device.
         self.devices: dict[int, tuple[int, DeviceSlot]] = {}
-        """Slot to the sequence at which it was last changed, and its device."""
         self._expression = expression
         self._series = [*all_series(columns), *series_of(expression)]
+        # By row, what the table's `changed` was when its place was told.
         self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        """By row, what the table's `changed` was when its place was told."""
         self._frames: dict[str, bytes] = {}
         self._changes: dict[tuple[str, int], list[bytes]] = {}
+        # Sequence at which a place was last changed.
         self._changed_sequence = 0
-        """Sequence at which a place was last changed."""
         self._making = asyncio.Lock()
 
     def request_series(self, fleet: Fleet) -> None:
@@ -222,8 +222,8 @@ class LiveStreams:
         self._labels = labels
         self._interval_s = interval_s
         self._incidents = incidents
+        # Clients that are told of incidents.
         self._subscribers = 0
-        """Clients that are told of incidents."""
         self._feeds: dict[Key, Feed] = {}
         self._beat = asyncio.Event()
         self._at_once = asyncio.Event()

@@ -11,8 +11,8 @@ from accelwatch.schema.reading import Number
 
 _REJECTED = "fleet_series_rejected_total"
 
+# Series of the catalogue and whether OpenMetrics is wanted, to text, line by line.
 RenderOwn = Callable[[Mapping[Series, Number], bool], Iterator[str]]
-"""Series of the catalogue and whether OpenMetrics is wanted, to text, line by line."""
 
 
 async def own_series(fleet: Fleet, sums: Totals, walk: LongWork) -> dict[Series, Number]:

@@ -72,10 +72,10 @@ if TYPE_CHECKING:
 _FILTER = Parameter("filter", "A condition (docs/expressions.md).")
 _FIELDS = Parameter("fields", "Quantities, separated by commas.")
 _SCRAPED = ("text/plain", "application/openmetrics-text")
+# How long sums over the fleet are kept; nobody can see a difference, and many may ask.
 _CACHE_S = 0.5
-"""How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
+# Groups are counted in a tenth of the time at most, whoever asks.
 _REST = 10
-"""Groups are counted in a tenth of the time at most, whoever asks."""
 _to_json = msgspec.json.Encoder().encode
 
 

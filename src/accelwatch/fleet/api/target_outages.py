@@ -13,8 +13,8 @@ class TargetOutages:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # By node, when the outage began that it was part of when it was asked for last.
         self._since: dict[str, str] = {}
-        """By node, when the outage began that it was part of when it was asked for last."""
 
     def series(self) -> dict[Series, Number]:
         """1 for each target of an outage.

@@ -8,6 +8,7 @@ from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Stages that lead on by themselves, without a person.
 WORKING = frozenset(
     {
         Stage.QUARANTINING,
@@ -19,14 +20,13 @@ WORKING = frozenset(
         Stage.RELEASING,
     }
 )
-"""Stages that lead on by themselves, without a person."""
 _WAITS = frozenset({Stage.SUSPECT, Stage.SUPPRESSED, Stage.UNREACHABLE})
+# Nothing is done where a rule or the site only observes.
 _NOT_BY_ITSELF = frozenset({DenialKind.MODE, DenialKind.CEILING})
-"""Nothing is done where a rule or the site only observes."""
+# What is in the way while an engine has not looked around: often gone a moment later.
 _NOT_YET = frozenset(
     {DenialKind.STARTING, DenialKind.DATA, DenialKind.IDENTITY, DenialKind.STALE_READING}
 )
-"""What is in the way while an engine has not looked around: often gone a moment later."""
 _LEAST_SAVED = 0.1
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.remediation.policy.state.model import Remedy
 
+# Until the engine has decided, which takes far less.
 _SOON_S = 2.0
-"""Until the engine has decided, which takes far less."""
+# Nodes of one incident that are asked about in a message.
 MAX_REQUESTS = 3
-"""Nodes of one incident that are asked about in a message."""
 
 
 class HubApprovalRequests:

@@ -13,8 +13,8 @@ class Presented(NamedTuple):
 
     link: Link
     status: LinkStatus
+    # Its fingerprint.
     key: str
-    """Its fingerprint."""
 
 
 class Approvals(NamedTuple):

@@ -14,8 +14,8 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Of the query in which it comes.
 PARAMETER = "link"
-"""Of the query in which it comes."""
 _MOST = 2048
 _SALT = "accelwatch.approval"
 _FORM_SALT = "accelwatch.form"
@@ -27,12 +27,12 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
     sink: str
     incident: str
     node: str
+    # Digest.
     plan: str
-    """Digest."""
+    # Unix seconds at which the node came to wait for an answer.
     requested_at: float
-    """Unix seconds at which the node came to wait for an answer."""
+    # Unix seconds.
     until: float
-    """Unix seconds."""
 
     @property
     def actor(self) -> str:
@@ -47,10 +47,10 @@ class LinkStatus(StrEnum):
     EXPIRED = "expired"
     USED = "used"
     OTHER_INCIDENT = "other_incident"
+    # What would be done is not what it was sent for.
     CHANGED = "changed"
-    """What would be done is not what it was sent for."""
+    # Nothing waits for a yes any more.
     DECIDED = "decided"
-    """Nothing waits for a yes any more."""
 
 
 class Signer:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from accelwatch.base.errors import ConfigError
 
+# In the hub's state folder.
 FILE = "links.key"
-"""In the hub's state folder."""
 _BYTES = 32
 _MOST_BYTES = 4096
 

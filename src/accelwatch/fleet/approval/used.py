@@ -9,10 +9,10 @@ from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.approval.links import Link
 
+# Of the journal's states.
 KIND = "link"
-"""Of the journal's states."""
+# After it has expired: a page can say for so long that it was used, and not only that it is old.
 _KEPT_S = 86_400.0
-"""After it has expired: a page can say for so long that it was used, and not only that it is old."""
 
 
 class UsedError(Exception):

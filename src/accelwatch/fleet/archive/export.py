@@ -24,19 +24,19 @@ from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
+# Steps of one range query; fewer where a store's answer is too large.
 _WINDOW_STEPS = 60
-"""Steps of one range query; fewer where a store's answer is too large."""
 _SERIES = 2_000
+# Series that a family is reckoned to have before it was asked for.
 _UNKNOWN = 500
-"""Series that a family is reckoned to have before it was asked for."""
 
 
 class Exported(msgspec.Struct, kw_only=True):
     """What was written."""
 
     samples: int = 0
+    # Series of the last window that no label gives a node.
     unplaced: int = 0
-    """Series of the last window that no label gives a node."""
     warnings: tuple[str, ...] = ()
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from accelwatch.archive.history.rows import JobRow
 from accelwatch.schema.snapshot import Owner
 
+# Beyond them those that ended first are forgotten.
 MAX_JOBS = 200_000
-"""Beyond them those that ended first are forgotten."""
+# Job, node, device.
 _Key = tuple[str, str, str]
-"""Job, node, device."""
 
 
 class JobBook:
@@ -18,8 +18,8 @@ class JobBook:
         """`known` are those of an archive that is gone on with."""
         self._running: dict[_Key, JobRow] = {}
         self._finished: list[JobRow] = []
+        # When each node was last checked.
         self._observed_at: dict[str, int] = {}
-        """When each node was last checked."""
         self.changed = False
         for row in existing:
             if row.end is None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.archive.history.rows import MaintenanceRow
 
+# Beyond them those that ended first are forgotten.
 MOST_ROWS = 200_000
-"""Beyond them those that ended first are forgotten."""
+# Node, beginning in Unix milliseconds, reason: a window of the journal has the same after a restart.
 _Key = tuple[str | None, int, str]
-"""Node, beginning in Unix milliseconds, reason: a window of the journal has the same after a restart."""
 
 
 class MaintenanceBook:
@@ -17,8 +17,8 @@ class MaintenanceBook:
     def __init__(self, existing: Iterable[MaintenanceRow] = ()) -> None:
         """`known` are those of an archive that is gone on with."""
         self._rows: dict[_Key, MaintenanceRow] = {_key(row): row for row in existing}
+        # Those of the look before.
         self._announced: dict[_Key, MaintenanceRow] = {}
-        """Those of the look before."""
         self._windows: tuple[Maintenance, ...] = ()
         self.changed = False
 

@@ -11,16 +11,16 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner, Snapshot
 
 Values = dict[Series, Number]
+# A column a process would be a column for every process there ever was.
 _LEFT_OUT = frozenset({"process_memory_used_bytes", "process_utilization_ratio"})
-"""A column a process would be a column for every process there ever was."""
 _TIMES = "_timestamp_seconds"
 
 
 class Observed(NamedTuple):
     """One node at one moment."""
 
+    # Whole devices; what their partitions tell is theirs.
     devices: list[tuple[Device, Values]]
-    """Whole devices; what their partitions tell is theirs."""
     node: Values
 
 

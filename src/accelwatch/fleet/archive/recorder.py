@@ -26,16 +26,16 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
+# A kill costs no more than this.
 _CUT_EVERY_S = 300.0
-"""A kill costs no more than this."""
 _BEHIND_S = 60.0
+# An agent that is heard again tells what happened meanwhile; what is older is old news.
 _EVENTS_BEHIND_MS = 600_000
-"""An agent that is heard again tells what happened meanwhile; what is older is old news."""
+# A pause is at most so many times as long as the slice before it.
 _MAX_PAUSE = 3.0
-"""A pause is at most so many times as long as the slice before it."""
 _MAX_EVENTS = 100_000
+# Nodes that the log names in a day because they have too many series.
 _MOST_WARNINGS = 20
-"""Nodes that the log names in a day because they have too many series."""
 
 
 Windows = Callable[[], Iterable[Maintenance] | None]
@@ -70,16 +70,16 @@ class Recorder:
         self._maintenance = MaintenanceBook(Archive(folder).maintenance())
         self._windows = windows
         self._gathering = Gathering()
+        # Time of the newest sample of each node, Unix milliseconds.
         self._newest_sample: dict[str, int] = {}
-        """Time of the newest sample of each node, Unix milliseconds."""
         self._event = fleet.events.last
         self._cut_at = 0.0
+        # The newest batch that a thread was given.
         self._handed: asyncio.Future[None] | None = None
-        """The newest batch that a thread was given."""
         self._complaint = ""
         self._dropped = 0
+        # Nodes of which people were notified today that they have too many series.
         self._crowded: set[str] = set()
-        """Nodes of which people were notified today that they have too many series."""
 
     async def run(self) -> None:
         """Record at the interval until cancelled."""

@@ -11,10 +11,10 @@ from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 
+# Documents between two looks at what can be written.
 _AT_ONCE = 600
-"""Documents between two looks at what can be written."""
+# An event that is older than the first document by more is no news of this recording.
 _SINCE_S = 3600.0
-"""An event that is older than the first document by more is no news of this recording."""
 
 
 def replayed(

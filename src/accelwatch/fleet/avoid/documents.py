@@ -8,14 +8,14 @@ import msgspec
 class ReasonKind(StrEnum):
     """Why a node is to be avoided; the words are part of the API."""
 
+    # We hold it, or a part of it, out of its scheduler.
     QUARANTINED = "quarantined"
-    """We hold it, or a part of it, out of its scheduler."""
+    # An incident of the node, or of a device of it, is open.
     INCIDENT = "incident"
-    """An incident of the node, or of a device of it, is open."""
+    # Nothing is known of it now.
     UNREACHABLE = "unreachable"
-    """Nothing is known of it now."""
+    # A window of maintenance covers it.
     MAINTENANCE = "maintenance"
-    """A window of maintenance covers it."""
 
 
 class AvoidReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,25 +24,25 @@ class AvoidReason(msgspec.Struct, frozen=True, kw_only=True):
     kind: ReasonKind
     text: str
     since: str | None = None
+    # When a window of maintenance ends.
     until: str | None = None
-    """When a window of maintenance ends."""
     incident: str = ""
     rule: str = ""
     severity: str = ""
     confidence: str = ""
+    # Name of the device that an incident is about.
     device: str = ""
-    """Name of the device that an incident is about."""
 
 
 class NodeToAvoid(msgspec.Struct, frozen=True, kw_only=True):
     """One node, with all reasons to avoid it."""
 
+    # The hub's name of it.
     node: str
-    """The hub's name of it."""
+    # Its own host name; empty where no agent has reported it.
     host: str
-    """Its own host name; empty where no agent has reported it."""
+    # The scheduler's name of it, where a remedy has found it or `remedy.nodes` maps it; else empty.
     scheduler_name: str
-    """The scheduler's name of it, where a remedy has found it or `remedy.nodes` maps it; else empty."""
     reasons: tuple[AvoidReason, ...]
 
 
@@ -50,10 +50,10 @@ class AvoidPage(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes to avoid, by name."""
 
     time: str
+    # How many rules are in force; 0: no incident is ever opened here, so health is not looked at.
     rules: int
-    """How many rules are in force; 0: no incident is ever opened here, so health is not looked at."""
+    # All nodes that the hub follows.
     nodes_total: int
-    """All nodes that the hub follows."""
+    # Why the list may be incomplete.
     problems: tuple[str, ...] = ()
-    """Why the list may be incomplete."""
     nodes: tuple[NodeToAvoid, ...] = ()

@@ -14,8 +14,8 @@ from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.state.model import RemedyState
 
+# Names of nodes, each with one reason.
 NodeReasons = Iterator[tuple[str, AvoidReason]]
-"""Names of nodes, each with one reason."""
 
 
 def of_incidents(incidents: Iterable[Incident], severities: Collection[Severity]) -> NodeReasons:

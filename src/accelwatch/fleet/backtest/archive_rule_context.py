@@ -24,8 +24,8 @@ from accelwatch.fleet.rules.columns.rule_context import (
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.schema.metrics import Series
 
+# What states say.
 _STATE_SERIES = frozenset({"device_up", "device_suspended", "health"})
-"""What states say."""
 
 
 class ArchiveRuleContext:
@@ -47,8 +47,8 @@ class ArchiveRuleContext:
         self.belonging = Belonging(self.device_index, Jobs(jobs))
         self.event_history = ArchiveEventHistory(archive.events(), self.device_index, self._skew_s)
         self.table_view: ArchiveColumns | None = None
+        # Unix seconds.
         self.now = 0.0
-        """Unix seconds."""
 
     def absent(self, series: Collection[Series]) -> frozenset[Series]:
         """Those of these series that the archive has no column of."""

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from accelwatch.archive.history.rows import JobRow, MaintenanceRow
 
+# Nodes that are worked on until a moment come up for so long.
 AFTER_S = 300.0
-"""Nodes that are worked on until a moment come up for so long."""
 
 
 class Occupant(NamedTuple):
@@ -30,10 +30,10 @@ class Jobs:
         )
         self._started = self._finished = 0
         self._running: dict[str, list[JobRow]] = {}
+        # Nodes of each running job, with the number of its rows there.
         self.nodes: dict[str, dict[str, int]] = {}
-        """Nodes of each running job, with the number of its rows there."""
+        # Grows with every start and end.
         self.version = 0
-        """Grows with every start and end."""
 
     def advance(self, now: float) -> None:
         """What has begun and ended up to a moment, Unix seconds."""

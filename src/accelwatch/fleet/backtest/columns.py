@@ -59,10 +59,10 @@ class ArchiveColumns:
         """Raises WindowsError when the windows of `needs` take too much memory."""
         self._device_index, self._belonging, self._firing = device_index, belonging, firing
         self._step_s = device_index.step_s
+        # What is wanted of devices.
         self.series = (DEVICE_UP, *sorted(_of_devices(needs.series) - {DEVICE_UP}))
-        """What is wanted of devices."""
+        # What is wanted of nodes.
         self.node_series = (SKEW, *sorted(needs.series - _of_devices(needs.series) - {SKEW}))
-        """What is wanted of nodes."""
         self._windows, self._node_windows = Windows(1.0), Windows(1.0)
         self._past = Past(self._windows, [w for w in needs.windows if not of_host(w.series)])
         self._node_past = Past(self._node_windows, [w for w in needs.windows if of_host(w.series)])
@@ -74,12 +74,12 @@ class ArchiveColumns:
         self._node_values: Floats = np.full(
             (len(self.node_series), device_index.node_size), math.nan
         )
+        # By row: since when `device_up` is 0, Unix seconds; NaN where it is not.
         self._unread_since: Floats = np.full(device_index.size, math.nan)
-        """By row: since when `device_up` is 0, Unix seconds; NaN where it is not."""
+        # By row: when it was read last, Unix seconds.
         self._read_at: Floats = np.full(device_index.size, -math.inf)
-        """By row: when it was read last, Unix seconds."""
+        # By row: when a log said last that it is lost, Unix seconds.
         self._reported_lost_at: Floats = np.full(device_index.size, -math.inf)
-        """By row: when a log said last that it is lost, Unix seconds."""
         self._event_history, self._last_sequence = event_history, 0
         self._numbers: dict[Key, Floats] = {}
         self._status_texts = StatusTexts()

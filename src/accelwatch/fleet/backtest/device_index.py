@@ -15,8 +15,8 @@ from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 
 _LEAST = 64
+# So many intervals behind its siblings' newest samples a device is missing.
 MISSED_STEPS = 1.5
-"""So many intervals behind its siblings' newest samples a device is missing."""
 
 
 class DeviceIndex:
@@ -27,27 +27,27 @@ class DeviceIndex:
         self.devices: list[Entity] = []
         self.nodes: list[str] = []
         self.size = _LEAST
+        # Number of each row's node.
         self.node_of: Indices = np.zeros(_LEAST, dtype=np.intp)
-        """Number of each row's node."""
         self.used: Bools = np.zeros(_LEAST, dtype=np.bool_)
+        # Rows of devices that are there or missed; not those that others have replaced.
         self.here: Bools = np.zeros(_LEAST, dtype=np.bool_)
-        """Rows of devices that are there or missed; not those that others have replaced."""
+        # When each device was told of last.
         self.reported_at: Floats = np.full(_LEAST, np.nan)
-        """When each device was told of last."""
+        # Nodes for which there is room.
         self.node_size = _LEAST
-        """Nodes for which there is room."""
+        # By node: when any of its devices was told of last.
         self.devices_reported_at: Floats = np.full(_LEAST, np.nan)
-        """By node: when any of its devices was told of last."""
+        # By node: when anything of it was told last.
         self.node_reported_at: Floats = np.full(_LEAST, np.nan)
-        """By node: when anything of it was told last."""
         self.generation: npt.NDArray[np.uint32] = np.zeros(_LEAST, dtype=np.uint32)
         self._node_numbers: dict[str, int] = {}
         self._rows: dict[tuple[str, str], int] = {}
         self.rows_of_node: list[list[int]] = []
+        # Grows when devices come or are replaced.
         self.shape = 0
-        """Grows when devices come or are replaced."""
+        # Number of the node of each entity of the table of nodes.
         self._plain_nodes: list[int] = []
-        """Number of the node of each entity of the table of nodes."""
 
     def meet(self, devices: Sequence[Entity], nodes: Sequence[Entity]) -> None:
         """Give those rows and numbers that were not met before."""

@@ -15,8 +15,8 @@ from accelwatch.fleet.state.events import Noted
 from accelwatch.kernel.xid import category_in
 from accelwatch.schema.event import ErrorEvent
 
+# How far a node's clock may be ahead without its events being heard late.
 AHEAD_S = 900.0
-"""How far a node's clock may be ahead without its events being heard late."""
 
 
 class ArchiveEventHistory:
@@ -34,8 +34,8 @@ class ArchiveEventHistory:
         self._waiting: list[EventRow] = []
         self._following: EventRow | None = next(events, None)
         self._new: deque[Noted] = deque()
+        # Whether anything was ever logged.
         self.has_events = self._following is not None
-        """Whether anything was ever logged."""
 
     def advance(self, now: float) -> None:
         """Hear what was logged up to a moment, Unix seconds."""

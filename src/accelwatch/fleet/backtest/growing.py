@@ -15,8 +15,8 @@ from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line, line_of_report
 
+# Of the archive, between two words on how far it has come.
 REPORT_EVERY_S = 1800.0
-"""Of the archive, between two words on how far it has come."""
 
 
 class Reached(msgspec.Struct, frozen=True, tag="reached"):

@@ -27,18 +27,18 @@ from accelwatch.fleet.rules.suspects import COMPARED_SERIES
 class Step(NamedTuple):
     """One interval."""
 
+    # Unix seconds of its end.
     time: float
-    """Unix seconds of its end."""
+    # As they stand now, each once.
     changed: list[Incident]
-    """As they stand now, each once."""
 
 
 class Helpers(NamedTuple):
     """Other processes that judge a share of the rules."""
 
     most: int
+    # The words that begin one, for ids of rules; it `tell`s what their verdicts are.
     command: Callable[[Sequence[str]], Sequence[str]]
-    """The words that begin one, for ids of rules; it `tell`s what their verdicts are."""
 
 
 class Backtest:
@@ -54,13 +54,13 @@ class Backtest:
     ) -> None:
         """Times in Unix seconds. Raises ArchiveError, and WindowsError for windows that are too dear."""
         enabled = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        # Between two samples.
         self.step_s = archive.description.interval_s
-        """Between two samples."""
         self.rules = as_sampled(enabled, self.step_s)
         self._positions = {id_: position for position, id_ in enumerate(self.rules)}
         absent = ArchiveRuleContext.untold(archive.series(), needs_of(self.rules.values()).series)
+        # Rules that ask for what nobody has recorded.
         self.unjudged = never_true(self.rules, absent)
-        """Rules that ask for what nobody has recorded."""
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         also = COMPARED_SERIES & needs_of(evaluated).series
         self._helpers = helpers
@@ -68,8 +68,8 @@ class Backtest:
         own, *self._elsewhere = shares(self.rules, self.unjudged, absent, count) or [[]]
         of_own = {id_: rule for id_, rule in self.rules.items() if id_ in set(own)}
         self._verdicts = Verdicts(archive, of_own, Span(start, end), also)
+        # Up to where it has come, Unix seconds.
         self.started = self.time = self._verdicts.started
-        """Up to where it has come, Unix seconds."""
         self.context = self._verdicts.context
         self._number = 0
         self.manager = IncidentManager(

@@ -18,27 +18,27 @@ from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import Peers, walk
 from accelwatch.schema.metrics import Kind, by_key
 
+# Columns of what is asked by a word.
 _STATES = {"state": "device_up", "node_state": "fleet_target_up"}
-"""Columns of what is asked by a word."""
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that an incident rests on; null for what does not apply."""
 
+    # A column, or the code of an event.
     signal: str
-    """A column, or the code of an event."""
     value: float | str | None
     expected: float | str | None
     z: float | None
+    # Unix seconds.
     since: float | None
-    """Unix seconds."""
 
 
 class Line(msgspec.Struct, kw_only=True):
     """An incident, as `accelwatch rules backtest` prints it."""
 
+    # Unix seconds.
     opened: float
-    """Unix seconds."""
     closed: float | None
     level: str
     scope: str

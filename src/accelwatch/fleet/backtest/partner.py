@@ -14,15 +14,15 @@ from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.backtest.verdicts import EvaluatedInterval
 
+# Intervals after which it says how far it has come, at the latest: it ends when nobody reads that.
 REPORT_EVERY = 64
-"""Intervals after which it says how far it has come, at the latest: it ends when nobody reads that."""
 
 
 class Report(NamedTuple):
     """What has changed up to an interval, by number of the interval."""
 
+    # Infinite at the end.
     until: float
-    """Infinite at the end."""
     changes: Mapping[int, Sequence[VerdictChange]]
 
 

@@ -10,6 +10,7 @@ from accelwatch.alerting.incidents.grouping.levels import ALERT
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.fleet.backtest.line import Line
 
+# Until a job works again: its load of half an hour, and the time of a remedy that it waits for.
 HOURS: dict[Advice, float] = {
     Advice.NONE: 0.0,
     Advice.RESTART: 0.55,
@@ -19,16 +20,15 @@ HOURS: dict[Advice, float] = {
     Advice.EXCLUDE: 0.75,
     Advice.WAIT: 0.0,
 }
-"""Until a job works again: its load of half an hour, and the time of a remedy that it waits for."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Device-hours."""
 
+    # Of all devices that were concerned, from the opening until it was over.
     lost: float
-    """Of all devices that were concerned, from the opening until it was over."""
+    # That the advice would have cost them.
     action: float
-    """That the advice would have cost them."""
 
     @property
     def saved(self) -> float:

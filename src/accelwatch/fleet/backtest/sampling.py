@@ -10,8 +10,8 @@ from accelwatch.alerting.rules.rule import Rule
 
 _MOST_NAMED = 6
 RACK = "rack"
+# What members of a group can have in common that an archive knows.
 _SUPPORTED = frozenset({"node", "job", "model", "stage", "fleet", "labels.stage"})
-"""What members of a group can have in common that an archive knows."""
 
 
 def as_sampled(rules: Mapping[str, Rule], step_s: float) -> dict[str, Rule]:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.schema.metrics import Series
 
+# What a window and a group cost beside a condition, about.
 _WINDOW, _GROUP = 10.0, 3.0
-"""What a window and a group cost beside a condition, about."""
 
 
 def shares(

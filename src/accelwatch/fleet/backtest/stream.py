@@ -18,12 +18,12 @@ Some = TypeVar("Some")
 class SampleBatch(NamedTuple):
     """Samples of one table that lie in one interval, or a part of them, in order of time."""
 
+    # Numbers in `Samples.entities`.
     entity: Indices
-    """Numbers in `Samples.entities`."""
+    # Unix seconds at which each was taken.
     seconds: Floats
-    """Unix seconds at which each was taken."""
+    # A series a row, in the order that was asked for; NaN where absent.
     values: Floats
-    """A series a row, in the order that was asked for; NaN where absent."""
 
 
 class Interval(NamedTuple):

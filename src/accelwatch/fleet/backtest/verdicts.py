@@ -18,8 +18,8 @@ from accelwatch.fleet.backtest.stream import Interval, intervals
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
 
+# After so many intervals without any sample it was the recorder that rested.
 REST_STEPS = 3
-"""After so many intervals without any sample it was the recorder that rested."""
 
 
 class Span(NamedTuple):
@@ -32,12 +32,12 @@ class Span(NamedTuple):
 class EvaluatedInterval(NamedTuple):
     """One interval in which somebody was recorded."""
 
+    # Of the interval; those of a rest are counted too.
     number: int
-    """Of the interval; those of a rest are counted too."""
+    # Unix seconds of its end.
     time: float
-    """Unix seconds of its end."""
+    # In the order of the rules.
     changes: list[VerdictChange]
-    """In the order of the rules."""
 
 
 class Verdicts:

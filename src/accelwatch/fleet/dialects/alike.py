@@ -27,15 +27,15 @@ from accelwatch.fleet.dialects.plans.identity import PLACEHOLDERS, address_of, d
 from accelwatch.fleet.dialects.recognise import named_by
 from accelwatch.schema.device import normal_uuid
 
+# Before the place of a text, which no exporter writes.
 _SIGN = "\0"
-"""Before the place of a text, which no exporter writes."""
+# Plans that are kept, and shapes that were looked at.
 _MOST = 64
-"""Plans that are kept, and shapes that were looked at."""
+# Of a page that is worth to be planned once for all.
 _MOST_SERIES = 2048
-"""Of a page that is worth to be planned once for all."""
 
+# A text, or the place of one among those of a page.
 _Fact = str | int
-"""A text, or the place of one among those of a page."""
 
 
 class _Devices(NamedTuple):
@@ -55,16 +55,16 @@ class _SharedPlan(NamedTuple):
 class _TextRoles(NamedTuple):
     """What of the texts of a shape is looked at."""
 
+    # Who may speak there.
     dialects: tuple[Dialect, ...]
-    """Who may speak there."""
+    # Places of texts that only say who a device is, or that nobody looks at.
     free: tuple[int, ...]
-    """Places of texts that only say who a device is, or that nobody looks at."""
+    # Places of all other texts.
     others: tuple[int, ...]
-    """Places of all other texts."""
 
 
+# By dialect; those that we know are never dropped.
 _heeded: dict[int, frozenset[str]] = {}
-"""By dialect; those that we know are never dropped."""
 
 
 def shared_plan(series: PageSeries) -> PagePlan | None:

@@ -9,8 +9,8 @@ from accelwatch.fleet.dialects.plans.partitions import name_of
 from accelwatch.fleet.listing import Holder, Listing
 from accelwatch.schema.device import normal_uuid
 
+# Uuid of a device, and its partition.
 _PartitionKey = tuple[str, str]
-"""Uuid of a device, and its partition."""
 
 
 def listing_of(dialect: Dialect, keys: Sequence[Key]) -> Listing | None:

@@ -32,17 +32,17 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     """What one scrape says. `devices` has each device once, `by_dialect` each exporter's own view."""
 
     devices: tuple[DeviceView, ...]
+    # Names of the dialects that were recognised, ours first; empty when none was.
     dialects: tuple[str, ...]
-    """Names of the dialects that were recognised, ours first; empty when none was."""
+    # Lines and series not used, by reason: those of `Scrape.rejected`; `unknown` (no table has it),
+    # `no_device` (it names none, or there are too many), `partition` (a part that repeats the whole),
+    # `repeated` (a second series for the same value), `blank`, `not_finite`, `implausible`.
     rejected: Counter[str]
-    """Lines and series not used, by reason: those of `Scrape.rejected`; `unknown` (no table has it),
-    `no_device` (it names none, or there are too many), `partition` (a part that repeats the whole),
-    `repeated` (a second series for the same value), `blank`, `not_finite`, `implausible`."""
     by_dialect: dict[str, tuple[DeviceView, ...]] = {}
+    # The host itself, where our own agent tells of it, else the first of the others that does.
     node: DeviceView | None = None
-    """The host itself, where our own agent tells of it, else the first of the others that does."""
+    # Whether devices that no pod holds are listed, where the page shows it.
     listing: Listing | None = None
-    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
 class ForeignReader:
@@ -54,8 +54,8 @@ class ForeignReader:
         self._exposition = ExpositionReader(limits)
         self._precedence = tuple(precedence)
         self._series: PageSeries | None = None
+        # What the plans are for: of pages, or of samples that came by another way.
         self._keys: tuple[Key, ...] | None = None
-        """What the plans are for: of pages, or of samples that came by another way."""
         self._plans: tuple[Plan | OurPlan, ...] = ()
         self._hosts: tuple[HostPlan, ...] = ()
         self._memory = Remembered()

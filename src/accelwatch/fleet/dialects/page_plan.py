@@ -24,14 +24,14 @@ class DialectPlan(NamedTuple):
 
     dialect: Dialect
     arrangement: Arrangement
+    # By number.
     devices: Sequence[Device]
-    """By number."""
+    # Of each device what the exporter says in place of a model when it is lost; mostly nothing.
     broken: Sequence[str]
-    """Of each device what the exporter says in place of a model when it is lost; mostly nothing."""
+    # By id of a device, why it does not go by its uuid.
     doubts: dict[str, str]
-    """By id of a device, why it does not go by its uuid."""
+    # Of each device the PCI function that it is behind; empty where none is told.
     cards: Sequence[str]
-    """Of each device the PCI function that it is behind; empty where none is told."""
 
 
 class PagePlan(NamedTuple):
@@ -39,12 +39,12 @@ class PagePlan(NamedTuple):
 
     dialects: tuple[DialectPlan, ...]
     hosts: tuple[HostLayout, ...]
+    # Series that are not used whatever their numbers are, by reason.
     rejected: Counter[str]
-    """Series that are not used whatever their numbers are, by reason."""
+    # Where our own agent speaks.
     ours: OurPlan | None = None
-    """Where our own agent speaks."""
+    # Whether devices that no pod holds are listed, where the page shows it.
     listing: Listing | None = None
-    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
 class Exporter(NamedTuple):

@@ -8,18 +8,18 @@ from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.plans.identity import KeyLabels
 from accelwatch.fleet.dialects.registry import DIALECTS
 
+# Of families of one scrape that are worth to be known again; others may hold anything.
 _MOST_NAMES = 1024
-"""Of families of one scrape that are worth to be known again; others may hold anything."""
 
+# Family names and the `label=value` pairs seen on each.
 Families = Mapping[str, Collection[str]]
-"""Family names and the `label=value` pairs seen on each."""
 
 
 def families(keys: Iterable[Key]) -> dict[str, set[str]]:
     """The families of a scrape with their labels, as `recognise` wants them."""
     by_name: dict[str, set[str]] = {}
+    # Most series of a device have the same labels.
     texts: dict[KeyLabels, list[str]] = {}
-    """Most series of a device have the same labels."""
     for name, labels, values in keys:
         pairs = texts.get((labels, values))
         if pairs is None:

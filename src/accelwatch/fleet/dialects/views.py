@@ -34,8 +34,8 @@ from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
+# CONFIG_NODES_SHIFT of the kernel is at most 10.
 MAX_NUMA_NODES = 1024
-"""CONFIG_NODES_SHIFT of the kernel is at most 10."""
 _OLD = "the exporter could not read its devices: these are its last numbers"
 _NONE_READ = "the exporter answers, but could read none of its devices{}"
 _DEVICE_LOST = ", a device is lost"
@@ -47,8 +47,8 @@ class _Row(NamedTuple):
 
     device: Device
     layout: RowLayout
+    # What the exporter says in place of a model, when the device is lost.
     broken: str
-    """What the exporter says in place of a model, when the device is lost."""
 
 
 class Plan:

@@ -24,8 +24,8 @@ from accelwatch.web.protection.tls import VERSIONS
 from accelwatch.web.sockets.listeners import is_loopback
 
 _CHECK_EVERY_S = 10.0
+# How soon the files are looked at when a target has refused what they held.
 _DOUBTED_S = 1.0
-"""How soon the files are looked at when a target has refused what they held."""
 
 Stamps = tuple[tuple[int, int, int], ...]
 

@@ -4,10 +4,10 @@ A target that has none is asked twice, and often connected to twice, for an expo
 whatever it is asked for sends a page that nobody reads.
 """
 
+# Targets that had no stream before others are asked for a page first.
 _ENOUGH = 10
-"""Targets that had no stream before others are asked for a page first."""
+# And so many times as many as had one.
 _SHARE = 9
-"""And so many times as many as had one."""
 
 
 class FirstRequest:

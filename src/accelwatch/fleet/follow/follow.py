@@ -19,14 +19,14 @@ from accelwatch.schema.stream.compact import Hello
 from accelwatch.web.http.stream import STREAM
 
 _TOGETHER = 12
+# Rounds are never further apart.
 _APART_S = 1.0
-"""Rounds are never further apart."""
+# How long a target that did not stream is polled before it is asked for a stream again.
 _STREAM_AGAIN_S = 300.0
-"""How long a target that did not stream is polled before it is asked for a stream again."""
+# The same for an agent that has no room for another stream.
 _ROOM_AGAIN_S = 60.0
-"""The same for an agent that has no room for another stream."""
+# A stream that breaks sooner was not well: who breaks after each first tick is asked less and less.
 _STEADY_S = 5.0
-"""A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
 _UNAVAILABLE = 503
 MakeReader = Callable[[Target], ReadExposition]
 
@@ -39,8 +39,8 @@ class Following(Protocol):
         ...
 
 
+# Of a target that is not reached over HTTP; None for one that is.
 MakeFollowing = Callable[[Target], Following | None]
-"""Of a target that is not reached over HTTP; None for one that is."""
 
 
 class Rounds:
@@ -110,8 +110,8 @@ class Follower:
         self._interval_s = 1.0
         self._streaming = True
         self._started_at = 0.0
+        # Whether it is still to turn out whether it has a stream.
         self._is_new = client.scrape.mode == "auto"
-        """Whether it is still to turn out whether it has a stream."""
 
     async def run(self) -> None:
         """Follow until cancelled."""

@@ -22,9 +22,9 @@ from accelwatch.fleet.target import Target
 logger = logging.getLogger(__name__)
 
 STARTED_TOGETHER = 20
+# Between so many targets that are started: a loop that is behind with them takes longer over it, so
+# that a large fleet is read as soon as it can be, and does not shake hands all at once.
 _BREATH_S = 0.005
-"""Between so many targets that are started: a loop that is behind with them takes longer over it, so
-that a large fleet is read as soon as it can be, and does not shake hands all at once."""
 
 
 def _by_http(_: Target) -> None:
@@ -56,10 +56,10 @@ class Followers:
         self._make_reader = make_reader
         self._rounds = Rounds()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        # What each target is shown; one that is to be shown something else is begun anew.
         self._shown: dict[str, Credentials] = {}
-        """What each target is shown; one that is to be shown something else is begun anew."""
+        # Those that are still to be begun.
         self._waiting: dict[str, Target] = {}
-        """Those that are still to be begun."""
         self._starting: asyncio.Task[None] | None = None
 
     def set_targets(self, targets: dict[str, Target]) -> None:

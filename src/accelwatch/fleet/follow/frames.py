@@ -14,8 +14,8 @@ from accelwatch.schema.stream.compact import Hello, Layout, is_spare
 from accelwatch.schema.stream.context import Event, Findings, Own, Owners
 from accelwatch.schema.stream.frames import FrameSizeError, Splitter
 
+# Devices of one stream; a tick that tells of more is refused before they are read.
 MAX_SLOTS = 1024
-"""Devices of one stream; a tick that tells of more is refused before they are read."""
 
 
 class RawDevice(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -23,20 +23,20 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str
     version: str = ""
     devices: tuple[DeviceView, ...]
+    # The node's own time, Unix seconds, if the exposition has it.
     time: float | None = None
-    """The node's own time, Unix seconds, if the exposition has it."""
+    # Series not taken, by reason.
     rejected: dict[str, int] = {}
-    """Series not taken, by reason."""
+    # Whether one of our own agents speaks, who has a stream.
     streams: bool = False
-    """Whether one of our own agents speaks, who has a stream."""
+    # Until the next one; None where that is as configured for all.
     interval_s: float | None = None
-    """Until the next one; None where that is as configured for all."""
+    # Whether devices that no pod holds are listed, where the page shows it.
     listing: Listing | None = None
-    """Whether devices that no pod holds are listed, where the page shows it."""
 
 
+# Reads the expositions of one target, one after the other. Raises TargetFault.
 ReadExposition = Callable[[bytes], Exposed]
-"""Reads the expositions of one target, one after the other. Raises TargetFault."""
 
 
 class PacedReader:

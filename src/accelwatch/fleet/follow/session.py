@@ -30,15 +30,15 @@ class Client:
         """`hello` are headers by which a hub says what it is to those whose streams it asks for."""
         self.scrape = scrape
         self.hello = hello
+        # Of who reads a long page on a thread.
         self.reading = Turn()
-        """Of who reads a long page on a thread."""
         self.resolver = Resolver()
         self.first_request = FirstRequest()
         self.failures = FailureLog()
+        # Of the addresses that answered last, by name: `kept.connect`.
         self.families: dict[str, int] = {}
-        """Of the addresses that answered last, by name: `kept.connect`."""
+        # What connections that are kept for polls read into, one after the other.
         self.buffer = memoryview(bytearray(_READ_BUFFER))
-        """What connections that are kept for polls read into, one after the other."""
         self._access = access
         self._session: aiohttp.ClientSession | None = None
 

@@ -8,11 +8,11 @@ from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.web.http.stream import MSGPACK, PACKED
 
+# Packed values, or from an agent that does not know them the same as arrays of MessagePack.
 _HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
-"""Packed values, or from an agent that does not know them the same as arrays of MessagePack."""
 _NO_STREAM = (404, 405, 406)
+# Takes a message and its size in bytes. Raises TargetFault.
 Receive = Callable[[Received, int], None]
-"""Takes a message and its size in bytes. Raises TargetFault."""
 
 
 class Stream:

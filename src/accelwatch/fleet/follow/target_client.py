@@ -74,8 +74,8 @@ class PlainClient:
         self._target = target
         self._link = Link(self._connected)
         self._ticket: Ticket | None = None
+        # What is sent with that ticket, by what is asked for.
         self._requests: dict[str, bytes] = {}
-        """What is sent with that ticket, by what is asked for."""
 
     async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float

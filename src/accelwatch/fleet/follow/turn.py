@@ -7,8 +7,8 @@ class Turn:
     """One turn for all targets of a client."""
 
     def __init__(self) -> None:
+        # How many have it or wait for it, each with a page in memory.
         self.pending = 0
-        """How many have it or wait for it, each with a page in memory."""
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 from accelwatch.daemon.memory import give_back
 
+# Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`.
 _YOUNG = (20_000, 5, 1_000_000)
-"""Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`."""
 _EVERY_S = 60.0
+# Every hour those set aside are counted: a target that has gone may have left a cycle.
 _FULL_EVERY = 60
-"""Every hour those set aside are counted: a target that has gone may have left a cycle."""
+# So many times what there was when all was looked through last, and it is again: a hub whose fleet
+# stays as it is never stops for it.
 _GROWN = 1.25
-"""So many times what there was when all was looked through last, and it is again: a hub whose fleet
-stays as it is never stops for it."""
 
 
 def spare_the_old() -> None:

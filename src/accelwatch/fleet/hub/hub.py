@@ -52,11 +52,11 @@ logger = logging.getLogger(__name__)
 
 _FLUSH_EVERY_S = 1.0
 _SWEEP_EVERY = 5
+# Turns between two tries to keep an inventory that could not be kept.
 _OPEN_AGAIN_EVERY = 10
-"""Turns between two tries to keep an inventory that could not be kept."""
 
+# A reader of expositions of a target, given the precedence of dialects.
 MakeForeignReader = Callable[[Target, Sequence[str]], ReadExposition]
-"""A reader of expositions of a target, given the precedence of dialects."""
 
 
 class Hub:
@@ -82,11 +82,11 @@ class Hub:
         self._started_at: dict[str, float] = {}
         self._targets: dict[str, Target] = {}
         self._stored: dict[str, Target] = {}
+        # The store that the fleet is read from and the receivers that it is written to.
         self.peers = Peers(settings.prometheus, settings.remote_write, settings.otlp, self, clock)
-        """The store that the fleet is read from and the receivers that it is written to."""
         self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
+        # Who uses the devices.
         self.usage = FleetUsing(self.fleet, lambda: self.settings.usage, state_dir)
-        """Who uses the devices."""
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
@@ -97,12 +97,12 @@ class Hub:
             lambda: self.settings.targets.slurm,
             lambda: None if self.rules is None else self.rules.incident_store,
         )
+        # Judges the fleet, where rules are configured.
         self.rules: RuleRunner | None = None
-        """Judges the fleet, where rules are configured."""
+        # Acts on incidents, where actions are configured.
         self.remedies: RemedyRunner | None = None
-        """Acts on incidents, where actions are configured."""
+        # Takes yes and no from people with a browser, where somebody acts.
         self.approvals: Approvals | None = None
-        """Takes yes and no from people with a browser, where somebody acts."""
 
     async def start(self) -> None:
         """Begin to follow."""

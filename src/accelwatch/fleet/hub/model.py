@@ -32,8 +32,8 @@ from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check
 from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.remediation import settings as remedies
 
+# Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask.
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
-"""Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
 
 
 _NEVER_EMPTY = {
@@ -55,8 +55,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to believe when several exporters tell of one device."""
 
+    # Dialects after ours, best first; those left out follow in their usual order.
     precedence: tuple[str, ...] = ()
-    """Dialects after ours, best first; those left out follow in their usual order."""
 
 
 class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +80,8 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     web: Web = Web(listen_address=(HUB_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
     state_dir: Path | None = None
+    # How often the hub's own stream sends a tick.
     stream_interval_s: Short = field(default=1.0, name="stream_interval")
-    """How often the hub's own stream sends a tick."""
 
     @property
     def thresholds(self) -> Thresholds:

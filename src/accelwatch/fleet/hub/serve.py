@@ -47,8 +47,8 @@ from accelwatch.web.protection.web_config import Protection
 logger = logging.getLogger(__name__)
 
 _RELOADED = "exporter_config_last_reload_successful"
+# For name look-ups, each of which may hang for long: the default is few on a small machine.
 _THREADS = 32
-"""For name look-ups, each of which may hang for long: the default is few on a small machine."""
 
 
 def own_text(histograms: Callable[[], Mapping[Series, Histogram]] = dict) -> RenderOwn:
@@ -92,8 +92,8 @@ class HubServer:
         interval_s: float,
     ) -> None:
         self.hub = hub
+        # Whether the configuration of `hub` and of `web` was read well the last time.
         self.reloads: dict[str, bool] = {}
-        """Whether the configuration of `hub` and of `web` was read well the last time."""
         pages = HubPages(
             hub.fleet,
             self._own(),
@@ -111,8 +111,8 @@ class HubServer:
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),
         )
+        # What the fleet came to over the last hour.
         self.totals = pages.kept_totals
-        """What the fleet came to over the last hour."""
         self._counting: asyncio.Task[None] | None = None
         self._pages = pages
         hub.peers.also_write(self._written)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Command and configuration: several sections may find targets of one cluster.
 _Cluster = tuple[str, str | None]
-"""Command and configuration: several sections may find targets of one cluster."""
+# Between two looks at whether there is a cluster to ask.
 _IDLE_S = 5.0
-"""Between two looks at whether there is a cluster to ask."""
 
 
 class SlurmMaintenance:

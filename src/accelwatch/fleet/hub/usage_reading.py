@@ -67,8 +67,8 @@ class UsageReading:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # By node, then device.
         self._alone: dict[str, dict[str, _Alone]] = {}
-        """By node, then device."""
 
     def of(self, nodes: Sequence[Node]) -> list[Observation]:
         """Their devices; partitions instead of one that has some."""

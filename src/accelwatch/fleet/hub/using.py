@@ -14,11 +14,11 @@ from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.pages.usage_page import reporting, rested_usage_page
 
+# Counters of load and energy tell what was in between.
 STEP_S = 60.0
-"""Counters of load and energy tell what was in between."""
 _GAP_LIMIT_S = 200.0
+# Nodes whose devices are looked at without a rest.
 _AT_ONCE = 16
-"""Nodes whose devices are looked at without a rest."""
 
 
 class FleetUsing:

@@ -33,6 +33,7 @@ _REMEDIES: dict[str, str] = {
     Reason.GARBAGE: "something else is listening on that port: its answer is in no known format",
     Reason.CLOSED: "look into its agent's log: it has ended the connection",
 }
+# Of hosts that are reached by ssh.
 _BY_SSH: dict[str, str] = {
     Reason.DNS: "check the name, or give it a HostName in ssh's configuration",
     Reason.CONNECT: "see that the host is on, and that its sshd can be reached from the hub",
@@ -43,7 +44,6 @@ _BY_SSH: dict[str, str] = {
     Reason.NO_SOURCE: "install the command that came with the vendor's driver, or accelwatch, there",
     Reason.TOO_LARGE: "see what is printed there at a login or by the vendor's command",
 }
-"""Of hosts that are reached by ssh."""
 _UNKNOWN_BY_SSH = "log in by hand: ssh to it from where the hub runs, and see what it says"
 _UNKNOWN = "see that the node is on, and that its agent runs (systemctl status accelwatch-agent)"
 FORGOTTEN = "it is no longer a target; check the hub's targets"
@@ -54,12 +54,12 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub told of a node."""
 
     snapshot: Snapshot
+    # Monotonic seconds.
     at: float
-    """Monotonic seconds."""
+    # Why its values are not of now; empty when they are.
     silent: str = ""
-    """Why its values are not of now; empty when they are."""
+    # What a person can do about that.
     remedy: str = ""
-    """What a person can do about that."""
 
 
 def aged(snapshot: Snapshot, wall: float, older_s: float) -> Snapshot:

@@ -10,8 +10,8 @@ class ReportedIncidents:
     """Mutable; what was shown does not change any more."""
 
     def __init__(self) -> None:
+        # None as long as the hub has told nothing on this connection.
         self.rules: RulesNow | None = None
-        """None as long as the hub has told nothing on this connection."""
         self._before: dict[str, IncidentNow] = {}
         self._by_id: dict[str, IncidentNow] = {}
         self._shown: Sequence[IncidentNow] | None = ()

@@ -19,8 +19,8 @@ from accelwatch.schema.snapshot import Snapshot
 _MAX_BACKOFF_S = 5.0
 _LEAST_S = 0.5
 _GONE = 404
+# How long the hub may fail to answer before the node's values count as old.
 _PATIENCE_S = 3.0
-"""How long the hub may fail to answer before the node's values count as old."""
 
 
 class _NodePage(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,8 +51,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     nodes_json: tuple[msgspec.Raw, ...]
     devices: tuple[DeviceRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
+    # Devices or groups.
     more_json: tuple[msgspec.Raw, ...] = ()
-    """Devices or groups."""
 
 
 def plainly(fault: TargetFault, name: str) -> AccelwatchError:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
     from accelwatch.remediation.policy.plan.plan import Plan
 
+# How often a hub that acts is asked.
 EVERY_S = 2.0
-"""How often a hub that acts is asked."""
+# The same of one that does not, or is too old.
 SELDOM_S = 30.0
-"""The same of one that does not, or is too old."""
 _UNKNOWN_PAGE = 404
 _COUNTS_NOT = "it does not count: "
 _OF_ALL: Mapping[str, str] = MappingProxyType(
@@ -36,8 +36,8 @@ class Remedies:
 
     def __init__(self, session: HubSession, is_enabled: Callable[[], bool]) -> None:
         """`wanted` says whether there is a hub that judges, so that it may act."""
+        # With whom is spoken.
         self.session = session
-        """With whom is spoken."""
         self._is_enabled = is_enabled
         self._page: RemediesPage | None = None
         self._problem = ""

@@ -32,10 +32,10 @@ from accelwatch.schema.timestamps import unix_seconds
 _decode = msgspec.json.Decoder(HistoryDocument).decode
 _decode_fleet = msgspec.json.Decoder(FleetHistory).decode
 _MAX_BACKOFF_S = 5.0
+# What a hub answers to a filter that it cannot read.
 _REFUSED = 400
-"""What a hub answers to a filter that it cannot read."""
+# Share of the wanted interval from which on a tick is taken: the hub's own ticks are not exact.
 _EARLY = 0.9
-"""Share of the wanted interval from which on a tick is taken: the hub's own ticks are not exact."""
 
 
 async def past_of(session: HubSession, node: str, device: str) -> Past | None:
@@ -68,13 +68,13 @@ class HubSource:
     ) -> None:
         """`ended` says how the hub's process has ended, if it is ours and has. Raises ConfigError."""
         self.name = endpoint.name
+        # Ticks that the hub left out because we read too slowly.
         self.missed_ticks = 0
-        """Ticks that the hub left out because we read too slowly."""
         self._session = HubSession(endpoint)
+        # By whom incidents are silenced and closed.
         self.changes = IncidentChanges(self._session)
-        """By whom incidents are silenced and closed."""
+        # What is done about incidents.
         self.remedies = Remedies(self._session, self._is_evaluated)
-        """What is done about incidents."""
         self._clock = clock or SystemClock()
         self._exit_reason = exit_reason
         self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
@@ -84,10 +84,10 @@ class HubSource:
         self._problem: Problem | None = None
         self._refusal: Problem | None = None
         self._desired = condition
+        # The filter of the connection that is open.
         self._requested = condition
-        """The filter of the connection that is open."""
+        # The last filter that the hub took.
         self._good = ""
-        """The last filter that the hub took."""
         self._reconnect = asyncio.Event()
         self._changed: Callable[[], None] = lambda: None
         self._interval_s = 0.0

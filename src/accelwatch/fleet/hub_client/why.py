@@ -26,10 +26,10 @@ from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.schema.json import wire
 
 _NO_PAGE = 404
+# Nodes whose own documents are read for an answer: those with the worst troubles.
 _MOST_NODES = 4
-"""Nodes whose own documents are read for an answer: those with the worst troubles."""
+# Idle devices whose histories are asked for.
 _MOST_PASTS = 3
-"""Idle devices whose histories are asked for."""
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
 

@@ -11,8 +11,8 @@ from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Nodes of one incident whose plans are shown.
 MOST_NODES = 4
-"""Nodes of one incident whose plans are shown."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,14 +20,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     plan: Plan
+    # Whether a person's yes or no is what it waits for.
     waits: bool = False
-    """Whether a person's yes or no is what it waits for."""
+    # How it stands, in a sentence; of one that waits for nobody: why.
     summary: str
-    """How it stands, in a sentence; of one that waits for nobody: why."""
+    # What is left, a line each.
     budget: tuple[str, ...] = ()
-    """What is left, a line each."""
+    # Who wants nothing done to the node.
     vetoed_by: str = ""
-    """Who wants nothing done to the node."""
 
 
 class Prevailing(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,8 +37,8 @@ class Pressed(msgspec.Struct, frozen=True, kw_only=True):
 
     verb: Verb
     node: str
+    # By which we know that the page was ours.
     form: str
-    """By which we know that the page was ours."""
     plan: str = ""
     reason: str = ""
     lasts: str = ""

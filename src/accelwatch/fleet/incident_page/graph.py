@@ -10,23 +10,23 @@ from accelwatch.web.pages.markup import Markup, element
 
 _WIDTH, _HEIGHT = 340, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 336, 18, 122
+# Share of its level by which the axis of a line that does not move is wider than the line.
 _FLAT = 0.05
-"""Share of its level by which the axis of a line that does not move is wider than the line."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """A quantity of a device, step by step; None: no value."""
 
+    # Its path in the catalogue.
     name: str
-    """Its path in the catalogue."""
+    # Whether it is by how much a counter grows a second.
     rate: bool = False
-    """Whether it is by how much a counter grows a second."""
     step_s: float
+    # Unix seconds at which the last step ends.
     end: float
-    """Unix seconds at which the last step ends."""
     values: tuple[float | None, ...]
+    # Why there is no value now.
     absent: str = ""
-    """Why there is no value now."""
 
     @property
     def start(self) -> float:

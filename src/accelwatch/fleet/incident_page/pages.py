@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.remedies.runner import RemedyRunner
 
+# How long a page may lie open until somebody presses a button.
 _FORM_S = 8 * 3600.0
-"""How long a page may lie open until somebody presses a button."""
 _BY_LINK = (Verb.APPROVE, Verb.DENY)
 _LOG_IN = "Log in to the hub, or use accelwatch remedy plan and accelwatch remedy approve."
 _DEAD = {

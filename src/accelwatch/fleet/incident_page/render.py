@@ -18,16 +18,16 @@ from accelwatch.web.pages.markup import Markup, document, element, joined
 from accelwatch.web.pages.page import Page
 
 _GLYPHS = {"critical": "▲", "warning": "◆", "info": "●", "over": "✓"}
+# Of the timeline that are shown at once; the others are folded.
 _MOST_ENTRIES = 12
-"""Of the timeline that are shown at once; the others are folded."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something to say above everything else."""
 
     text: str
+    # `good`, `bad`, or neither.
     tone: str = ""
-    """`good`, `bad`, or neither."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +38,13 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     mute: Mute | None = None
     traces: tuple[Trace, ...] = ()
+    # Why there is nothing to decide at all; empty where `decisions` say it.
     nothing: str = ""
-    """Why there is nothing to decide at all; empty where `decisions` say it."""
+    # With the forms of each.
     decisions: tuple[tuple[Decision, Sequence[Markup]], ...] = ()
-    """With the forms of each."""
     prevailing: Prevailing | None = None
+    # Who looks at it.
     who: str = ""
-    """Who looks at it."""
 
 
 def incident_page(shown: Shown, code: int = 200) -> Page:

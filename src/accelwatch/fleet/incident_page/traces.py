@@ -13,10 +13,10 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 
 MOST = 2
+# What is drawn where the evidence is no quantity, such as an event: it shows whether it still works.
 _USUAL = ("power_watts", "temperature_celsius.gpu", "utilization_ratio")
-"""What is drawn where the evidence is no quantity, such as an event: it shows whether it still works."""
+# Steps that are drawn at least.
 _LEAST = 30
-"""Steps that are drawn at least."""
 Steps = Mapping[Series, Sequence[float | None]]
 
 

@@ -17,21 +17,21 @@ from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.state.nodes.devices import ReadDevice
 from accelwatch.fleet.state.nodes.node import Node
 
+# Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While
+# an update is rolled out, the nodes that have it are no oddity, nor are those that still wait for it.
 FEW = 0.25
-"""Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While
-an update is rolled out, the nodes that have it are no oddity, nor are those that still wait for it."""
+# Of one node: it may tell of itself what it likes.
 MOST_DEVIATIONS = 16
-"""Of one node: it may tell of itself what it likes."""
+# Fields that people set differently on purpose.
 CHOSEN = frozenset({"partition_mode"})
-"""Fields that people set differently on purpose."""
 
 
 class _Snapshot(NamedTuple):
     """A node as it was when it was looked at."""
 
     shape: int
+    # What its sources said of it besides its devices; the same objects while that is the same.
     reported: tuple[object, ...]
-    """What its sources said of it besides its devices; the same objects while that is the same."""
     observations: list[Observation]
 
 
@@ -42,8 +42,8 @@ class OddBoard:
         self._nodes = nodes
         self._snapshots: dict[str, _Snapshot] = {}
         self._deviations: dict[str, tuple[Deviation, ...]] = {}
+        # Grows when a node differs in other things than before.
         self.version = 0
-        """Grows when a node differs in other things than before."""
 
     def of(self, node: str) -> tuple[Deviation, ...]:
         """In what a node differed when it was looked at last."""

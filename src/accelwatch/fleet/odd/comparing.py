@@ -9,12 +9,13 @@ from accelwatch.fleet.odd.documents import Difference, OddValue
 from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.fleet.state.nodes.node import Node
 
+# Quantities of the host whose first label is the field of a difference, and the second its value.
 OF_HOST = frozenset({"host_setting_info", "host_library_info"})
-"""Quantities of the host whose first label is the field of a difference, and the second its value."""
+# Of a value of these.
 MOST_CHARACTERS = 120
-"""Of a value of these."""
+# In a group of two nobody is the odd one out.
 LEAST_NODES = 3
-"""In a group of two nobody is the odd one out."""
+# Fields of a difference, and the device's own.
 OF_DEVICES: Mapping[str, str] = MappingProxyType(
     {
         "driver": "driver_version",
@@ -23,11 +24,10 @@ OF_DEVICES: Mapping[str, str] = MappingProxyType(
         "partition_mode": "partition_mode",
     }
 )
-"""Fields of a difference, and the device's own."""
 
 
+# Nodes with different values of this label are not compared, unless another label is asked for.
 USUAL_LABEL = "cluster"
-"""Nodes with different values of this label are not compared, unless another label is asked for."""
 
 
 class Kind(NamedTuple):
@@ -44,8 +44,8 @@ class Observation(NamedTuple):
     kind: Kind
     value: str
     node: str
+    # Empty for what a node has once.
     devices: tuple[str, ...] = ()
-    """Empty for what a node has once."""
 
 
 def observations_of(node: Node, label: str) -> list[Observation]:

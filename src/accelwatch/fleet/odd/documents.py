@@ -10,34 +10,34 @@ class OddValue(msgspec.Struct, frozen=True, kw_only=True):
 
     value: str
     nodes: tuple[str, ...]
+    # How many devices have it; 0 for what a node has once.
     devices: int
-    """How many devices have it; 0 for what a node has once."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One thing in which nodes of a group differ."""
 
+    # What they have in common: vendor and model, the model of the machine, or `agents`.
     group: str
-    """What they have in common: vendor and model, the model of the machine, or `agents`."""
+    # Value of the label that was asked for; empty without one.
     label: str
-    """Value of the label that was asked for; empty without one."""
+    # `driver`, `firmware`, `vbios`, `partition_mode`, `kernel`, `agent`, a library or setting
     field: str
-    """`driver`, `firmware`, `vbios`, `partition_mode`, `kernel`, `agent`, a library or setting"""
+    # What more than half of the nodes have; null where no value has so many.
     usual: str | None
-    """What more than half of the nodes have; null where no value has so many."""
     usual_nodes: int
+    # Nodes of the group of which it is known.
     nodes: int
-    """Nodes of the group of which it is known."""
+    # The other values, the rarest first.
     odd: tuple[OddValue, ...]
-    """The other values, the rarest first."""
 
 
 class OddPage(msgspec.Struct, frozen=True, kw_only=True):
     """All differences, by group and field."""
 
     time: str
+    # Nodes that were compared: those that have told of themselves.
     nodes: int
-    """Nodes that were compared: those that have told of themselves."""
     differences: tuple[Difference, ...] = ()
 
 
@@ -46,13 +46,13 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
 
     field: str
     value: str
+    # The devices of the node that have the value; empty where all have it, or the node itself.
     devices: tuple[str, ...] = ()
-    """The devices of the node that have the value; empty where all have it, or the node itself."""
+    # What more than half of the nodes have.
     usual: str
-    """What more than half of the nodes have."""
     usual_nodes: int
+    # Nodes of the group of which it is known.
     nodes: int
-    """Nodes of the group of which it is known."""
 
     @property
     def text(self) -> str:

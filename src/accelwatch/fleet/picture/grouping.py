@@ -7,10 +7,10 @@ from accelwatch.fleet.picture.tally import GroupOf
 from accelwatch.schema.snapshot import OWNER_NAMES
 
 NONE = "none"
+# What the group key goes through; the picker knows every label besides.
 CYCLE = (NONE, "rack", "partition", "job", "user")
-"""What the group key goes through; the picker knows every label besides."""
+# Names that the devices of one node may have different values of.
 OF_DEVICES = frozenset({*OWNER_NAMES, "model", "vendor", "kind"})
-"""Names that the devices of one node may have different values of."""
 _QUEUE = "partition"
 
 

@@ -21,8 +21,8 @@ TITLES = {
     "rule": "rule",
     "job": "job",
 }
+# How an incident stands, in a word.
 OPEN, MUTED, OVER = "open", "muted", "over"
-"""How an incident stands, in a word."""
 _WEIGHTS: Mapping[str, int] = {severity.value: severity.weight for severity in Severity}
 _STATES = (OPEN, MUTED, OVER)
 
@@ -33,10 +33,10 @@ class IncidentRow(msgspec.Struct, frozen=True, gc=False):
     """An incident on the list."""
 
     entry: IncidentNow
+    # How many of its members are known here; 0 of one that is no group.
     members: int = 0
-    """How many of its members are known here; 0 of one that is no group."""
+    # Whether it stands below its group.
     member: bool = False
-    """Whether it stands below its group."""
 
     @property
     def incident(self) -> IncidentDocument:

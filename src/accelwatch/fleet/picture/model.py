@@ -24,6 +24,7 @@ from accelwatch.fleet.wire import (
 )
 from accelwatch.node.usage.report import UsageReport
 
+# What the values of a device are, in order: the fields that the screen asks for, in base units.
 FIELDS = (
     "utilization_ratio",
     "memory_used_bytes",
@@ -33,70 +34,69 @@ FIELDS = (
     "temperature_limit_celsius",
     "temperature_headroom_celsius",
 )
-"""What the values of a device are, in order: the fields that the screen asks for, in base units."""
 UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER = range(4)
 TEMPERATURE, TEMPERATURE_LIMIT, TEMPERATURE_HEADROOM = range(4, len(FIELDS))
 
+# Events that a source keeps; older ones are left out.
 MOST_EVENTS = 1000
-"""Events that a source keeps; older ones are left out."""
 
 
 class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """The fleet at one tick. Parts that have not changed are the same objects as in the view before."""
 
     sequence: int
+    # Unix seconds on the hub's clock.
     time: float
-    """Unix seconds on the hub's clock."""
+    # When it came, on the source's monotonic clock; all ages grow from here.
     arrived_s: float
-    """When it came, on the source's monotonic clock; all ages grow from here."""
     interval_s: float = 1.0
+    # The condition that chose `devices`; the hub may be a tick behind the one that was set.
     filter: str = ""
-    """The condition that chose `devices`; the hub may be a tick behind the one that was set."""
     sums: FleetDocument
+    # All of them, whatever the filter.
     nodes: Sequence[NodeNow]
-    """All of them, whatever the filter."""
+    # As far as they are known; a node without devices may have none here.
     node_labels: Mapping[str, Mapping[str, str]] = {}
-    """As far as they are known; a node without devices may have none here."""
+    # By slot; None where a number is not in use.
     slots: Sequence[DeviceSlot | None]
-    """By slot; None where a number is not in use."""
+    # Those that the filter leaves, a node's next to each other; their slots are in `places`.
     devices: Sequence[DeviceNow]
-    """Those that the filter leaves, a node's next to each other; their slots are in `places`."""
+    # Oldest first, at most MOST_EVENTS.
     events: Sequence[FleetEvent] = ()
-    """Oldest first, at most MOST_EVENTS."""
+    # How judging goes; None of a hub that tells nothing of incidents.
     rules: RulesNow | None = None
-    """How judging goes; None of a hub that tells nothing of incidents."""
+    # Those that go on and those that are over lately, in the order in which they were told first.
     incidents: Sequence[IncidentNow] = ()
-    """Those that go on and those that are over lately, in the order in which they were told first."""
+    # Whether it is of a recorded moment, so that it does not grow old while it is shown.
     recorded: bool = False
-    """Whether it is of a recorded moment, so that it does not grow old while it is shown."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is nothing new."""
 
+    # What was tried and what came of it, for a person, on one line.
     text: str
-    """What was tried and what came of it, for a person, on one line."""
+    # Unix seconds.
     since: float
-    """Unix seconds."""
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub still knows of the last minutes of a device, or of the whole fleet."""
 
     step_s: float
+    # Unix seconds of the last step.
     end: float
-    """Unix seconds of the last step."""
+    # Path of a quantity (`power_watts`, `temperature_celsius.gpu`) to its steps, oldest first.
     values: Mapping[str, Sequence[float | None]]
-    """Path of a quantity (`power_watts`, `temperature_celsius.gpu`) to its steps, oldest first."""
+    # The same of counters: by how much they have grown a second.
     growth: Mapping[str, Sequence[float | None]] = {}
-    """The same of counters: by how much they have grown a second."""
 
 
 class FleetSource(Protocol):
     """Feeds the Fleet screen. Everything happens on the event loop and nothing blocks it."""
 
+    # What is followed, in a few words: a hub's address, or the embedded hub's targets.
     name: str
-    """What is followed, in a few words: a hub's address, or the embedded hub's targets."""
 
     @property
     def player(self) -> Player | None:

@@ -17,6 +17,7 @@ def _badness(row: FleetRow) -> float | None:
     return row.severity * 1000 + row.bad + row.missing
 
 
+# What rows are sorted by; `node` is their name.
 VALUES: dict[str, Value] = {
     "worst": _badness,
     "age": lambda row: row.age_s,
@@ -27,7 +28,6 @@ VALUES: dict[str, Value] = {
     "temperature": lambda row: row.hottest if row.speaks or not row.node else None,
     "odd": lambda row: row.odd_count,
 }
-"""What rows are sorted by; `node` is their name."""
 SORTS = ("worst", "node", *[name for name in VALUES if name != "worst"])
 TITLES = {
     "worst": "worst first",

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import Commanded, RemediesPage, RemedyDocument
     from accelwatch.remediation.policy.plan.plan import Plan
 
+# Words to a hub that are about all nodes.
 STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"
-"""Words to a hub that are about all nodes."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What a person says to a hub."""
 
+    # `approve`, `deny`, `hold` ... of a node, or one of those about all.
     verb: str
-    """`approve`, `deny`, `hold` ... of a node, or one of those about all."""
     node: str = ""
     reason: str
+    # How long a no or a hold counts, such as `4h`.
     lasts: str = ""
-    """How long a no or a hold counts, such as `4h`."""
+    # Digest of the plan that is approved.
     plan: str = ""
-    """Digest of the plan that is approved."""
 
 
 class RemedySource(Protocol):
@@ -57,6 +57,7 @@ class RemedySource(Protocol):
         ...
 
 
+# What is on its way, by the kind of intent.
 _DESIRED: Mapping[str, str] = MappingProxyType(
     {
         "quarantine": "is taken out of the pool",
@@ -72,7 +73,7 @@ _DESIRED: Mapping[str, str] = MappingProxyType(
         "release": "is given back",
     }
 )
-"""What is on its way, by the kind of intent."""
+# What a stage waits for when nothing else is known, and what its clock leads to.
 _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "suspect": ("to be decided", "decided"),
@@ -94,21 +95,20 @@ _STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "overridden": ("left alone, a person undid it", "ends"),
     }
 )
-"""What a stage waits for when nothing else is known, and what its clock leads to."""
 
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     """What comes next on a node."""
 
+    # `awaiting approval`.
     stage: str
-    """`awaiting approval`."""
     text: str
+    # What happens when the clock runs out: `tried again`.
     on_timeout: str = ""
-    """What happens when the clock runs out: `tried again`."""
+    # Unix seconds at which it does; 0 where there is no clock.
     at: float = 0.0
-    """Unix seconds at which it does; 0 where there is no clock."""
+    # Whether something stands in the way.
     blocked: bool = False
-    """Whether something stands in the way."""
 
 
 def next_step(remedy: "RemedyDocument") -> NextStep:
@@ -149,16 +149,16 @@ class Came(StrEnum):
     """What a person's word has come to."""
 
     DONE = "done"
+    # It changes nothing.
     REFUSED = "refused"
-    """It changes nothing."""
+    # Nobody knows whether what is on its way there was done.
     UNKNOWN = "unknown"
-    """Nobody knows whether what is on its way there was done."""
+    # A person still has to approve.
     NEEDS_APPROVAL = "needs approval"
-    """A person still has to approve."""
 
 
+# Words after which something is expected to go on.
 _MOVES = frozenset({"approve", "quarantine", "release", "force_release", "recovered", "retry"})
-"""Words after which something is expected to go on."""
 
 
 def outcome_of(verb: str, notes: Iterable[str], stage: str) -> Came:

@@ -10,10 +10,10 @@ from accelwatch.schema.snapshot import Snapshot
 class SnapshotSource(Protocol):
     """Snapshots over time. Everything happens on the event loop and nothing blocks it."""
 
+    # Whether the processes are of this machine, so that they can be signalled.
     local: bool
-    """Whether the processes are of this machine, so that they can be signalled."""
+    # Whether time is the recording's own, so that it can be stepped and sought.
     recorded: bool
-    """Whether time is the recording's own, so that it can be stepped and sought."""
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Work until cancelled; call `changed` when there is something new."""

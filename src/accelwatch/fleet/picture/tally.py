@@ -14,8 +14,8 @@ from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
 from accelwatch.schema.status.device_status import BAD, HOT, effective_state, severity
 from accelwatch.schema.status.heat import near_limit, within_margin
 
+# Devices between two chances for other work; about two milliseconds.
 SLICE = 1000
-"""Devices between two chances for other work; about two milliseconds."""
 Keeps = Callable[[DeviceSlot, DeviceNow], bool]
 GroupOf = Callable[[DeviceSlot], str]
 _CALM = frozenset({"ok", "unknown"})
@@ -62,22 +62,22 @@ class FleetRow:
 
     def __init__(self, group: str, node: str, state: str = "up") -> None:
         self.group = group
+        # Empty for a group.
         self.node = node
-        """Empty for a group."""
+        # Of the node, or of the group's worst.
         self.state = state
-        """Of the node, or of the group's worst."""
         self.age_s: float | None = None
         self.labels: Mapping[str, str] = {}
         self.missing = 0
+        # Why the node could not be read, while it is not heard; what of it cannot be, while it is.
         self.why = ""
-        """Why the node could not be read, while it is not heard; what of it cannot be, while it is."""
+        # In what the node differs from the many alike.
         self.odd: tuple[Deviation, ...] = ()
-        """In what the node differs from the many alike."""
         self.devices: list[DeviceNow] = []
+        # The nodes of a group.
         self.members: list[FleetRow] = []
-        """The nodes of a group."""
+        # The worst of them.
         self.chief: FleetRow | None = None
-        """The worst of them."""
         self.total = 0
         self.bad = 0
         self.severity = NODE_SEVERITY.get(state, 4)
@@ -89,8 +89,8 @@ class FleetRow:
         self.size = 0.0
         self.power: float | None = None
         self.hottest: float | None = None
+        # Devices that are well and near the temperature at which they slow themselves down.
         self.hot = 0
-        """Devices that are well and near the temperature at which they slow themselves down."""
 
     @property
     def key(self) -> tuple[str, str]:

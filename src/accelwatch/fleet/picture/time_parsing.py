@@ -6,8 +6,8 @@ from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
 
 _DAY_S = 86_400.0
+# Letters of a day: `2026-03-14`.
 _DATE = 10
-"""Letters of a day: `2026-03-14`."""
 HINT = "10:32, 10:32:05, 2026-03-14, '2026-03-14 10:32', +5m, -2h or 50%"
 
 

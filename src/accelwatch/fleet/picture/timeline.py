@@ -5,8 +5,8 @@ from typing import Protocol
 
 import msgspec
 
+# Levels of an incident, the gravest first: it wakes somebody, is worth a look, or is only recorded.
 ALERT, WATCH, INFO = "alert", "watch", "info"
-"""Levels of an incident, the gravest first: it wakes somebody, is worth a look, or is only recorded."""
 LEVELS = (ALERT, WATCH, INFO)
 
 
@@ -16,28 +16,28 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     signal: str
     value: float | str | None = None
     expected: float | str | None = None
+    # Unix seconds.
     since: float | None = None
-    """Unix seconds."""
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """An incident on the time line; times in Unix seconds."""
 
     opened: float
+    # None: still open at the end.
     closed: float | None = None
-    """None: still open at the end."""
     level: str = ALERT
     node: str = ""
+    # Its id.
     device: str = ""
-    """Its id."""
+    # The one that weighs most.
     rule: str = ""
-    """The one that weighs most."""
     rules: tuple[str, ...] = ()
+    # `device`, `node`, `job` or `group`.
     scope: str = ""
-    """`device`, `node`, `job` or `group`."""
     job: str = ""
+    # All that are concerned, best suspect first.
     nodes: tuple[str, ...] = ()
-    """All that are concerned, best suspect first."""
     advice: str = ""
     reasons: tuple[Reason, ...] = ()
 
@@ -47,8 +47,8 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
 
     start: float
     end: float
+    # Empty: the whole fleet.
     node: str = ""
-    """Empty: the whole fleet."""
     text: str = ""
 
 
@@ -57,28 +57,28 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 
     start: float
     end: float
+    # How many there are in each of as many equal shares of the span; empty while not known.
     events: Sequence[int] = ()
-    """How many there are in each of as many equal shares of the span; empty while not known."""
+    # By when they were opened.
     incidents: Sequence[Marker] = ()
-    """By when they were opened."""
     maintenance: Sequence[Stretch] = ()
+    # Where no data.
     silences: Sequence[Stretch] = ()
-    """Where no data."""
+    # What is still being looked for, or could not be, in a few words.
     note: str = ""
-    """What is still being looked for, or could not be, in a few words."""
 
 
 class Playback(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is played and how."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
     playing: bool
     is_finished: bool
+    # Recorded seconds a second.
     speed: float
-    """Recorded seconds a second."""
+    # Whether it begins again at its end.
     loop: bool = False
-    """Whether it begins again at its end."""
 
 
 class Player(Protocol):

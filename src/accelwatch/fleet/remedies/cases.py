@@ -14,8 +14,8 @@ from accelwatch.remediation.policy.plan.of_incident import acting_rule, case_cha
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.remediation.policy.state.model import RemedyState
 
+# The things that a case follows from.
 _Basis = tuple[object, ...]
-"""The things that a case follows from."""
 
 
 class Cases:
@@ -23,10 +23,10 @@ class Cases:
 
     def __init__(self, rules: RuleRunner) -> None:
         self._rules = rules
+        # By the incident's id; those that are over are gone.
         self._reported: dict[str, CaseChanged] = {}
-        """By the incident's id; those that are over are gone."""
+        # What each incident was worked out from, by its id.
         self._bases: dict[str, _Basis] = {}
-        """What each incident was worked out from, by its id."""
 
     def restore(self, state: RemedyState) -> None:
         """What an engine knows from before."""

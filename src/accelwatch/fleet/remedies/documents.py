@@ -25,33 +25,33 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What is being done about one node."""
 
     node: str
+    # The scheduler's name of the machine; empty until it is proven to be the same.
     target: str
-    """The scheduler's name of the machine; empty until it is proven to be the same."""
     stage: str
     since: str
+    # When the stage's clock runs out.
     due: str | None
-    """When the stage's clock runs out."""
     incident: str
+    # All that speak against it.
     incidents: tuple[str, ...]
-    """All that speak against it."""
     rule: str
+    # How sure the rule is: `high` or `low`; empty where no rule began it.
     confidence: str = ""
-    """How sure the rule is: `high` or `low`; empty where no rule began it."""
+    # How sure it must be to act without a person's approval.
     act_on: str = ""
-    """How sure it must be to act without a person's approval."""
+    # Whether a person took it out: then only a person gives it back.
     manual: bool
-    """Whether a person took it out: then only a person gives it back."""
     approved_by: str
+    # Digest of the plan that a person is asked about, or approved.
     plan: str
-    """Digest of the plan that a person is asked about, or approved."""
     quarantine: QuarantineDocument | None = msgspec.field(name="hold")
+    # What is on its way.
     intent: str = msgspec.field(name="wants")
-    """What is on its way."""
+    # What that waits for.
     doing: str
-    """What that waits for."""
     blocked_by: str = msgspec.field(name="in_the_way")
+    # What could not be done, or whose outcome is unknown.
     trouble: str = ""
-    """What could not be done, or whose outcome is unknown."""
     spare: str
 
 
@@ -67,36 +67,36 @@ class VetoDocument(msgspec.Struct, frozen=True, kw_only=True):
 class BudgetDocument(msgspec.Struct, frozen=True, kw_only=True):
     """How much of a budget is used."""
 
+    # What the nodes have in common: `pool=train`, `rack=r7`; `pool=` of those in no pool.
     group: str
-    """What the nodes have in common: `pool=train`, `rack=r7`; `pool=` of those in no pool."""
+    # Nodes of it that we hold, or are about to.
     out: int
-    """Nodes of it that we hold, or are about to."""
+    # How many of them may be at once.
     most: int
-    """How many of them may be at once."""
 
 
 class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is being done, the node that waits for longest first."""
 
+    # Whether anything is configured to act by.
     acts: bool
-    """Whether anything is configured to act by."""
+    # How far any rule may go.
     ceiling: str = "observe"
-    """How far any rule may go."""
+    # By what is acted, by the names of the configuration.
     actions: tuple[str, ...] = ()
-    """By what is acted, by the names of the configuration."""
+    # Of every pool, and of every other group of which we hold a node.
     budgets: tuple[BudgetDocument, ...] = ()
-    """Of every pool, and of every other group of which we hold a node."""
+    # Who stopped everything; empty when nobody did.
     stopped_by: str = ""
-    """Who stopped everything; empty when nobody did."""
     stopped_why: str = ""
     breaker: str = "closed"
     breaker_why: str = ""
+    # Why too little is known to begin anything new.
     frozen: str = ""
-    """Why too little is known to begin anything new."""
     problems: tuple[str, ...] = ()
     remedies: tuple[RemedyDocument, ...] = ()
+    # Nodes to which nothing is done.
     vetoes: tuple[VetoDocument, ...] = msgspec.field(name="held", default=())
-    """Nodes to which nothing is done."""
 
 
 class NoteDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,8 +111,8 @@ class Commanded(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a person's word, which is written down by then."""
 
     notes: tuple[NoteDocument, ...]
+    # The node's, as it stands now; None where nothing is done about it, or it was about all.
     remedy: RemedyDocument | None
-    """The node's, as it stands now; None where nothing is done about it, or it was about all."""
 
 
 class PlanPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,11 @@ from accelwatch.remediation.policy.guards.identity import Machine
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.schema.device import UP, DeviceState
 
+# After which a node is told of again though nothing but the time is another: what is decided upon may
+# be a minute old.
 AGAIN_S = 20.0
-"""After which a node is told of again though nothing but the time is another: what is decided upon may
-be a minute old."""
+# A device that was not read for so long is not known to be healthy.
 SAMPLE_S = 30.0
-"""A device that was not read for so long is not known to be healthy."""
 _MAY_BE_WELL = UP | {DeviceState.EXCLUDED}
 
 

@@ -14,20 +14,20 @@ class QuarantinedNode(msgspec.Struct, frozen=True, kw_only=True):
     """A mark of ours on a node, as its scheduler showed it last."""
 
     node: str
+    # The scheduler's name of the machine.
     target: str
-    """The scheduler's name of the machine."""
+    # By which the mark is known.
     incident: str
-    """By which the mark is known."""
+    # `node`, or a part of it.
     level: str
-    """`node`, or a part of it."""
     stage: str
+    # Whether a person took it out: then only a person gives it back.
     manual: bool
-    """Whether a person took it out: then only a person gives it back."""
     reason: str
     set_by: str
     set_at: str | None
+    # When it was seen last.
     observed_at: str | None
-    """When it was seen last."""
 
 
 class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,18 +35,18 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     since: str
+    # None: until it is removed.
     until: str | None
-    """None: until it is removed."""
+    # Who asked for it; empty where a person undid what we did.
     by: str
-    """Who asked for it; empty where a person undid what we did."""
     reason: str
 
 
 class QuarantinePage(msgspec.Struct, frozen=True, kw_only=True):
     """What we hold out, and what people hold from us; by node."""
 
+    # Whether anything is configured to act by.
     acts: bool
-    """Whether anything is configured to act by."""
     quarantined: tuple[QuarantinedNode, ...] = msgspec.field(name="holds", default=())
     left_alone: tuple[LeftAlone, ...] = ()
 
@@ -54,36 +54,36 @@ class QuarantinePage(msgspec.Struct, frozen=True, kw_only=True):
 class SpareDocument(msgspec.Struct, frozen=True, kw_only=True):
     """One spare."""
 
+    # The scheduler's.
     name: str
-    """The scheduler's."""
+    # The hub's name of it.
     node: str
-    """The hub's name of it."""
+    # ready, reserved, in_use, returning or failed.
     state: str = msgspec.field(name="standing")
-    """ready, reserved, in_use, returning or failed."""
+    # Whether it is there, looks well, and nobody else holds it; of a ready one: it can be drawn.
     usable: bool
-    """Whether it is there, looks well, and nobody else holds it; of a ready one: it can be drawn."""
     incident: str
+    # The node that it replaces, by the scheduler's name.
     replaces: str = msgspec.field(name="stands_for")
-    """The node that it replaces, by the scheduler's name."""
+    # When it passed its test last.
     tested: str | None
-    """When it passed its test last."""
+    # Why it failed.
     text: str
-    """Why it failed."""
+    # As the scheduler shows them, else by label.
     pools: tuple[str, ...]
-    """As the scheduler shows them, else by label."""
     model: str
     rack: str
+    # How often it has failed lately.
     score: float
-    """How often it has failed lately."""
 
 
 class SparesPage(msgspec.Struct, frozen=True, kw_only=True):
     """All spares, by name."""
 
+    # Whether anything is configured to act by.
     acts: bool
-    """Whether anything is configured to act by."""
+    # How long ago a spare may have passed its test to be drawn; 0: it need not have.
     test_max_age_s: float = 0.0
-    """How long ago a spare may have passed its test to be drawn; 0: it need not have."""
     spares: tuple[SpareDocument, ...] = ()
 
 

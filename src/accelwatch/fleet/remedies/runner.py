@@ -53,8 +53,8 @@ from accelwatch.schema.reading import Number
 logger = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 1.0
+# Looks after which nodes are looked at that have no remedy.
 OTHERS_EVERY = 5
-"""Looks after which nodes are looked at that have no remedy."""
 _CLOSE_S = 5.0
 _LOUDNESS = {
     Loudness.LOG: logging.INFO,

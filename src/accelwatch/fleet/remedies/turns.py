@@ -12,8 +12,8 @@ from accelwatch.fleet.state.nodes.node import Node
 logger = logging.getLogger(__name__)
 
 EVERY_S = 0.25
+# Of the loop's time that the looks may take: over a large fleet there are fewer.
 _SHARE = 0.01
-"""Of the loop's time that the looks may take: over a large fleet there are fewer."""
 _AFTER_A_MISTAKE_S = 60.0
 
 

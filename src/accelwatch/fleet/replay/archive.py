@@ -40,10 +40,10 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import Snapshot
 
+# How old an event of the list may be.
 EVENTS_SINCE_MS = 7 * 86_400_000
-"""How old an event of the list may be."""
+# Of the graphs; a sample stands until the next one.
 _STEP_S = 10.0
-"""Of the graphs; a sample stands until the next one."""
 _STEPS = 360
 _TRACKED = (*FIELDS, "clock_hertz", "compute_active_ratio")
 _ALWAYS_READ: frozenset[Series] = frozenset(

@@ -19,8 +19,8 @@ from accelwatch.fleet.replay.incidents import MOST, parse_marker
 
 _MOST_LINE = 1 << 20
 _MAX_STDERR_BYTES = 4096
+# Between two times that what was found is told.
 _GATHER_S = 0.5
-"""Between two times that what was found is told."""
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -33,8 +33,8 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(_Message).decode
+# Takes the marks that are known by now, and a note; an empty one at the end.
 ReportMarkers = Callable[[Sequence[Marker], str], None]
-"""Takes the marks that are known by now, and a note; an empty one at the end."""
 
 
 class BacktestProcess:

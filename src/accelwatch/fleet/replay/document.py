@@ -23,13 +23,13 @@ from accelwatch.schema.timestamps import timestamp
 class ReplayQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed of a moment."""
 
+    # `nodes`, `devices` or `groups`.
     rows: str = "nodes"
-    """`nodes`, `devices` or `groups`."""
     condition: str = ""
+    # Of devices; the usual ones when empty.
     fields: tuple[str, ...] = ()
-    """Of devices; the usual ones when empty."""
+    # By what groups are made.
     by: str = ""
-    """By what groups are made."""
 
 
 def answered(archive: ReplayedArchive, now: int, query: ReplayQuery) -> tuple[Answer, FleetView]:

@@ -11,8 +11,8 @@ from accelwatch.fleet.replay.reading.slot_registry import short_name
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
+# How long ago one may be over to be shown.
 LATELY_S = 7 * 86_400.0
-"""How long ago one may be over to be shown."""
 _SEVERITIES = {ALERT: Severity.CRITICAL, WATCH: Severity.WARNING, INFO: Severity.INFO}
 
 

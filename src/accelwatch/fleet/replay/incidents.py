@@ -8,8 +8,8 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Marker, Reason
 
+# Marks that are kept; a back-test that finds more is of no use to a person.
 MOST = 100_000
-"""Marks that are kept; a back-test that finds more is of no use to a person."""
 
 
 class _Line(msgspec.Struct, frozen=True):

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+# Recorded seconds a second.
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
-"""Recorded seconds a second."""
 USUAL_SPEED = 60.0
 
 

@@ -24,8 +24,8 @@ ARCHIVE = "archive"
 _STATES = {"missing": (DeviceState.LOST, Absence.LOST)}
 _UNREAD = frozenset(DeviceState) - {DeviceState.OK}
 _SILENT = (DeviceState.UNRESPONSIVE, Absence.STALE)
+# By device: when it was last read, Unix milliseconds, and its values.
 Newest = Mapping[str, tuple[int, Mapping[Series, Number]]]
-"""By device: when it was last read, Unix milliseconds, and its values."""
 
 
 class NodeRecords(NamedTuple):

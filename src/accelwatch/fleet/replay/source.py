@@ -24,10 +24,10 @@ from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
 from accelwatch.node.usage.report import UsageReport
 
+# Between two pictures.
 _LEAST_S = 0.2
-"""Between two pictures."""
+# How often the time line is looked at anew while the archive is looked through.
 _SURVEY_S = 0.5
-"""How often the time line is looked at anew while the archive is looked through."""
 
 
 class ArchiveSource:
@@ -55,8 +55,8 @@ class ArchiveSource:
         self._survey = self._archive.survey
         self._incidents = self._inside(incidents)
         self._timeline = self._archive.timeline()
+        # How the survey goes.
         self._survey_note = self._timeline.note
-        """How the survey goes."""
         self._backtest_command = backtest_command
         self._backtest_note = ""
         self._with_incidents()

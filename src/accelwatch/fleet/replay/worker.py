@@ -24,8 +24,8 @@ class ReadingThread:
         self._wakeup = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopped = False
+        # What has ended the background before its end.
         self._fault: Exception | None = None
-        """What has ended the background before its end."""
 
     def start(self, background: Iterator[None]) -> None:
         """Start, with what is to be done between calls."""

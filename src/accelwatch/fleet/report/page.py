@@ -20,8 +20,8 @@ th{color:#56606b;font-weight:600}.number{text-align:right}.soft{color:#56606b}
 section{break-inside:avoid}ul{margin:.3em 0;padding-left:1.3em}
 @media print{body{padding:0;font-size:11px}}
 """
+# Incidents with their evidence and history; the table above has all.
 _MOST_IN_FULL = 50
-"""Incidents with their evidence and history; the table above has all."""
 Cells = Sequence[object]
 
 

@@ -12,8 +12,8 @@ from accelwatch.fleet.odd.documents import OddPage
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.timestamps import unix_seconds
 
+# Incidents of one device, or one node, from which on it is a repeat offender.
 LEAST_REPEATS = 2
-"""Incidents of one device, or one node, from which on it is a repeat offender."""
 _COUNTED = frozenset({Severity.WARNING.value, Severity.CRITICAL.value})
 
 
@@ -29,17 +29,17 @@ class ReportDocuments(msgspec.Struct, frozen=True, kw_only=True):
 class Offender(msgspec.Struct, frozen=True, kw_only=True):
     """A device or a node that had incidents again and again."""
 
+    # The device's serial, else its node and name; a node's name.
     what: str
-    """The device's serial, else its node and name; a node's name."""
     model: str
+    # Where it was meanwhile: a device that was moved takes its faults along.
     nodes: tuple[str, ...]
-    """Where it was meanwhile: a device that was moved takes its faults along."""
     count: int
+    # Each rule and how often it was, the most frequent first.
     rules: tuple[tuple[str, int], ...]
-    """Each rule and how often it was, the most frequent first."""
     first: str
+    # When the first and the last of them began, RFC 3339.
     last: str
-    """When the first and the last of them began, RFC 3339."""
 
 
 def chosen(page: IncidentsPage, start: float, node: str) -> list[IncidentDocument]:

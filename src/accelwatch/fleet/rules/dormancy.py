@@ -16,10 +16,10 @@ from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.fleet.rules.columns.rule_context import TableViews
 from accelwatch.schema.metrics import Series
 
+# Fields of which a fleet has few words.
 _FIELDS = ("vendor",)
-"""Fields of which a fleet has few words."""
+# A rule is awake for so much longer: what rounding makes of a sum of times must not put it to sleep.
 _SLACK_S = 1.0
-"""A rule is awake for so much longer: what rounding makes of a sum of times must not put it to sleep."""
 _Stamp = tuple[tuple[tuple[str, ...], ...], tuple[bool, ...]]
 
 
@@ -45,14 +45,14 @@ class Dormancy:
             events.update(dict.fromkeys(requested))
         self._all_events = tuple(events)
         self._patterns = tuple(dict.fromkeys(event.pattern for event in events))
+        # When each pattern was matched last, when it was looked at.
         self._last_matched: list[float] = []
-        """When each pattern was matched last, when it was looked at."""
         self._idle: tuple[bool, ...] = ()
+        # From then on events are over that were not, though nothing is heard.
         self._until = -math.inf
-        """From then on events are over that were not, though nothing is heard."""
         self._stamp: _Stamp | None = None
+        # Grows when other rules may hold.
         self.version = 0
-        """Grows when other rules may hold."""
         self._awake: dict[str, bool] = {}
 
     def awake(self, columns: TableViews) -> Mapping[str, bool]:

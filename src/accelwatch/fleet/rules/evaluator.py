@@ -27,10 +27,10 @@ from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.event import ErrorEvent
 
+# Between two ticks, whatever is urgent.
 LEAST_PAUSE_S = 0.1
-"""Between two ticks, whatever is urgent."""
+# Ticks that are early rest so many times the processor time that the one before took.
 _SHARE = 10.0
-"""Ticks that are early rest so many times the processor time that the one before took."""
 
 
 class FleetEvaluator:
@@ -44,12 +44,12 @@ class FleetEvaluator:
         self._duration_s = 0.0
         self._urgent = asyncio.Event()
         fleet.hurry = self._urgent.set
+        # How far each rule has come on each entity.
         self.alert_states = AlertStates({})
-        """How far each rule has come on each entity."""
+        # The jobs that a scheduler shows on a node and their users, where somebody acts by one.
         self.scheduled: Callable[[str], Mapping[str, str]] = lambda _node: {}
-        """The jobs that a scheduler shows on a node and their users, where somebody acts by one."""
+        # What rules may cost.
         self.budgets = Budgets()
-        """What rules may cost."""
         self._rule_evaluator = self._build_rule_evaluator(self._loaded)
 
     def _build_rule_evaluator(self, loaded: RuleSet) -> FleetRuleEvaluator:

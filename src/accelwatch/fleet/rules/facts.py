@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.fleet.state.fleet import Fleet
 
+# Jobs, users and nodes that are named.
 MOST_NAMES = 64
-"""Jobs, users and nodes that are named."""
 
 
 def facts_of(fleet: Fleet, entity: Entity) -> Facts:

@@ -34,8 +34,8 @@ from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.schema.metrics import Series
 
 _SHOWN = 3
+# Entities of a rule that are judged without a rest.
 _AT_ONCE = 8
-"""Entities of a rule that are judged without a rest."""
 _OVER = Truths(when=False, clear=True)
 
 
@@ -67,28 +67,28 @@ class FleetRuleEvaluator:
         self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         self.alert_states = AlertStates(self.rules) if alert_states is None else alert_states
         self.alert_states.set_rules(self.rules)
+        # What they may cost.
         self.budgets = budgets or Budgets()
-        """What they may cost."""
         needs = needs_of(self.rules.values())
         self._absent = context.absent(needs.series)
+        # Rules that ask for what nobody will ever tell.
         self.unjudged = never_true(self.rules, self._absent)
-        """Rules that ask for what nobody will ever tell."""
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         try:
             needed = needs_of(evaluated) if others is None else needs_of(evaluated) | others
             self.columns = context.columns(needed, self._fires)
         except WindowsError as error:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(evaluated)}") from error
+        # Rules whose firing others ask for.
         self._queried_rules = sorted(needs_of(evaluated).rules)
-        """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in evaluated}, self._absent)
+        # Monotonic and Unix seconds of this tick.
         self._now = self._wall = 0.0
-        """Monotonic and Unix seconds of this tick."""
         self._fired: dict[str, Bools] = {}
         self._off: frozenset[str] = frozenset()
         self._conditions: list[_Condition] = []
+        # Of what they follow from.
         self._stamp: object = None
-        """Of what they follow from."""
         self._program = self._compiled()
 
     def _compiled(self) -> Program[_Condition]:

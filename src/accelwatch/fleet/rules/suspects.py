@@ -8,12 +8,12 @@ from accelwatch.fleet.rules.columns.columns import Columns, Indices
 from accelwatch.fleet.rules.columns.rule_context import RuleContext
 from accelwatch.fleet.table.belief import Bools, Floats
 
+# More nodes that differ are no culprits, but what all have suffered.
 _MOST = 2
-"""More nodes that differ are no culprits, but what all have suffered."""
 _UTIL, _PROCESSES = ("utilization_ratio",), ("processes", "compute")
 _WATTS = ("power_watts",)
+# What tells them apart, where it is told.
 COMPARED_SERIES = frozenset({_UTIL, _PROCESSES, _WATTS})
-"""What tells them apart, where it is told."""
 _GONE = ("lost", "missing", "unresponsive")
 
 

@@ -15,12 +15,12 @@ _PCI = re.compile(r"0x([0-9a-f]{4}) 0x([0-9a-f]{6})")
 class HostProbe(msgspec.Struct, frozen=True, kw_only=True):
     """What there is on a host."""
 
+    # Paths of those commands that it has.
     programs: tuple[str, ...] = ()
-    """Paths of those commands that it has."""
+    # Whether accelwatch is installed.
     ours: bool = False
-    """Whether accelwatch is installed."""
+    # Vendors of the displays and accelerators on its PCI bus, `10de`.
     pci_vendors: frozenset[str] = frozenset()
-    """Vendors of the displays and accelerators on its PCI bus, `10de`."""
 
 
 def end_of_probe(marker: str) -> bytes:

@@ -11,15 +11,15 @@ from accelwatch.fleet.target import NODE_LABEL, SSH, Target, checked_labels
 from accelwatch.web.sockets.listeners import is_loopback_host
 
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+\\@-]{0,63}")
+# Never a dash in front: it would be an option.
 _HOST = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]{0,252}")
-"""Never a dash in front: it would be an option."""
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
     """Whom ssh is to reach; what is None is left to its configuration."""
 
+    # A name, an address, or an alias of ssh's configuration.
     host: str
-    """A name, an address, or an alias of ssh's configuration."""
     user: str | None = None
     port: int | None = None
 

@@ -28,19 +28,19 @@ from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
 
+# Bytes that a login shell may print before what it was asked for.
 _MAX_GREETING = 64 << 10
-"""Bytes that a login shell may print before what it was asked for."""
+# How long commands are asked on a host whose accelwatch did not stream.
 _STREAM_AGAIN_S = 300.0
-"""How long commands are asked on a host whose accelwatch did not stream."""
+# How long a stream may take to begin: a driver that is not loaded takes seconds.
 _FIRST_TICK_S = 15.0
-"""How long a stream may take to begin: a driver that is not loaded takes seconds."""
+# A stream that breaks sooner was not well, and its host is asked less and less.
 _STEADY_S = 5.0
-"""A stream that breaks sooner was not well, and its host is asked less and less."""
+# Rounds begin at least so many times their length apart: the host is left alone most of the time.
 _SHARE = 3.0
-"""Rounds begin at least so many times their length apart: the host is left alone most of the time."""
 _LONGEST_REST_S = 60.0
+# A host whose sshd is busy is tried so often before it counts as failed.
 _MOST_DROPS = 3
-"""A host whose sshd is busy is tried so often before it counts as failed."""
 
 
 class SshFollower:
@@ -53,10 +53,10 @@ class SshFollower:
         self._marker = secrets.token_hex(16)
         self._backoff = SpreadBackoff(transport.max_backoff_s)
         self._reading = PacedReader(RoundReader(transport.backends, self._marker), transport.turn)
+        # Logins in a row that an sshd dropped.
         self._drops = 0
-        """Logins in a row that an sshd dropped."""
+        # Until then the vendors' commands are asked, although accelwatch is there.
         self._commands_until = 0.0
-        """Until then the vendors' commands are asked, although accelwatch is there."""
 
     async def run(self) -> None:
         """Follow until cancelled."""

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
+# How ssh ends for what is wrong with itself or the connection; anything else is the remote shell's.
 _OF_SSH = 255
-"""How ssh ends for what is wrong with itself or the connection; anything else is the remote shell's."""
 _SHOWN = 200
 _NOISE = ("Warning: Permanently added", "@@@@", "Killed by signal", "Pseudo-terminal")
 
+# After a refusal that only a person can mend: hosts shut out who fails to log in again and again.
 _AGAIN_S = 60.0
-"""After a refusal that only a person can mend: hosts shut out who fails to log in again and again."""
 _REPAIRED_BY_HAND = (Reason.CREDENTIALS, Reason.HOST_KEY)
 
 _DROPPED = r"(?:Connection|kex_exchange_identification).{0,80}(?:closed|reset)"

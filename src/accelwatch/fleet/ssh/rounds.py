@@ -19,8 +19,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading, complete, in_catalogue, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 
+# Of what a command told: `ssh:nvidia-smi`.
 DIALECT = "ssh:{}"
-"""Of what a command told: `ssh:nvidia-smi`."""
 _GROUPS: frozenset[str] = frozenset()
 
 
@@ -34,8 +34,8 @@ class RoundReader:
         self._marker = marker
         self._now = now
         self._readers: dict[str, RemoteReader] = {}
+        # By backend, those that it told of last.
         self._devices: dict[str, tuple[Device, ...]] = {}
-        """By backend, those that it told of last."""
         self._since: dict[str, tuple[DeviceState, float]] = {}
 
     def __call__(self, body: bytes) -> Exposed:
@@ -115,8 +115,8 @@ class RoundReader:
         )
 
 
+# Series that were told, each once: those of a reading are objects of its own.
 _series: dict[Series, Series] = {}
-"""Series that were told, each once: those of a reading are objects of its own."""
 _MANY_SERIES = 20_000
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 
 from accelwatch.backend_kit.remote import RemoteCommand
 
+# What the login shell, whichever it is, is asked to become.
 SHELL = "exec /bin/sh"
-"""What the login shell, whichever it is, is asked to become."""
+# The functions that the script defines, called by their names.
 PROBE, ROUND, STREAM = b"look\n", b"round\n", b"stream\n"
-"""The functions that the script defines, called by their names."""
+# Where commands are looked for after PATH, which is short for a login without a terminal.
 FOLDERS = (
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -23,11 +24,10 @@ FOLDERS = (
     "/bin",
     "/opt/bin",
 )
-"""Where commands are looked for after PATH, which is short for a login without a terminal."""
 _OURS = "accelwatch"
 _MAX_ERRORS = 2000
+# After its time a command is asked to end, and so much later killed.
 _END_S = 2
-"""After its time a command is asked to end, and so much later killed."""
 
 _BASE = r"""LC_ALL=C
 export LC_ALL

@@ -11,13 +11,13 @@ from accelwatch.config.field_types import Long, Path, Short
 class Ssh(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Keys, users and jump hosts are the business of ssh's own configuration."""
 
+    # `auto` streams from hosts that have accelwatch; `commands` asks vendors' commands there too.
     mode: Literal["auto", "commands"] = "auto"
-    """`auto` streams from hosts that have accelwatch; `commands` asks vendors' commands there too."""
+    # Instead of the user's and the system's: `ssh -F`.
     config_file: Path | None = None
-    """Instead of the user's and the system's: `ssh -F`."""
+    # How often the vendors' commands are run; less often where they take long.
     interval_s: Long = field(default=5.0, name="interval")
-    """How often the vendors' commands are run; less often where they take long."""
+    # For reaching the host, and as much again for logging in.
     connect_timeout_s: Short = field(default=10.0, name="connect_timeout")
-    """For reaching the host, and as much again for logging in."""
+    # Connections that are being opened at one time.
     connecting_at_once: Annotated[int, Meta(ge=1, le=1024)] = 16
-    """Connections that are being opened at one time."""

@@ -13,8 +13,8 @@ from accelwatch.fleet.ssh.vendors import by_pci_vendor, commands_of, remotes
 
 _APART_S, _LONGEST_APART_S = 0.05, 1.0
 _CLOSER = 0.9
+# How long until a host without accelerators is looked at again.
 _NOTHING_THERE_S = 60.0
-"""How long until a host without accelerators is looked at again."""
 
 
 class Pace:
@@ -69,13 +69,13 @@ class SshTransport:
         self.max_backoff_s = max_backoff_s
         self.turn = turn
         self.failures = failures or FailureLog()
+        # Of connections that are being opened.
         self.room = asyncio.Semaphore(settings.connecting_at_once)
-        """Of connections that are being opened."""
         self.pace = Pace()
         self.backends = remotes() if backends is None else backends
         self.commands = commands_of(self.backends)
+        # How long a round may take until it is told that it hangs.
         self.patience_s = _longest_s(self.commands.values()) + slack_s
-        """How long a round may take until it is told that it hangs."""
 
 
 def _longest_s(commands: Collection[RemoteCommand]) -> float:

@@ -12,14 +12,14 @@ from accelwatch.schema.snapshot import EventCount
 from accelwatch.schema.stream.context import Event, event_message
 
 CAPACITY = 8192
+# Events kept of one node: a noisy one must not push out the others'.
 NODE_CAPACITY = 128
-"""Events kept of one node: a noisy one must not push out the others'."""
+# Of those, events that the hub itself tells of a node and its devices.
 OWN_CAPACITY = 48
-"""Of those, events that the hub itself tells of a node and its devices."""
+# Origin and source of such events; no target has such a key.
 OWN = "hub"
-"""Origin and source of such events; no target has such a key."""
+# Time within which an event of a new connection or of another target is one that is known already.
 _SAME_S = 5.0
-"""Time within which an event of a new connection or of another target is one that is known already."""
 _SAME_TIME_S = 0.002
 
 
@@ -28,10 +28,10 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
 
     sequence: int
     node: str
+    # Short name of the device; empty for the node.
     name: str
-    """Short name of the device; empty for the node."""
+    # Its time is on the hub's clock.
     event: ErrorEvent
-    """Its time is on the hub's clock."""
 
 
 class _Entry(msgspec.Struct, kw_only=True):
@@ -39,20 +39,20 @@ class _Entry(msgspec.Struct, kw_only=True):
 
     sequence: int
     code: str
+    # The target that told of it, and the number that it has there.
     origin: str = ""
-    """The target that told of it, and the number that it has there."""
     number: int = 0
     device_id: str = ""
+    # On the node's clock.
     time: float = 0.0
-    """On the node's clock."""
 
 
 class EventLog:
     """The fleet's events in order of arrival."""
 
     def __init__(self) -> None:
+        # Sequence of the newest event.
         self.last = 0
-        """Sequence of the newest event."""
         self._noted: dict[int, Noted] = {}
         self._nodes: dict[str, deque[_Entry]] = {}
 

@@ -35,12 +35,12 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.schema.stream.context import Event
 
+# How often it is written down that a node is still there.
 _LAST_SEEN_EVERY_S = 60.0
-"""How often it is written down that a node is still there."""
+# Nodes up to which one is expected from first sight: names that change all the time must not stay.
 MAX_NODES = 100_000
-"""Nodes up to which one is expected from first sight: names that change all the time must not stay."""
+# Devices expected of one node; one whose ids change all the time must not fill the disk.
 _MAX_EXPECTED = 1024
-"""Devices expected of one node; one whose ids change all the time must not fill the disk."""
 
 
 class Fleet:
@@ -55,25 +55,25 @@ class Fleet:
         self._history = History()
         self.table = Table(self._history.clear)
         self.groups = GroupIndex(self.table)
+        # Which nodes differ from the many alike.
         self.odd = OddBoard(self.nodes)
-        """Which nodes differ from the many alike."""
         self.events = EventLog()
+        # Evidence that others sent and that has not expired.
         self.evidence = EvidenceBoard(clock.wall)
-        """Evidence that others sent and that has not expired."""
         self.evidence_file = EvidenceFile(state_dir)
         for alert in self.evidence_file.read():
             self.evidence.activate(alert)
         self._claims = Claims()
+        # Grows when a node answers for the first time, and when the devices of one may be others.
         self.membership = 0
-        """Grows when a node answers for the first time, and when the devices of one may be others."""
+        # Called when an agent tells of an event, or of a device that goes or changes state.
         self.hurry: Callable[[], None] = lambda: None
-        """Called when an agent tells of an event, or of a device that goes or changes state."""
+        # Why targets may be lacking.
         self.lacking: Callable[[], tuple[str, ...]] = tuple
-        """Why targets may be lacking."""
+        # Discoveries that have not answered yet.
         self.discovering: Callable[[], tuple[str, ...]] = tuple
-        """Discoveries that have not answered yet."""
+        # How the store is read, where the fleet is read from one.
         self.store: StoreState | None = None
-        """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
         self._verified = True
         self._inventory = InventoryWriter(state_dir)

@@ -21,34 +21,34 @@ from accelwatch.schema.device import UP, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 
+# Instead of a state: the device's own.
 _OWN = len(STATE)
-"""Instead of a state: the device's own."""
+# What devices are called by the state of their node.
 _CALLED: Codes = np.array(
     [STATE[GONE[state]] if state in GONE else _OWN for state in NodeState], dtype=np.uint8
 )
-"""What devices are called by the state of their node."""
 _UP = [STATE[state] for state in UP]
 _UNKNOWN = HEALTH[Health.UNKNOWN]
+# Nodes that are brought up to date without a rest: a millisecond or two, and passes over arrays pay.
 AT_ONCE = 96
-"""Nodes that are brought up to date without a rest: a millisecond or two, and passes over arrays pay."""
 
 
 class FleetStatus(NamedTuple):
     """Rows of devices, present and missing, and what is said of them now; arrays are alike long."""
 
+    # In the order in which their nodes were asked for, a node's by index.
     rows: Indices
-    """In the order in which their nodes were asked for, a node's by index."""
+    # What each is called (`table.words.STATES`).
     state: Codes
-    """What each is called (`table.words.STATES`)."""
     health: Codes
+    # Whether its node is heard of.
     speaks: Bools
-    """Whether its node is heard of."""
+    # Whether its node is heard of, and its own source within the last two intervals.
     current: Bools
-    """Whether its node is heard of, and its own source within the last two intervals."""
+    # How fresh its node is (`table.words.NODE_STATES`).
     node_state: Codes
-    """How fresh its node is (`table.words.NODE_STATES`)."""
+    # Seconds since it was read; NaN where it never was.
     age_s: Floats
-    """Seconds since it was read; NaN where it never was."""
 
 
 def status_number(

@@ -17,8 +17,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 STEP_S = BUCKET_S
+# Fifteen minutes.
 STEPS = 90
-"""Fifteen minutes."""
 QUANTITIES: tuple[Series, ...] = (
     ("utilization_ratio",),
     ("compute_active_ratio",),
@@ -29,8 +29,8 @@ QUANTITIES: tuple[Series, ...] = (
 )
 
 
+# Devices of streams that are decoded together.
 _AT_ONCE = 256
-"""Devices of streams that are decoded together."""
 
 
 class _Ticks(NamedTuple):
@@ -46,18 +46,18 @@ class History:
 
     def __init__(self) -> None:
         self._past = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]
+        # What was told in the present step.
         self._open: npt.NDArray[np.float32] = np.empty((len(QUANTITIES), 0), dtype=np.float32)
-        """What was told in the present step."""
+        # The step of which a row was told last; -1 of one that is empty.
         self._newest: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        """The step of which a row was told last; -1 of one that is empty."""
         self._step = -1
+        # By layout, those that are decoded together: one by one they would cost far more.
         self._waiting: dict[int, _Ticks] = {}
-        """By layout, those that are decoded together: one by one they would cost far more."""
         self._read_rows: list[int] = []
+        # Numbers of other devices that wait with them, a device each, and their rows.
         self._read: list[list[Number | None]] = []
-        """Numbers of other devices that wait with them, a device each, and their rows."""
+        # How many devices wait.
         self._count = 0
-        """How many devices wait."""
 
     def store(self, step: int, devices: Sequence[tuple[int, FleetDevice]]) -> None:
         """The values of a step (monotonic seconds divided by STEP_S) of devices in their rows."""

@@ -13,10 +13,10 @@ class Location(NamedTuple):
     """Whom evidence is about."""
 
     node: str
+    # Id of the device; empty for the node.
     device: str = ""
-    """Id of the device; empty for the node."""
+    # Its short name.
     name: str = ""
-    """Its short name."""
 
 
 def locate(fleet: Fleet, labels: Mapping[str, str], settings: Evidence) -> Location | None:

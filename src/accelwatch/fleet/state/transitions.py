@@ -17,14 +17,14 @@ from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 
+# After so long without a look it is the hub that slept: what has arrived meanwhile is taken first.
 LATE_S = 5.0
-"""After so long without a look it is the hub that slept: what has arrived meanwhile is taken first."""
+# How long a device must not be there: an agent that starts again finds its devices one by one.
 MISSING_AFTER_S = 5.0
-"""How long a device must not be there: an agent that starts again finds its devices one by one."""
+# Nodes that are looked at without a rest.
 _AT_ONCE = 48
-"""Nodes that are looked at without a rest."""
+# Code, category and text of an event.
 _Notice = tuple[str, Category, str]
-"""Code, category and text of an event."""
 _DEVICE: dict[DeviceState, _Notice] = {
     DeviceState.LOST: ("device_lost", Category.BUS, "the device is lost"),
     DeviceState.UNRESPONSIVE: ("device_unresponsive", Category.HANG, "the device hangs"),
@@ -35,12 +35,12 @@ _NODE = {
     NodeState.STALE: ("node_stale", Category.OTHER),
     NodeState.DOWN: ("node_down", Category.HANG),
 }
+# The category of each code that the hub itself tells.
 OWN_CATEGORIES: dict[str, Category] = {
     **{code: category for code, category, _ in (*_DEVICE.values(), _MISSING)},
     **dict(_NODE.values()),
     **dict.fromkeys(("device_recovered", "node_recovered"), Category.OTHER),
 }
-"""The category of each code that the hub itself tells."""
 
 Rest = Callable[[], Awaitable[None]]
 
@@ -49,16 +49,16 @@ class _Episode(msgspec.Struct, kw_only=True):
     """A device that is not well."""
 
     state: str
+    # Unix seconds, on the hub's clock.
     started: float
-    """Unix seconds, on the hub's clock."""
 
 
 class _Absent(msgspec.Struct, kw_only=True):
     """A device that is expected and not there."""
 
     started: float
+    # Whether it may yet come before it is told.
     waiting: bool
-    """Whether it may yet come before it is told."""
     was_reported: bool = False
 
 
@@ -66,11 +66,11 @@ class _Watched(msgspec.Struct, kw_only=True):
     """A node as it was at the look before."""
 
     node: NodeState
+    # When it was last heard before it fell silent, Unix seconds.
     silent_since: float = 0.0
-    """When it was last heard before it fell silent, Unix seconds."""
     restated: int = -1
+    # Of devices that are there, by id.
     episodes: dict[str, _Episode] = {}
-    """Of devices that are there, by id."""
     shape: int = -1
     absent: dict[str, _Absent] = {}
 

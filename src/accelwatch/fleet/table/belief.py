@@ -13,8 +13,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 _HASH_BITS = 16
+# The odd number next to 2^64 over the golden ratio: multiplying by it spreads bits (Knuth, 6.4).
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""The odd number next to 2^64 over the golden ratio: multiplying by it spreads bits (Knuth, 6.4)."""
 
 
 @cache
@@ -54,10 +54,10 @@ class Limits:
         self._low: Floats = np.array([low for low, _ in ranges], dtype=np.float64).reshape(-1, 1)
         self._high: Floats = np.array([high for _, high in ranges], dtype=np.float64).reshape(-1, 1)
         sentinels, _ = _sentinels()
+        # Series whose bounds leave room for a sentinel.
         self._wide = np.flatnonzero(
             ((sentinels >= self._low) & (sentinels <= self._high)).any(axis=1)
         )
-        """Series whose bounds leave room for a sentinel."""
 
     def believed(self, values: Floats, exact: Bools) -> Bools:
         """Which numbers of a matrix, a series a row, are believed; NaN is not.

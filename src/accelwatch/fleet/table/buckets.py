@@ -14,10 +14,10 @@ import numpy.typing as npt
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
+# Seconds in a bucket; number `n` begins at `n` times as many (monotonic).
 BUCKET_S = 10
-"""Seconds in a bucket; number `n` begins at `n` times as many (monotonic)."""
+# Rows that are allocated together.
 CHUNK_ROWS = 1024
-"""Rows that are allocated together."""
 
 Plane = npt.NDArray[np.generic]
 
@@ -32,12 +32,12 @@ class Buckets:
         self._empty = empty
         self._chunks: list[Plane] = []
         self._rows = 0
+        # The bucket of the first line; those of the following ones follow.
         self._first = 0
-        """The bucket of the first line; those of the following ones follow."""
+        # Lines that were written; the buckets of the others are empty.
         self._lines = 0
-        """Lines that were written; the buckets of the others are empty."""
+        # The newest bucket in which any number is not 0.
         self._filled: int | None = None
-        """The newest bucket in which any number is not 0."""
 
     @property
     def nbytes(self) -> int:

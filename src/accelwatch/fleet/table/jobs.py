@@ -15,8 +15,8 @@ from accelwatch.fleet.table.buckets import BUCKET_S
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.tracks import Aggregate, Track
 
+# By row a number that is another when another job has begun there; 0: none was ever known.
 Jobs = npt.NDArray[np.uint32]
-"""By row a number that is another when another job has begun there; 0: none was ever known."""
 
 
 class RowJobs:
@@ -24,8 +24,8 @@ class RowJobs:
 
     def __init__(self) -> None:
         self._numbers: Jobs = np.empty(0, dtype=np.uint32)
+        # The job of each row that was known last.
         self._names: npt.NDArray[np.object_] = np.empty(0, dtype=object)
-        """The job of each row that was known last."""
         self._stamp: object = None
 
     def refresh(self, stamp: object, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Jobs:
@@ -47,13 +47,13 @@ class JobStarts:
     """Since when; shared by all windows of a table."""
 
     def __init__(self) -> None:
+        # Grows when another job has begun on any row.
         self.version = 0
-        """Grows when another job has begun on any row."""
         self._jobs: Jobs = np.empty(0, dtype=np.uint32)
+        # Monotonic seconds; infinite before the first sample, minus infinity without a known start.
         self._since: Floats = np.empty(0)
-        """Monotonic seconds; infinite before the first sample, minus infinity without a known start."""
+        # By row what `version` was when its job began.
         self._started: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        """By row what `version` was when its job began."""
 
     def refresh(self, now: float, jobs: Jobs, sampled: Bools) -> None:
         """The jobs of all rows at `now`, and which rows have a sample then."""
@@ -84,8 +84,8 @@ class JobTotals:
         """`count` is how many closed buckets the window has."""
         self._track, self._count, self._starts = track, count, starts
         self._version = -1
+        # Folds of closed buckets, with the version of starts that they know.
         self._closed: dict[Aggregate, tuple[int, Floats]] = {}
-        """Folds of closed buckets, with the version of starts that they know."""
 
     def total(self, aggregate: Aggregate) -> Floats:
         """A part over the open bucket and the closed ones."""

@@ -19,15 +19,15 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.stream.packed import WIDTH, unpack
 
 Tags = npt.NDArray[np.uint8]
+# Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection.
 Values = tuple[int | float | str, ...]
-"""Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection."""
 
 DOUBLE, INTEGER, LARGE = ord("d"), ord("q"), ord("Q")
 REFUSED = NEVER_READ = ord("e")
+# The layout has no such series.
 NOT_REPORTED = ord("n")
-"""The layout has no such series."""
+# Integers up to this are doubles as well.
 EXACT = 2**53
-"""Integers up to this are doubles as well."""
 _2_64 = 1 << 64
 
 _anything = msgspec.msgpack.Decoder(Values).decode
@@ -35,8 +35,8 @@ _numbers = msgspec.msgpack.Decoder(tuple[int | float, ...]).decode
 _bytes = msgspec.msgpack.Decoder(bytes).decode
 _BAD = (msgspec.DecodeError, UnicodeDecodeError, ValueError)
 _ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
+# First byte of a MessagePack bin and the bytes of its head.
 _BINARY = {0xC4: 2, 0xC5: 3, 0xC6: 5}
-"""First byte of a MessagePack bin and the bytes of its head."""
 
 
 class Block(NamedTuple):

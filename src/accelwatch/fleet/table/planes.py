@@ -14,18 +14,18 @@ from accelwatch.fleet.table.pick import NOT_REPORTED, Block, Tags
 from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
 
+# How long a series is kept that nobody asks for.
 KEPT_S = 60.0
-"""How long a series is kept that nobody asks for."""
 _CELL_BYTES = 9
+# Planes take no more than this, whatever is asked for: the longest unasked go first.
 MOST_BYTES = 256 << 20
-"""Planes take no more than this, whatever is asked for: the longest unasked go first."""
 
 
 class Column(NamedTuple):
     """A series of all rows."""
 
+    # NaN where there is none.
     values: Floats
-    """NaN where there is none."""
     tags: Tags
 
 
@@ -33,10 +33,10 @@ class Planes:
     """Numbers and marks by series and row."""
 
     def __init__(self, size: int) -> None:
+        # The series that are kept.
         self.series: tuple[Series, ...] = ()
-        """The series that are kept."""
+        # Grows with every series that is added: rows have to be filled anew.
         self.epoch = 0
-        """Grows with every series that is added: rows have to be filled anew."""
         self._size = size
         self._values: Floats = np.empty((0, size))
         self._tags: Tags = np.empty((0, size), dtype=np.uint8)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+# Node and id of a device.
 Key = tuple[str, str]
-"""Node and id of a device."""
 
 _LEAST = 64
 
@@ -23,11 +23,11 @@ class Rows:
         self.size = _LEAST
         self.generation: npt.NDArray[np.uint32] = np.zeros(_LEAST, dtype=np.uint32)
         self._of: dict[Key, int] = {}
+        # By row.
         self._identity: list[tuple[str, ...]] = []
-        """By row."""
         self._free: list[int] = []
+        # Rows that were ever given; those behind are empty.
         self.used = 0
-        """Rows that were ever given; those behind are empty."""
 
     def __len__(self) -> int:
         return len(self._of)

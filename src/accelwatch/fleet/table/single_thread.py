@@ -2,9 +2,9 @@
 
 import os
 
+# Read by OpenBLAS when it is loaded (its README, "Setting the number of threads using environment
+# variables"), which the wheels of numpy have in them.
 _THREADS = "OPENBLAS_NUM_THREADS"
-"""Read by OpenBLAS when it is loaded (its README, "Setting the number of threads using environment
-variables"), which the wheels of numpy have in them."""
 
 
 def load_numpy() -> None:

@@ -3,8 +3,8 @@
 from accelwatch.fleet.names import SHOWN_STATES, NodeState
 from accelwatch.schema.health import Health
 
+# A device's own states, then what it is called whose node is silent or that has gone.
 STATES: tuple[str, ...] = SHOWN_STATES
-"""A device's own states, then what it is called whose node is silent or that has gone."""
 STATE = {state: code for code, state in enumerate(STATES)}
 HEALTHS: tuple[str, ...] = tuple(Health)
 HEALTH = {health: code for code, health in enumerate(HEALTHS)}

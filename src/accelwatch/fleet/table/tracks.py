@@ -18,26 +18,26 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S, Buckets, bucket_of
 from accelwatch.fleet.table.rows import grown
 
+# Two samples of a counter that lie further apart tell nothing of what was between.
 GAP_S = 300.0
-"""Two samples of a counter that lie further apart tell nothing of what was between."""
+# Samples of a bucket, as one byte holds them.
 _MOST_COUNTED = 255
-"""Samples of a bucket, as one byte holds them."""
 
 
 class Aggregate(Enum):
     """What a bucket holds of a series."""
 
+    # Samples.
     COUNT = auto()
-    """Samples."""
+    # Samples that are not 0.
     TRUE = auto()
-    """Samples that are not 0."""
     SUM = auto()
     LEAST = auto()
     MOST = auto()
+    # By how much a counter has grown.
     RISE = auto()
-    """By how much a counter has grown."""
+    # Seconds in which it did.
     SPAN = auto()
-    """Seconds in which it did."""
 
     @property
     def empty(self) -> float:
@@ -53,8 +53,8 @@ class Aggregate(Enum):
 class _Form(NamedTuple):
     width: type[np.float32] | type[np.uint8]
     empty: float
+    # What makes one number of two buckets.
     fold: np.ufunc
-    """What makes one number of two buckets."""
 
 
 _FORMS = {
@@ -67,17 +67,17 @@ _FORMS = {
     Aggregate.SPAN: _Form(np.float32, 0, np.add),
 }
 _COUNTERS = frozenset({Aggregate.RISE, Aggregate.SPAN})
+# Parts that tell what was in a bucket, the best first.
 _REPORTED = (Aggregate.SUM, Aggregate.MOST, Aggregate.LEAST, Aggregate.RISE, Aggregate.TRUE)
-"""Parts that tell what was in a bucket, the best first."""
 
 
 class Sample(NamedTuple):
     """What rows tell of a series at one moment."""
 
+    # NaN where there is nothing new.
     values: Floats
-    """NaN where there is nothing new."""
+    # When it was heard, monotonic seconds.
     arrived: Floats
-    """When it was heard, monotonic seconds."""
 
 
 class _Plane:
@@ -87,10 +87,10 @@ class _Plane:
         self.form = _FORMS[aggregate]
         self.past = Buckets(count, self.form.width, self.form.empty)
         self.past.grow(rows)
+        # The open bucket.
         self.now: Floats = np.full(rows, self.form.empty, dtype=np.float64)
-        """The open bucket."""
+        # Closed buckets folded, by how many: kept until the open one closes.
         self.folded: dict[int, Floats] = {}
-        """Closed buckets folded, by how many: kept until the open one closes."""
 
     def grow(self, rows: int) -> None:
         self.past.grow(rows)
@@ -142,15 +142,15 @@ class Track:
         """Its buckets begin `shift` seconds later than whole tens."""
         self.shift = shift
         self.bucket = bucket_of(now, shift)
+        # No samples are older.
         self._first = self.bucket
-        """No samples are older."""
         self._rows = rows
         self._planes: dict[Aggregate, _Plane] = {}
         self._last: Floats = np.full(rows, math.nan)
+        # When the last sample arrived, monotonic seconds; NaN where there was none.
         self.last_at: Floats = np.full(rows, math.nan)
-        """When the last sample arrived, monotonic seconds; NaN where there was none."""
+        # Grows when closed buckets are others than before.
         self.version = 0
-        """Grows when closed buckets are others than before."""
 
     def retain(self, needed: Mapping[Aggregate, int]) -> None:
         """Keep these parts, each for so many closed buckets, and no others."""

@@ -14,10 +14,10 @@ from accelwatch.fleet.table.tracks import Aggregate, Track
 from accelwatch.schema.metrics import Kind as MetricKind
 from accelwatch.schema.metrics import Series, by_key
 
+# With fewer of the expected samples than this a window's value is not known.
 LEAST_COVERAGE = 0.5
-"""With fewer of the expected samples than this a window's value is not known."""
+# Means that are sorted in one step, which takes about half a millisecond.
 _CELLS_AT_ONCE = 1 << 14
-"""Means that are sorted in one step, which takes about half a millisecond."""
 
 
 class Kind(StrEnum):
@@ -26,20 +26,20 @@ class Kind(StrEnum):
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    # By how much a counter has grown.
     INCREASE = "increase"
-    """By how much a counter has grown."""
+    # The same a second, over the time in which it was seen to grow.
     RATE = "rate"
-    """The same a second, over the time in which it was seen to grow."""
+    # Share of samples that are not 0.
     SHARE = "share"
-    """Share of samples that are not 0."""
+    # Mean of the newest bucket that has samples, less that of the oldest closed one.
     DELTA = "delta"
-    """Mean of the newest bucket that has samples, less that of the oldest closed one."""
+    # Of the means of the closed buckets, interpolated linearly.
     QUANTILE = "quantile"
-    """Of the means of the closed buckets, interpolated linearly."""
+    # 1 where a counter grew, or anything else was not always the same, else 0.
     CHANGED = "changed"
-    """1 where a counter grew, or anything else was not always the same, else 0."""
+    # Seconds since there was a value, however long ago.
     AGE = "age"
-    """Seconds since there was a value, however long ago."""
 
 
 _AGGREGATES = {
@@ -60,14 +60,14 @@ class Pace:
     """When samples were taken, and how often rows are heard; shared by all windows of a table."""
 
     def __init__(self) -> None:
+        # When samples were taken last, monotonic seconds.
         self.now = 0.0
-        """When samples were taken last, monotonic seconds."""
+        # By row for which there are windows; NaN of one that was never heard.
         self.interval_s: Floats = np.empty(0)
-        """By row for which there are windows; NaN of one that was never heard."""
+        # Rows of the table.
         self.size = 0
-        """Rows of the table."""
+        # Since when samples are of the job of a row.
         self.starts = JobStarts()
-        """Since when samples are of the job of a row."""
 
 
 class Window:
@@ -88,18 +88,18 @@ class Window:
         self.series = series
         self.kind = kind
         self.quantile = quantile
+        # Closed buckets that it spans, beside the open one.
         self.count = count
-        """Closed buckets that it spans, beside the open one."""
+        # What is kept for it.
         self.aggregates = _AGGREGATES[Kind.INCREASE if self._counts else kind]
-        """What is kept for it."""
         self._track = track
         self._pace = pace
         self.of_job = of_job
         self._job = JobTotals(track, count, pace.starts) if of_job else None
+        # What was made of closed buckets, and of which version of them.
         self._folded: tuple[int, tuple[Floats, ...]] = (-1, ())
-        """What was made of closed buckets, and of which version of them."""
+        # Which version of starts of jobs that knows.
         self._starts_version = 0
-        """Which version of starts of jobs that knows."""
 
     @property
     def _counts(self) -> bool:

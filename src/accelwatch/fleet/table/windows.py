@@ -23,15 +23,15 @@ from accelwatch.fleet.table.window import Kind, Pace, Window
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 
+# Windows take no more than this, whatever is asked for.
 MOST_BYTES = 256 << 20
-"""Windows take no more than this, whatever is asked for."""
+# The longest window.
 MOST_S = 86_400.0
-"""The longest window."""
 _SHOWN = 3
 
 
+# What was in buckets, oldest first; None where there is nothing.
 Steps = list[float | None]
-"""What was in buckets, oldest first; None where there is nothing."""
 
 
 class WindowsError(UsageError):
@@ -41,15 +41,15 @@ class WindowsError(UsageError):
 class Arrivals(NamedTuple):
     """What is said of rows beside their values, when samples are taken; arrays are alike long."""
 
+    # Rows that were ever used; those behind are empty.
     used: int
-    """Rows that were ever used; those behind are empty."""
+    # When each was heard last, monotonic seconds; NaN of one that never was.
     arrived: Floats
-    """When each was heard last, monotonic seconds; NaN of one that never was."""
+    # How often each is heard.
     interval_s: Floats
-    """How often each is heard."""
     generation: npt.NDArray[np.uint32]
+    # Of what job each is, where that is known of any.
     jobs: Jobs | None = None
-    """Of what job each is, where that is known of any."""
 
 
 class Windows:
@@ -59,8 +59,8 @@ class Windows:
         """`tick_s` is how often samples are taken: who tells more often is not heard more often."""
         self._tick_s = tick_s
         self._pace = Pace()
+        # Rows for which there is room.
         self._rows = 0
-        """Rows for which there is room."""
         self._requested: list[Window] = []
         self._tracks: dict[Series, Track] = {}
         self._tracks_started = 0

@@ -12,8 +12,8 @@ from accelwatch.fleet.target import NODE_LABEL, checked_labels
 from accelwatch.fleet.targets.discovery import SECTIONS, static_targets
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, scrape_for
 
+# Dotted key and what is wrong.
 Mistake = tuple[str, str]
-"""Dotted key and what is wrong."""
 
 
 def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iterator[Mistake]:

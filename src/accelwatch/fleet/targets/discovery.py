@@ -17,8 +17,8 @@ MakeDiscoverer = Callable[[], Discoverer]
 S = TypeVar("S", HttpSd, DnsSd, KubernetesSd, SlurmSd)
 
 
+# Sections whose targets somebody else names; each has credentials of its own.
 SECTIONS = ("http", "dns", "kubernetes", "slurm")
-"""Sections whose targets somebody else names; each has credentials of its own."""
 
 
 def static_targets(targets: Targets, scrape: Scrape) -> list[Target]:

@@ -20,14 +20,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How the targets of every discovery are made."""
 
     scheme: str = "http"
+    # Label to the name it gets; a label that begins with `__` is kept this way only.
     rename: dict[str, str] = {}
-    """Label to the name it gets; a label that begins with `__` is kept this way only."""
+    # What the targets are shown: those of the section that finds them.
     credentials: Credentials = Credentials()
-    """What the targets are shown: those of the section that finds them."""
+    # The labels that stay, by their new names; empty for all.
     keep: tuple[str, ...] = ()
-    """The labels that stay, by their new names; empty for all."""
+    # Whether `__scheme__: ssh` is understood: only who writes files here may say where we log in.
     may_ssh: bool = False
-    """Whether `__scheme__: ssh` is understood: only who writes files here may say where we log in."""
 
     def targets(self, texts: Iterable[str], labels: Mapping[str, str]) -> list[Target]:
         """Targets of addresses with host ranges. Raises UsageError."""

@@ -6,8 +6,8 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.processes.command import CommandResult, run
 
+# JSON of a node is 3 KB; of 20,000 nodes 60 MB.
 _MAX_BYTES = 256 << 20
-"""JSON of a node is 3 KB; of 20,000 nodes 60 MB."""
 
 
 class Scontrol:

@@ -26,8 +26,8 @@ class HttpSd(msgspec.Struct, frozen=True, kw_only=True):
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
     body_size_limit_bytes: Bytes = field(default=32 << 20, name="body_size_limit")
+    # What the targets that are found here are shown, and no others.
     scrape: Credentials = Credentials()
-    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
@@ -37,16 +37,16 @@ class HttpSd(msgspec.Struct, frozen=True, kw_only=True):
 class DnsSd(msgspec.Struct, frozen=True, kw_only=True):
     """Names whose records are targets, as Prometheus' `dns_sd_configs`."""
 
+    # With or without a port; SRV records have their own.
     names: Annotated[tuple[str, ...], Meta(extra={"alone": True})] = ()
-    """With or without a port; SRV records have their own."""
     type: Literal["A", "AAAA", "SRV"] = "A"
     port: Port = AGENT_PORT
+    # Host and port of servers to ask; those of /etc/resolv.conf when empty.
     nameservers: tuple[Address, ...] = ()
-    """Host and port of servers to ask; those of /etc/resolv.conf when empty."""
     refresh_s: Long = field(default=30.0, name="refresh_interval")
     timeout_s: Short = field(default=5.0, name="timeout")
+    # What the targets that are found here are shown, and no others.
     scrape: Credentials = Credentials()
-    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
 
 
@@ -54,21 +54,21 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
     """Pods, or the endpoints of services, as a cluster's API server lists them."""
 
     role: Literal["pod", "endpointslice"] = "pod"
+    # All when empty.
     namespaces: tuple[str, ...] = ()
-    """All when empty."""
     label_selector: str = ""
+    # Only the endpoints of this service.
     service: str = ""
-    """Only the endpoints of this service."""
     port: Port = AGENT_PORT
+    # Name of the port of container or service; instead of a number.
     port_name: str = ""
-    """Name of the port of container or service; instead of a number."""
+    # URL; within a cluster its own when empty.
     api_server: str = ""
-    """URL; within a cluster its own when empty."""
+    # Label of a node object to the label that targets on it get.
     node_labels: dict[str, str] = {}
-    """Label of a node object to the label that targets on it get."""
     pod_labels: dict[str, str] = {}
+    # What the targets that are found here are shown, and no others.
     scrape: Credentials = Credentials()
-    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
     timeout_s: Short = field(default=10.0, name="timeout")
     body_size_limit_bytes: Bytes = field(default=256 << 20, name="body_size_limit")
@@ -92,47 +92,47 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of a Slurm cluster, as `scontrol show nodes` lists them."""
 
     port: Port = AGENT_PORT
+    # Which of a node's three names is connected to.
     address: Literal["name", "hostname", "address"] = "address"
-    """Which of a node's three names is connected to."""
+    # Only nodes in one of these; all when empty.
     partitions: tuple[str, ...] = ()
-    """Only nodes in one of these; all when empty."""
+    # Only nodes with this generic resource (`gpu`, `gpu:h100`); all when empty.
     gres: str = "gpu"
-    """Only nodes with this generic resource (`gpu`, `gpu:h100`); all when empty."""
+    # Label to the beginning of the feature that holds it: `rack: rack-`.
     feature_labels: dict[str, str] = {}
-    """Label to the beginning of the feature that holds it: `rack: rack-`."""
+    # Label that gets the leaf switch of the topology; none when empty.
     switch_label: str = ""
-    """Label that gets the leaf switch of the topology; none when empty."""
+    # Name or path of the command.
     scontrol: str = "scontrol"
-    """Name or path of the command."""
+    # The cluster's configuration, for SLURM_CONF.
     slurm_conf: Path | None = None
-    """The cluster's configuration, for SLURM_CONF."""
+    # Whether nobody is told of nodes that Slurm has reserved for maintenance.
     maintenance: bool = True
-    """Whether nobody is told of nodes that Slurm has reserved for maintenance."""
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
+    # What the targets that are found here are shown, and no others.
     scrape: Credentials = Credentials()
-    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
 
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Who is followed."""
 
+    # Addresses with host ranges: `n[001-063]:9877`.
     static: tuple[str, ...] = ()
-    """Addresses with host ranges: `n[001-063]:9877`."""
+    # Hosts that are reached by ssh: `n[01-63]`, `user@host:port`.
     ssh: tuple[str, ...] = ()
-    """Hosts that are reached by ssh: `n[01-63]`, `user@host:port`."""
+    # Labels of the targets that are written out.
     labels: dict[str, str] = {}
-    """Labels of the targets that are written out."""
+    # Files in the format of Prometheus' file_sd; patterns are taken.
     files: tuple[Path, ...] = ()
-    """Files in the format of Prometheus' file_sd; patterns are taken."""
+    # How often files are looked at.
     refresh_s: Long = field(default=5.0, name="refresh_interval")
-    """How often files are looked at."""
     http: tuple[HttpSd, ...] = ()
     dns: tuple[DnsSd, ...] = ()
     kubernetes: tuple[KubernetesSd, ...] = ()
     slurm: tuple[SlurmSd, ...] = ()
+    # Label to the name it gets, for all targets but static ones.
     rename_labels: dict[str, str] = {}
-    """Label to the name it gets, for all targets but static ones."""
+    # The labels that stay, by their new names; empty for all.
     keep_labels: tuple[str, ...] = ()
-    """The labels that stay, by their new names; empty for all."""

@@ -25,8 +25,8 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     hostname: str = ""
     address: str = ""
+    # Base state, then flags, in lower case.
     states: tuple[str, ...] = ()
-    """Base state, then flags, in lower case."""
     partitions: tuple[str, ...] = ()
     gres: tuple[str, ...] = ()
     features: tuple[str, ...] = ()

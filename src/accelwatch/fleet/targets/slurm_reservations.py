@@ -10,12 +10,12 @@ from accelwatch.base.host_ranges import expand, listed
 from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
 
+# Else times are written in the zone and form of whoever asks.
 _UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}
-"""Else times are written in the zone and form of whoever asks."""
 _MAINTENANCE = "MAINT"
+# Beginning of the names of those that the Slurm action makes: they hold a job's place, or a node for
+# its test, and nobody works on their nodes.
 _OWN = "accelwatch-"
-"""Beginning of the names of those that the Slurm action makes: they hold a job's place, or a node for
-its test, and nobody works on their nodes."""
 
 
 def reservations(settings: SlurmSd) -> list[Maintenance]:

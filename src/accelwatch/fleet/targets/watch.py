@@ -16,10 +16,10 @@ from accelwatch.fleet.targets.cache import TargetCache
 
 logger = logging.getLogger(__name__)
 
+# How long the first list waits for discoveries that have not answered.
 PATIENCE_S = 5.0
-"""How long the first list waits for discoveries that have not answered."""
+# Changes within this time are applied together: a rollout is hundreds of them.
 _SETTLE_S = 0.2
-"""Changes within this time are applied together: a rollout is hundreds of them."""
 _AGAIN_S = 30.0
 _MAX_REPORTED = 8
 
@@ -29,8 +29,8 @@ Publish = Callable[[Sequence[Target]], None]
 class Discoverer(Protocol):
     """A way to find targets."""
 
+    # What its places gave last, and which of them fail.
     kept: TargetCache
-    """What its places gave last, and which of them fail."""
 
     async def run(self, publish: Publish) -> None:
         """Call `publish` with all targets, at once and after changes, until cancelled."""
@@ -72,8 +72,8 @@ def in_thread(blocking: Blocking, every_s: float) -> Polled:
 class DiscoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a kind of discovery does."""
 
+    # Whether every place of every one of them answered last.
     works: bool = True
-    """Whether every place of every one of them answered last."""
     targets: int = 0
 
 
@@ -118,12 +118,12 @@ class TargetWatch:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._by_discovery: dict[str, Sequence[Target]] = {}
+        # None for one that could not begin.
         self._discoverers: dict[str, Discoverer | None] = {}
-        """None for one that could not begin."""
+        # Why ways could not begin.
         self._unbegun: dict[str, str] = {}
-        """Why ways could not begin."""
+        # What ended ways that ran, until they tell of targets again.
         self._broken: dict[str, str] = {}
-        """What ended ways that ran, until they tell of targets again."""
         self._order: tuple[str, ...] = ()
         self._applied: dict[str, Target] | None = None
         self._patient = True

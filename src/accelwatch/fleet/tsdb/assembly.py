@@ -21,8 +21,8 @@ from accelwatch.schema.reading import Number
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1
 _SLICE = 100
+# For how long a store answers with the last sample of a series, unless it is told otherwise.
 LOOKBACK_DELTA_S = 300.0
-"""For how long a store answers with the last sample of a series, unless it is told otherwise."""
 
 
 class Age(NamedTuple):
@@ -54,12 +54,12 @@ class Group:
         self.keys: tuple[Key, ...] | list[Key] = []
         self.values: list[Number | None] = []
         self.series_hashes: list[int] = []
+        # Family by which its samples are aged.
         self.age_family = ""
-        """Family by which its samples are aged."""
+        # Series by family.
         self.counts: Counter[str] = Counter()
-        """Series by family."""
+        # Monotonic seconds; since when incomplete reads lack some of its series.
         self.lacking_since: float | None = None
-        """Monotonic seconds; since when incomplete reads lack some of its series."""
 
     def settle(self) -> None:
         """Make the keys a standing object after series have come or gone."""
@@ -82,10 +82,10 @@ class Assembly:
         self._resolver = resolver
         self._limit = series_limit
         self.groups: dict[int, Group] = {}
+        # Series by family in this read.
         self.counts: Counter[str] = Counter()
-        """Series by family in this read."""
+        # Series of this read that no label gives a node.
         self.unplaced = 0
-        """Series of this read that no label gives a node."""
         self._next = 0
         self._by_origin: dict[Origin, int] = {}
         self._index: dict[int, int] = {}

@@ -30,8 +30,8 @@ class NodeSent:
     __slots__ = ("milliseconds", "owners")
 
     def __init__(self) -> None:
+        # Time of its newest sample.
         self.milliseconds = 0
-        """Time of its newest sample."""
         self.owners: dict[str, _Sent] = {}
 
 

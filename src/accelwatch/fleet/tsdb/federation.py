@@ -18,14 +18,14 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
 from accelwatch.schema.metrics import Metric, Series
 
+# Characters of a family that are packed together.
 _PIECE = 64 << 10
-"""Characters of a family that are packed together."""
 _CACHE_S = 0.5
 _MAX_HEADS = 50_000
 _MAX_CACHED = 4
 
+# Profile and groups.
 Chosen = tuple[str, frozenset[str]]
-"""Profile and groups."""
 
 
 class Joined:
@@ -66,8 +66,8 @@ def _inflated(piece: bytes) -> bytes:
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """One exposition of the fleet: packed pieces of text by family."""
 
+    # Monotonic seconds.
     at: float
-    """Monotonic seconds."""
     families: tuple[tuple[Metric, tuple[bytes, ...]], ...]
 
     async def chunks(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:

@@ -27,8 +27,8 @@ from accelwatch.schema.timestamps import timestamp_or_none
 
 logger = logging.getLogger(__name__)
 
+# How long a target is kept of which the store has no samples any more.
 _FORGET_S = 3600.0
-"""How long a target is kept of which the store has no samples any more."""
 
 
 class Sink(Protocol):
@@ -64,18 +64,18 @@ class StoreFollower:
         self.reader = StoreReader(settings, self._client, clock.wall)
         self._backoff = SpreadBackoff(settings.max_backoff_s)
         self._followed: dict[Origin, _Followed] = {}
+        # How reading goes.
         self.note = StoreState(address=_address(settings))
-        """How reading goes."""
         sink.fleet.store = self.note
+        # Unix seconds of the latest read that gave something.
         self._read_at: float | None = None
-        """Unix seconds of the latest read that gave something."""
         self._failures_total = 0
         self._warnings_total = 0
         self._complaint = ""
+        # Whether the store has more targets than are followed.
         self._left_out = False
-        """Whether the store has more targets than are followed."""
+        # Whether the store has answered once.
         self.started = False
-        """Whether the store has answered once."""
 
     @property
     def client(self) -> Queries:

@@ -23,10 +23,10 @@ _EXPORTED = "exported_"
 class Origin(NamedTuple):
     """A target of the store and a node that it tells of; a hub's federation tells of many."""
 
+    # Values of job, instance, cluster and the replica labels; empty where there is none.
     transport: tuple[str, ...]
-    """Values of job, instance, cluster and the replica labels; empty where there is none."""
+    # Empty while no label names it.
     node: str
-    """Empty while no label names it."""
 
 
 class Scraped(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +42,8 @@ class ResolvedSeries(NamedTuple):
     origin: Origin
     key: Key
     labels: dict[str, str]
+    # The label that named the node; empty when none did.
     node_label: str
-    """The label that named the node; empty when none did."""
 
 
 class SeriesResolver:

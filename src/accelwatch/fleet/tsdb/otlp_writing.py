@@ -31,8 +31,8 @@ class _Sent:
     """What was last sent of a node."""
 
     def __init__(self) -> None:
+        # Unix seconds of its newest point.
         self.time = 0.0
-        """Unix seconds of its newest point."""
         self.starts = Starts()
 
 
@@ -48,10 +48,10 @@ class OtlpWriter:
         self._chosen = Chosen(settings.profile, settings.groups)
         self._sent: dict[str, _Sent] = {}
         self._ourselves = Starts()
+        # Nodes that could not be written the last time.
         self._odd: set[str] = set()
-        """Nodes that could not be written the last time."""
+        # Gives `accel_fleet_*`.
         self.own_series: OwnSeries | None = None
-        """Gives `accel_fleet_*`."""
 
     async def run(self) -> None:
         """Push at the interval until cancelled."""

@@ -15,10 +15,11 @@ from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, Snapshot
 
 NODE = "node"
+# The label `job` of a node whose target says none: the job of the shipped scrape configuration.
 JOB = "accelwatch"
-"""The label `job` of a node whose target says none: the job of the shipped scrape configuration."""
+# The label `job` of what a hub writes about itself.
 HUB_JOB = "accelwatch-hub"
-"""The label `job` of what a hub writes about itself."""
+# Alerts on a silent node and tables of targets read `up` of a node, whoever scrapes it.
 UP = Metric(
     "up",
     Kind.GAUGE,
@@ -29,7 +30,6 @@ UP = Metric(
     source=MetricSource.SELF,
     prefix="",
 )
-"""Alerts on a silent node and tables of targets read `up` of a node, whoever scrapes it."""
 _VENDOR = 'vendor="'
 
 Samples = list[tuple[Series, Number]]
@@ -41,8 +41,8 @@ class Owned:
     __slots__ = ("labels", "samples", "text")
 
     def __init__(self, text: str, labels: Mapping[str, str]) -> None:
+        # Its identity labels as the text format writes them.
         self.text = text
-        """Its identity labels as the text format writes them."""
         self.labels = labels
         self.samples: Samples = []
 

@@ -23,11 +23,11 @@ _FORM = {
     "Accept-Encoding": "gzip",
 }
 _PLAIN = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+# VictoriaMetrics hides the newest 30 s from answers otherwise; other servers know neither word.
 _NOW = {"nocache": "1", "latency_offset": "1ms"}
-"""VictoriaMetrics hides the newest 30 s from answers otherwise; other servers know neither word."""
 _SMALL_BYTES = 1 << 20
+# Codes whose body says what is wrong with a query.
 _QUERY_ERROR_CODES = (400, 422)
-"""Codes whose body says what is wrong with a query."""
 _MAX_TEXT = 200
 
 

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 _NAMES_EVERY_S = 60.0
 _NAMES_BACK_S = 3600.0
+# Series that one query should not give many more than: decoding them must not stop the streams.
 _BATCH = 10_000
-"""Series that one query should not give many more than: decoding them must not stop the streams."""
 _UNKNOWN = 2_000
 _LEAST_STEP_S = 0.05
 _STEPS = 7
@@ -39,24 +39,24 @@ class OriginScrape(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin
     labels: dict[str, str]
     foreign: Foreign
+    # Of its newest samples.
     age_s: float
-    """Of its newest samples."""
+    # How often new ones come, as far as is seen.
     interval_s: float
-    """How often new ones come, as far as is seen."""
 
 
 class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
     """One read."""
 
     scrapes: tuple[OriginScrape, ...]
+    # Transports of targets that the store cannot scrape.
     down: tuple[tuple[str, ...], ...]
-    """Transports of targets that the store cannot scrape."""
     scraped: dict[tuple[str, ...], Scraped]
     series: int
+    # Series without a label that names a node.
     unplaced: int
-    """Series without a label that names a node."""
+    # Why a part of the queries failed.
     fault: TargetFault | None = None
-    """Why a part of the queries failed."""
     warnings: tuple[str, ...] = ()
 
 
@@ -68,8 +68,8 @@ class _OriginCache:
     def __init__(self) -> None:
         self.reader = ForeignReader()
         self.stamp: float | None = None
+        # Whether it was logged that its samples cannot be read.
         self.odd = False
-        """Whether it was logged that its samples cannot be read."""
         self._steps: deque[float] = deque(maxlen=_STEPS)
         self.key_groups: tuple[object, ...] = ()
         self.keys: tuple[Key, ...] = ()
@@ -116,8 +116,8 @@ class StoreReader:
         self._up: set[tuple[str, ...]] = set()
         self._cache: dict[Origin, _OriginCache] = {}
         self._counts: Counter[str] = Counter()
+        # Transports of which there are samples and no `up`.
         self._without_up: set[tuple[str, ...]] = set()
-        """Transports of which there are samples and no `up`."""
 
     def groups(self, origin: Origin) -> list[Group]:
         """The groups that stand for an origin: its own, and that of its target without a node."""

@@ -13,6 +13,7 @@ from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.follow.http.url import server_url
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 
+# Labels that name a node, best first; never `instance`, which names an exporter's address.
 NODE_LABELS = (
     "node",
     "kubernetes_node",
@@ -21,7 +22,6 @@ NODE_LABELS = (
     "Hostname",
     "hostname",
 )
-"""Labels that name a node, best first; never `instance`, which names an exporter's address."""
 RESERVED_HEADERS = frozenset(
     {"host", "content-type", "content-encoding", "content-length", "authorization", "user-agent"}
 )
@@ -36,39 +36,39 @@ Seconds = Annotated[float, Meta(ge=1, le=300, extra={"form": "duration"})]
 class Store(msgspec.Struct, frozen=True, kw_only=True):
     """Where the fleet's state is read from instead of from its nodes; off without a URL."""
 
+    # With the prefix before `/api/v1`: `http://mimir:8080/prometheus`.
     url: str | None = None
-    """With the prefix before `/api/v1`: `http://mimir:8080/prometheus`."""
+    # How often the state is read.
     interval_s: Long = field(default=15.0, name="interval")
-    """How often the state is read."""
+    # For one query.
     timeout_s: Seconds = field(default=20.0, name="timeout")
-    """For one query."""
     max_backoff_s: Long = field(default=60.0, name="max_backoff")
+    # Of one answer after unpacking.
     body_size_limit_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = field(
         default=64 << 20, name="body_size_limit"
     )
-    """Of one answer after unpacking."""
+    # Series that are believed in all; beyond them a read fails.
     series_limit: Annotated[int, Meta(ge=100, le=20_000_000)] = 2_000_000
-    """Series that are believed in all; beyond them a read fails."""
+    # Which of our own families are read.
     profile: Literal["default", "minimal"] = "default"
-    """Which of our own families are read."""
+    # Further label matchers of every query: `cluster="a",job=~"gpu.*"`.
     matchers: str = ""
-    """Further label matchers of every query: `cluster="a",job=~"gpu.*"`."""
     node_labels: tuple[str, ...] = NODE_LABELS
+    # Whether the label `instance`, without its port, may name a node when no other label does.
     instance_as_node: bool = False
-    """Whether the label `instance`, without its port, may name a node when no other label does."""
+    # Labels of samples that are kept with the node, besides those of scrape targets.
     labels: tuple[str, ...] = ("cluster", "rack", "pool", "partition")
-    """Labels of samples that are kept with the node, besides those of scrape targets."""
+    # Label that tells targets of several clusters apart; empty for none.
     cluster_label: str = "cluster"
-    """Label that tells targets of several clusters apart; empty for none."""
+    # Whether nodes are called `CLUSTER/NODE`, where clusters have nodes of the same name.
     cluster_in_name: bool = False
-    """Whether nodes are called `CLUSTER/NODE`, where clusters have nodes of the same name."""
+    # Labels that tell two copies of the same target's samples apart.
     replica_labels: tuple[str, ...] = ("prometheus_replica", "replica", "__replica__")
-    """Labels that tell two copies of the same target's samples apart."""
+    # Sent as `X-Scope-OrgID`.
     tenant: str = ""
-    """Sent as `X-Scope-OrgID`."""
     headers: dict[str, str] = {}
+    # Headers whose value is the content of a file.
     header_files: dict[str, Path] = {}
-    """Headers whose value is the content of a file."""
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
     tls_config: TlsConfig = TlsConfig()
@@ -77,22 +77,22 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
 class RemoteWrite(msgspec.Struct, frozen=True, kw_only=True):
     """Where what the hub sees is written to; off without a URL."""
 
+    # The whole URL of the receiver: `http://victoria:8428/api/v1/write`.
     url: str | None = None
-    """The whole URL of the receiver: `http://victoria:8428/api/v1/write`."""
     interval_s: Long = field(default=15.0, name="interval")
     timeout_s: Seconds = field(default=15.0, name="timeout")
     max_backoff_s: Long = field(default=30.0, name="max_backoff")
     profile: Literal["default", "minimal"] = "default"
     groups: frozenset[Group] = frozenset()
+    # Added to every series: `hub: pod-1` where several hubs write to one store.
     labels: dict[str, str] = {}
-    """Added to every series: `hub: pod-1` where several hubs write to one store."""
+    # Whether `accel_fleet_*` is written as well.
     fleet_metrics: bool = True
-    """Whether `accel_fleet_*` is written as well."""
+    # Requests that wait, compressed; the oldest are dropped beyond it.
     queue_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 34)] = 64 << 20
-    """Requests that wait, compressed; the oldest are dropped beyond it."""
     samples_per_request: Annotated[int, Meta(ge=100, le=100_000)] = 5000
+    # Requests under way at one time; a node's samples always go by the same.
     shards: Annotated[int, Meta(ge=1, le=64)] = 4
-    """Requests under way at one time; a node's samples always go by the same."""
     tenant: str = ""
     headers: dict[str, str] = {}
     header_files: dict[str, Path] = {}
@@ -159,6 +159,7 @@ def _endpoint(url: str) -> tuple[str, int]:
     return parsed.hostname or "", parsed.port or {"https": 443}.get(parsed.scheme, 80)
 
 
+# Keys that Prometheus knows, and why they are not taken.
 REFUSED = {
     f"{section}.{key}": text
     for section in ("prometheus", "remote_write")
@@ -172,4 +173,3 @@ REFUSED = {
         "proxy_url": "is not supported",
     }.items()
 }
-"""Keys that Prometheus knows, and why they are not taken."""

@@ -10,10 +10,10 @@ from functools import cache
 
 from accelwatch.schema.metrics import Metric, Series
 
+# A sample's number.
 number_bytes = struct.Struct("<d").pack
-"""A sample's number."""
+# The NaN that ends a series (model/value in Prometheus: StaleNaN).
 STALE = struct.pack("<Q", 0x7FF0000000000002)
-"""The NaN that ends a series (model/value in Prometheus: StaleNaN)."""
 _SERIES = b"\x0a"
 _LABEL = b"\x0a"
 _NAME = b"\x0a"
@@ -23,8 +23,8 @@ _NUMBER = b"\x09"
 _TIME = b"\x10"
 _FAMILY = "__name__"
 
+# Bytes of a series' own label, or which of its owner's labels stand here.
 Piece = bytes | tuple[int, int]
-"""Bytes of a series' own label, or which of its owner's labels stand here."""
 
 
 def varint(number: int) -> bytes:
@@ -61,8 +61,8 @@ class OwnerBytes:
         kept = sorted((name.encode(), name) for name, value in labels.items() if value)
         self.names = tuple(name for _, name in kept)
         self._label_bytes = [label(name, labels[name]) for name in self.names]
+        # Those that were asked for, for a look without a call.
         self.runs: dict[Piece, bytes] = {}
-        """Those that were asked for, for a look without a call."""
 
     def run(self, piece: Piece) -> bytes:
         """The bytes of a piece: themselves, or the labels from one position up to another."""
@@ -109,8 +109,8 @@ class SeriesPlans:
         return plan
 
 
+# Series of one kind of owner; pids in labels come and go.
 _MAX_PLANS = 20_000
-"""Series of one kind of owner; pids in labels come and go."""
 
 
 def sample_bytes(milliseconds: int) -> tuple[bytes, bytes]:

@@ -26,14 +26,14 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
+# Our own series are encoded in so many parts: there are some for every target.
 _OWN_CHUNKS = 32
-"""Our own series are encoded in so many parts: there are some for every target."""
+# Share of the interval over which the slices of a round are spread.
 _FILL = 0.8
-"""Share of the interval over which the slices of a round are spread."""
+# A pause is at most so many times as long as the slice before it.
 _MAX_PAUSE = 3.0
-"""A pause is at most so many times as long as the slice before it."""
+# Compressing more than this at once would be felt.
 _BATCH_BYTES = 4 << 20
-"""Compressing more than this at once would be felt."""
 _OURSELVES = ""
 _FINISH_S, _POLL_S = 3.0, 0.02
 
@@ -72,13 +72,13 @@ class Writer:
         ]
         self._batches = [_Batch() for _ in self._shards]
         self._sent: dict[str, NodeSent] = {}
+        # Nodes that could not be written the last time.
         self._odd: set[str] = set()
-        """Nodes that could not be written the last time."""
         self._ourselves = [NodeSent() for _ in range(_OWN_CHUNKS)]
+        # Time that the round before took, without its pauses.
         self._busy_s = 0.0
-        """Time that the round before took, without its pauses."""
+        # Gives `accel_fleet_*`, where they are to be written as well.
         self.own_series: OwnSeries | None = None
-        """Gives `accel_fleet_*`, where they are to be written as well."""
 
     async def run(self) -> None:
         """Write at the interval until cancelled."""

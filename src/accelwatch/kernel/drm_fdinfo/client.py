@@ -5,31 +5,31 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 _SCALES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+# Digits of the largest 64-bit counter; a longer number is damage.
 _MAX_DIGITS = 20
-"""Digits of the largest 64-bit counter; a longer number is damage."""
 
 
 class DrmClient(msgspec.Struct, frozen=True, kw_only=True):
     """One open DRM file description: the unit by which drivers account engine time and memory."""
 
+    # PCI id of the device; empty where the driver does not tell it (platform devices).
     pdev: str
-    """PCI id of the device; empty where the driver does not tell it (platform devices)."""
     driver: str
+    # None for drivers that give no id; `file_key` then tells clients apart.
     client_id: int | None
-    """None for drivers that give no id; `file_key` then tells clients apart."""
+    # 0 when the text did not come from a scan.
     pid: int = 0
-    """0 when the text did not come from a scan."""
+    # `pid:device:inode` of the open file, filled by a scan when there is no client id.
     file_key: str = ""
-    """`pid:device:inode` of the open file, filled by a scan when there is no client id."""
+    # Cumulative busy nanoseconds by engine.
     engines: dict[str, int] = {}
-    """Cumulative busy nanoseconds by engine."""
+    # Number of equal engines behind one name; a missing entry means 1.
     capacity: dict[str, int] = {}
-    """Number of equal engines behind one name; a missing entry means 1."""
     cycles: dict[str, int] = {}
+    # Cycles that passed in all, busy or not, by engine.
     total_cycles: dict[str, int] = {}
-    """Cycles that passed in all, busy or not, by engine."""
+    # Region to {total, shared, resident, active, purgeable, memory} in bytes.
     memory: dict[str, dict[str, int]] = {}
-    """Region to {total, shared, resident, active, purgeable, memory} in bytes."""
 
     def key(self) -> tuple[str, int | str]:
         """What tells this client from all others on the machine."""
@@ -56,13 +56,13 @@ def _bytes(text: str) -> int | None:
     return None if amount is None or scale is None else amount * scale
 
 
+# Key prefix, field, reader; the first prefix that fits wins.
 _COUNTERS: tuple[tuple[str, str, Callable[[str], int | None]], ...] = (
     ("drm-engine-capacity-", "capacity", _number),
     ("drm-engine-", "engines", _nanoseconds),
     ("drm-total-cycles-", "total_cycles", _number),
     ("drm-cycles-", "cycles", _number),
 )
-"""Key prefix, field, reader; the first prefix that fits wins."""
 
 _MEMORY_STATES = ("total", "shared", "resident", "active", "purgeable", "memory")
 

@@ -12,8 +12,8 @@ from accelwatch.kernel.drm_fdinfo.client import DrmClient, parse_fdinfo
 from accelwatch.kernel.proc import pids
 from accelwatch.kernel.sysfs import link_name, reason_of
 
+# Between two searches through all processes only the known holders are read: a search is dear.
 RESCAN_S = 5.0
-"""Between two searches through all processes only the known holders are read: a search is dear."""
 
 _NODES = ("/dev/dri/", "/dev/accel/")
 _MAX_BYTES = 1 << 20
@@ -22,16 +22,15 @@ _MAX_BYTES = 1 << 20
 class FdinfoScan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients found, and how much of the machine could be looked at."""
 
+    # Each client once, under the lowest pid that holds it.
     clients: tuple[DrmClient, ...]
-    """Each client once, under the lowest pid that holds it."""
     processes_visited: int
+    # Processes of other users; reading them needs root or CAP_SYS_PTRACE.
     processes_unreadable: int
-    """Processes of other users; reading them needs root or CAP_SYS_PTRACE."""
+    # Why an open file of the device did not tell of its client; None when all did.
+    #
+    # Drivers without fdinfo, such as i915 before Linux 5.19, are `unsupported`.
     untold: Absence | None = None
-    """Why an open file of the device did not tell of its client; None when all did.
-
-    Drivers without fdinfo, such as i915 before Linux 5.19, are `unsupported`.
-    """
 
 
 class _Holder:

@@ -36,8 +36,8 @@ from accelwatch.node.store.reports import Written
 from accelwatch.processes.parent_death import die_with_parent
 from accelwatch.schema.stream.frames import Splitter
 
+# How long an orderly end may take before the process just ends.
 _CLOSE_LIMIT_S = 0.5
-"""How long an orderly end may take before the process just ends."""
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
 

@@ -24,14 +24,14 @@ from accelwatch.node.store.reports import BackendChanged, Component, Done, Event
 from accelwatch.node.store.usage import cpu_seconds, resident_bytes
 from accelwatch.schema.snapshot import NO_ACCELERATORS
 
+# How long what is known is held back while turns are made; fast devices have all had theirs by then.
 _FLUSH_DELAY_S = 0.01
-"""How long what is known is held back while turns are made; fast devices have all had theirs by then."""
+# After the start, when those that are here have come up.
 _LATER_S = 2.0
-"""After the start, when those that are here have come up."""
+# So long what is no accelerator stands back at most.
 _REST_S = 0.25
-"""So long what is no accelerator stands back at most."""
+# How long backends are given to close before the process ends anyway.
 _CLOSE_S = 0.3
-"""How long backends are given to close before the process ends anyway."""
 
 
 class Collector:
@@ -79,11 +79,11 @@ class Collector:
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)
         self._stacks: dict[str, Stack] = {}
+        # Backends that were absent at the start, until they are looked for again.
         self._later: list[str] = []
-        """Backends that were absent at the start, until they are looked for again."""
         self._later_at = start + _LATER_S
+        # Backends without accelerators, until they are begun.
         self._rest: list[str] = []
-        """Backends without accelerators, until they are begun."""
         self._rest_at = start + _REST_S
 
     def start(

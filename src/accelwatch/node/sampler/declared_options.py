@@ -16,13 +16,13 @@ from accelwatch.backend import Option
 from accelwatch.base.errors import PluginError
 from accelwatch.plugins import entry_points as plugins
 
+# Options by the name of the backend; one that declares nothing is left out.
 Declared = dict[str, tuple[Option, ...]]
-"""Options by the name of the backend; one that declares nothing is left out."""
 
 logger = logging.getLogger(__name__)
 
+# Loading a backend takes a fraction of a second; on a machine that is overloaded, more.
 _TIMEOUT_S = 30.0
-"""Loading a backend takes a fraction of a second; on a machine that is overloaded, more."""
 
 
 def declared(names: Iterable[str]) -> Declared:

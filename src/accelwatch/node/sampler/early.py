@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # typing itself is not imported here
 
     from accelwatch.node.sampler.protocol.settings import StartOrder
 
+# (process id, descriptor to read reports from, descriptor to write orders to, crash file, and the file
+# of what libraries print where the child goes on reading; None for a single reading).
 EarlyChild = tuple[int, int, int, int, int | None]
-"""(process id, descriptor to read reports from, descriptor to write orders to, crash file, and the file
-of what libraries print where the child goes on reading; None for a single reading)."""
 
 _MORE = (
     *("ctypes", "logging", "queue", "subprocess", "traceback", "zlib"),
@@ -37,12 +37,12 @@ _MORE = (
         "accelwatch.node.sampler.turns.schedule",
     ),
 )
+# Objects after which is looked for garbage: a reading makes hundreds, a picture thousands, and all end
+# with the next.
 _YOUNG = 10_000
-"""Objects after which is looked for garbage: a reading makes hundreds, a picture thousands, and all end
-with the next."""
 _child: EarlyChild | None = None
+# What the child was told before it was handed over.
 _order: "StartOrder | None" = None
-"""What the child was told before it was handed over."""
 
 
 def load_shared() -> None:

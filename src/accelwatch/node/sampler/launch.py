@@ -18,16 +18,16 @@ from accelwatch.processes.child_process import ChildProcess, anonymous_file, rea
 if TYPE_CHECKING:
     from accelwatch.node.sampler.protocol.printed import Printed
 
+# How a crash report of Python's faulthandler begins; any other text is the collector's own failure.
 _FATAL = b"Fatal Python error"
-"""How a crash report of Python's faulthandler begins; any other text is the collector's own failure."""
+# Ends that come from outside: an operator, a supervisor, the kernel when memory runs out.
 _KILLS = frozenset({"SIGKILL", "SIGTERM"})
-"""Ends that come from outside: an operator, a supervisor, the kernel when memory runs out."""
+# How long a process whose reports have ended may take to end; on a busy machine that is not at once.
 _EXIT_WAIT_S = 1.0
-"""How long a process whose reports have ended may take to end; on a busy machine that is not at once."""
+# The same for one that was killed: how it ends is known.
 _DYING_S = 0.1
-"""The same for one that was killed: how it ends is known."""
+# Killed processes that still hang in the kernel; reaped at the next opportunity.
 _unreaped: set[int] = set()
-"""Killed processes that still hang in the kernel; reaped at the next opportunity."""
 
 
 class Child:
@@ -42,10 +42,10 @@ class Child:
         printed: "Printed | None" = None,
     ) -> None:
         self.process = ChildProcess(pid, crash)
+        # What vendor libraries printed; None where it was not kept.
         self.printed = printed
-        """What vendor libraries printed; None where it was not kept."""
+        # Descriptor to read frames from; non-blocking.
         self.reports = reports
-        """Descriptor to read frames from; non-blocking."""
         self._orders = orders
         os.set_blocking(reports, False)
 

@@ -35,15 +35,15 @@ from accelwatch.node.store.reports import (
 )
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, with_absences
 
+# `fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all.
+# `auto`: `fork`, or `exec` when this process has threads already; `thread` where no process can be
+# started.
 Isolation = Literal["auto", "fork", "exec", "thread"]
-"""`fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all.
-`auto`: `fork`, or `exec` when this process has threads already; `thread` where no process can be
-started."""
 
+# How often it is looked whether the collector was stopped, while nothing comes from it.
 _POLL_S = 0.1
-"""How often it is looked whether the collector was stopped, while nothing comes from it."""
+# The collector tells of late devices at the deadline; after this it is not waited for any longer.
 _MARGIN_S = 0.1
-"""The collector tells of late devices at the deadline; after this it is not waited for any longer."""
 
 
 def read_once(
@@ -67,8 +67,8 @@ class OneShot:
         self._isolation = isolation
         self._clock = clock or SystemClock()
         self._started_at = self._clock.monotonic()
+        # What a further child leaves alone: backends that are done, and what has crashed.
         self._quarantined: dict[Component, str] = {}
-        """What a further child leaves alone: backends that are done, and what has crashed."""
         self._careful = False
         self._complete = False
         self._source = self._start()
@@ -171,10 +171,10 @@ class OneShot:
         return None
 
 
+# Why there is no reading where nothing else is known.
 LATE = Failure(
     absence=Absence.TIMEOUT, code="timeout", message="the device was not read before the deadline"
 )
-"""Why there is no reading where nothing else is known."""
 
 
 def failure_of(end: CollectorExited) -> Failure:

@@ -38,30 +38,30 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 logger = logging.getLogger(__name__)
 
+# How often `check` wants to be called while no sign of life comes.
 CHECK_S = 0.5
-"""How often `check` wants to be called while no sign of life comes."""
+# After a sign of life the next one has come by then.
 _NEXT_SIGN_S = HEARTBEAT_S + CHECK_S
-"""After a sign of life the next one has come by then."""
+# How long the child is given to end by itself.
 STOP_S = 0.7
-"""How long the child is given to end by itself."""
 
 
+# A growth by half of what is allowed since the check before is the work of one call; checks within
+# about this time count as one.
 SUDDEN_S = 1.0
-"""A growth by half of what is allowed since the check before is the work of one call; checks within
-about this time count as one."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a living collector is ended."""
 
+    # Without a sign of life, which comes every two seconds: a driver holds the interpreter.
     silence_s: float = 5.0
-    """Without a sign of life, which comes every two seconds: a driver holds the interpreter."""
+    # The same before the first sign, while modules are loaded.
     first_silence_s: float = 20.0
-    """The same before the first sign, while modules are loaded."""
+    # Ten times what it needs, and with the server's own less than the shipped units allow.
     resident_bytes: int = 256 << 20
-    """Ten times what it needs, and with the server's own less than the shipped units allow."""
+    # A child that lived this long is restarted at once when it ends.
     calm_s: float = 30.0
-    """A child that lived this long is restarted at once when it ends."""
 
 
 def _ignore(_: int) -> None:

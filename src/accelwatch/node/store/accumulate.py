@@ -13,8 +13,8 @@ from typing import TypeVar
 from accelwatch.schema.metrics import Kind, Series, by_key, made_over_time
 from accelwatch.schema.reading import READS_UNTIL_STALE, Number, Reading
 
+# Length of the rolling window; not shorter than usual scrape intervals, so that no peak is missed.
 WINDOW_S = 60.0
-"""Length of the rolling window; not shorter than usual scrape intervals, so that no peak is missed."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -25,8 +25,8 @@ _ENERGY: Series = ("energy_joules_total", "integrated")
 _BUSY: Series = ("busy_seconds_total",)
 _RESETS: Series = ("resets_total",)
 
+# Counters of the device itself that grow steadily and fall only when device or driver start anew.
 _RESET_WITNESSES = frozenset({"energy_joules_total", "throttle_seconds_total"})
-"""Counters of the device itself that grow steadily and fall only when device or driver start anew."""
 
 
 class Integral:
@@ -97,8 +97,8 @@ class Accumulator:
 
     def __init__(self, *, gap_limit_s: float, groups: frozenset[str] = frozenset()) -> None:
         self._gap_limit_s = gap_limit_s
+        # Of the reading at hand: one of a slow source comes at that one's pace.
         self._limit_s = gap_limit_s
-        """Of the reading at hand: one of a slow source comes at that one's pace."""
         self._histograms = "histograms" in groups
         self._needs_resets = "ecc" in groups
         self._integrals: dict[Series, Integral] = {}

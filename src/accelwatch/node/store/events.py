@@ -13,10 +13,10 @@ if TYPE_CHECKING:  # it loads logging, and a single reading keeps no counts
     from accelwatch.node.store.persistence.counts import Counts
 
 RING = 512
+# Two sources that report one code for one device within this time mean one fault.
 SAME_FAULT_S = 5.0
-"""Two sources that report one code for one device within this time mean one fault."""
+# How long an event waits for its device to be discovered.
 UNRESOLVED_S = 10.0
-"""How long an event waits for its device to be discovered."""
 _PENDING = 256
 _LOOKBACK = 64
 _MAX_CODES = 64
@@ -48,8 +48,8 @@ class EventStore:
         self._entries: deque[_Entry] = deque(maxlen=RING)
         self._pending: deque[tuple[float, ErrorEvent]] = deque(maxlen=_PENDING)
         self.counts: Counts = counts or {}
+        # Events so far.
         self.total = 0
-        """Events so far."""
 
     def add(self, events: Iterable[ErrorEvent], timestamp: float) -> bool:
         """Take events in at a monotonic moment; whether a counter changed."""

@@ -15,12 +15,12 @@ _PROCESSES: Series = ("processes",)
 class Gaps(msgspec.Struct, frozen=True):
     """Of all readings with the same series; never changed."""
 
+    # Values that are not in the catalogue.
     foreign: frozenset[Series]
-    """Values that are not in the catalogue."""
+    # Quantities over time that the backend gave a reason for: which one it is, is ours to say.
     replaced: dict[Series, Absence]
-    """Quantities over time that the backend gave a reason for: which one it is, is ours to say."""
+    # Quantities of which nothing was said.
     unreported: dict[Series, Absence]
-    """Quantities of which nothing was said."""
 
 
 @lru_cache(maxsize=256)

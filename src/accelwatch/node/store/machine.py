@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+# Uuids that boards bear on which nobody wrote one.
 _DUMMIES = frozenset(
     {
         "03000200-0400-0500-0006-000700080009",
         "12345678-1234-5678-90ab-cddeefaabbcc",
     }
 )
-"""Uuids that boards bear on which nobody wrote one."""
 
 
 def boot_id(root: Path) -> str:

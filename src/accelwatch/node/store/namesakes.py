@@ -11,18 +11,18 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 
+# Backend and slot.
 SlotKey = tuple[str, str]
-"""Backend and slot."""
 
 
 class Named(msgspec.Struct, frozen=True):
     """A device under an id that is its own."""
 
     device: Device
+    # Its id in what the backend says of it.
     backend_id: str
-    """Its id in what the backend says of it."""
+    # Why it does not go by its uuid, for people; empty when it does.
     duplicate: str = ""
-    """Why it does not go by its uuid, for people; empty when it does."""
 
 
 class Namesakes:
@@ -30,8 +30,8 @@ class Namesakes:
 
     def __init__(self) -> None:
         self._reported: dict[SlotKey, tuple[Device, ...]] = {}
+        # By id, and by vendor and uuid: the slots that tell it, each with its PCI address.
         self._claims: dict[str, dict[SlotKey, str]] = {}
-        """By id, and by vendor and uuid: the slots that tell it, each with its PCI address."""
 
     def register(
         self, slot_key: SlotKey, devices: tuple[Device, ...]

@@ -24,12 +24,12 @@ class Outline(NamedTuple):
     """What follows from that, and from which series are derived from readings over time."""
 
     telling: Telling
+    # Quantities that the device itself gives.
     own: frozenset[str]
-    """Quantities that the device itself gives."""
+    # None: nothing is followed over time.
     derived: frozenset[Series] | None
-    """None: nothing is followed over time."""
+    # Reasons that are left.
     absent: dict[Series, Absence]
-    """Reasons that are left."""
     silent: Gaps
 
 

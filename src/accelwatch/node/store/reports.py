@@ -12,16 +12,16 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendStatus
 
+# Code of a failure that says: calling it killed the collector, and it is excluded for a while.
 CRASHED = "crash"
-"""Code of a failure that says: calling it killed the collector, and it is excluded for a while."""
 
 
 class Component(msgspec.Struct, frozen=True, order=True):
     """What can be held out by itself: a backend, one device of it, or its event source."""
 
     backend: str
+    # Provisional id of the device; empty for the backend as a whole.
     slot: str = ""
-    """Provisional id of the device; empty for the backend as a whole."""
     events: bool = False
 
 
@@ -38,11 +38,11 @@ class Called(msgspec.Struct, frozen=True, kw_only=True, tag="called"):
 
     call: int
     backend: str
+    # `open`, `discover`, `read`, `events` or `close`.
     action: str
-    """`open`, `discover`, `read`, `events` or `close`."""
     slot: str = ""
+    # Identifier of the calling thread, as a crash report prints it.
     thread: int = 0
-    """Identifier of the calling thread, as a crash report prints it."""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
@@ -62,8 +62,8 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True, tag="slots"):
 
     backend: str
     devices: tuple[Device, ...]
+    # Slots known from the bus alone, whose devices the driver, loaded since, lists by other ids.
     superseded: tuple[str, ...] = ()
-    """Slots known from the bus alone, whose devices the driver, loaded since, lists by other ids."""
 
 
 class Identified(msgspec.Struct, frozen=True, kw_only=True, tag="identified"):
@@ -80,8 +80,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
     backend: str
     slot: str
     moment: float
+    # Unix seconds at which the read ended.
     wall: float
-    """Unix seconds at which the read ended."""
     duration_s: float = 0.0
     readings: tuple[Reading, ...] = ()
     failure: Failure | None = None
@@ -120,8 +120,8 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True, tag="cycle"):
     """One backend has had its turn over all its devices."""
 
     backend: str
+    # `ok`, `error`, `timeout` or `skipped`.
     result: str
-    """`ok`, `error`, `timeout` or `skipped`."""
     duration_s: float
     wall: float
     message: str = ""
@@ -141,12 +141,12 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 class CollectorExited(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     """The collector process died or was killed; told by its owner, never by itself."""
 
+    # `SIGSEGV`, `exit_1`, `hang`, `memory`.
     code: str
-    """`SIGSEGV`, `exit_1`, `hang`, `memory`."""
     message: str
     wall: float
+    # What was being called when it ended.
     parts: tuple[Component, ...] = ()
-    """What was being called when it ended."""
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -166,8 +166,8 @@ Report = (
     | CollectorExited
 )
 
+# What a collector writes; who reads it reads a Report.
 Written = Report | EncodedOutcome
-"""What a collector writes; who reads it reads a Report."""
 
+# What is kept of a collector's calls; nobody reads of them while it lives.
 Noted = Called | Returned
-"""What is kept of a collector's calls; nobody reads of them while it lives."""

@@ -17,16 +17,16 @@ from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
 
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
+# Quantities of which a device that works answers at least one.
 _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
-"""Quantities of which a device that works answers at least one."""
+# Sensors that may answer although the chip does not.
 _BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
-"""Sensors that may answer although the chip does not."""
 
+# A reading, and reasons for the quantities of which nothing was reported.
 CompleteReading = tuple[Reading, dict[Series, Absence]]
-"""A reading, and reasons for the quantities of which nothing was reported."""
 
+# Stands until the first outcome of a device.
 FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
-"""Stands until the first outcome of a device."""
 
 
 class Row:
@@ -34,28 +34,28 @@ class Row:
 
     def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
         self.device = device
+        # The device's id in what the backend says.
         self.backend_id = device.id
-        """The device's id in what the backend says."""
+        # That it shares its uuid with others, in words; empty when it does not.
         self.duplicate = ""
-        """That it shares its uuid with others, in words; empty when it does not."""
         self.backend = backend
         self.slot = slot
+        # What was found in the slot, while `device` is only who was last known to be there.
         self.discovered: Device | None = None
-        """What was found in the slot, while `device` is only who was last known to be there."""
+        # Place among the devices of its slot: 0 the whole device, then its partitions.
         self.position = 0
-        """Place among the devices of its slot: 0 the whole device, then its partitions."""
         self.state = DeviceState.UNRESPONSIVE
         self.state_since = wall
         self.failure: Failure | None = FIRST
+        # Whether the failure says something about the device, rather than about the collection.
         self.fault_of_device = False
-        """Whether the failure says something about the device, rather than about the collection."""
+        # Cycles left until a device that was not discovered again counts as lost; 0: it was.
         self.unclaimed = 0
-        """Cycles left until a device that was not discovered again counts as lost; 0: it was."""
         self.reading: Reading | None = None
         self.timestamp = 0.0
         self.wall = 0.0
+        # How old the reading may grow, where the pace has changed since it was taken.
         self.stale_after_s: float | None = None
-        """How old the reading may grow, where the pace has changed since it was taken."""
         self.accumulator: Accumulator | None = None
         self._complete_reading: CompleteReading | None = None
         self._outline: Outline | None = None

@@ -13,8 +13,8 @@ from accelwatch.node.store.reports import Failure, Identified, Slots
 from accelwatch.node.store.row import Row, in_order
 from accelwatch.schema.device import Device, normal_pci_bus_id
 
+# Cycles in which a device that changed slots is identified in the new one.
 _GRACE_CYCLES = 2
-"""Cycles in which a device that changed slots is identified in the new one."""
 _MAX_LOST = 64
 _LOST = Failure(absence=Absence.LOST, code="not_discovered", message="no longer discovered")
 

@@ -85,8 +85,8 @@ class Store:
         )
         self._own = SelfMetrics(interval_s, expect)
         self._listeners: list[Listener] = []
+        # Grows with every change.
         self.version = 0
-        """Grows with every change."""
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every completed cycle, event or change of a backend; returns its end."""

@@ -8,8 +8,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
+# By backend, which quantities are absent and why.
 _Absences = list[tuple[str, Mapping[Series, Absence]]]
-"""By backend, which quantities are absent and why."""
 
 
 class Unavailable:

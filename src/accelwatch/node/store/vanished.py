@@ -10,18 +10,18 @@ from accelwatch.schema.device import UP
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
+# Reasons of a quantity that is only not asked for.
 _EXPECTED = frozenset({Absence.NOT_COLLECTED, Absence.SUSPENDED})
-"""Reasons of a quantity that is only not asked for."""
 
 
 class _ReportedKeys(msgspec.Struct, kw_only=True):
     """What one device has given so far."""
 
     keys: set[str]
+    # Reasons of the newest reading: the very same object as long as series and reasons are.
     reasons: object = None
-    """Reasons of the newest reading: the very same object as long as series and reasons are."""
+    # Keys without a value in the newest reading.
     lacking: set[str]
-    """Keys without a value in the newest reading."""
 
 
 class Vanished:

@@ -11,8 +11,8 @@ from accelwatch.schema.reading import READS_UNTIL_STALE, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.status.failure_text import reason
 
+# By then a new collector has read, on a busy machine too.
 _STARTUP_S = 5.0
-"""By then a new collector has read, on a busy machine too."""
 
 
 class ViewContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +22,8 @@ class ViewContext(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: float
     groups: frozenset[str]
     one_shot: bool
+    # None: values never grow stale, as in a single reading.
     stale_after_s: float | None
-    """None: values never grow stale, as in a single reading."""
     events: EventStore
 
 

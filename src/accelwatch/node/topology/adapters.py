@@ -9,18 +9,18 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.natural_order import natural
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+# Of sysfs, the names by which collective libraries choose first.
 _CLASSES = ("infiniband", "net")
-"""Of sysfs, the names by which collective libraries choose first."""
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     """One function of an adapter."""
 
+    # `mlx5_0`; of one that is Ethernet only its interface.
     name: str
-    """`mlx5_0`; of one that is Ethernet only its interface."""
     pci_bus_id: str
+    # Of the kernel's network stack: `ib0`, `eth2`.
     interfaces: tuple[str, ...] = ()
-    """Of the kernel's network stack: `ib0`, `eth2`."""
 
 
 def adapters(root: Path) -> list[Adapter]:

@@ -18,17 +18,17 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A device or an adapter."""
 
     name: str
+    # `gpu`, `npu`, or `adapter`.
     kind: str
-    """`gpu`, `npu`, or `adapter`."""
+    # Of a device.
     id: str = ""
-    """Of a device."""
     model: str | None = None
     pci_bus_id: str | None = None
     interfaces: tuple[str, ...] = ()
     numa_node: int | None = None
     cpus: str = ""
+    # Of a device: the adapters that are nearest to it.
     nearest: tuple[str, ...] = ()
-    """Of a device: the adapters that are nearest to it."""
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,20 +36,20 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     one: str
     other: str
+    # `NV18`, `PIX` .. `SYS`, `?`: `topology.relations`.
     relation: str
-    """`NV18`, `PIX` .. `SYS`, `?`: `topology.relations`."""
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """The form of `accelwatch topo --json`."""
 
     host: str
+    # Devices in the machine's order, then adapters by name.
     members: tuple[Member, ...]
-    """Devices in the machine's order, then adapters by name."""
+    # Each two of them once.
     pairs: tuple[Pair, ...]
-    """Each two of them once."""
+    # Whether devices have links of which no reading tells the other end: the group `links` is off.
     links_unread: bool = False
-    """Whether devices have links of which no reading tells the other end: the group `links` is off."""
 
     def relations(self) -> Mapping[tuple[str, str], str]:
         """Both ways, and each with itself."""

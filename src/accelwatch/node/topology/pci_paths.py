@@ -15,14 +15,14 @@ _CPU_LIST = re.compile(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*")
 class PciPath(msgspec.Struct, frozen=True, kw_only=True):
     """A function's place. Source: the paths of sysfs (kernel doc, `sysfs-pci`)."""
 
+    # `pci0000:60`, the root under which the kernel found it.
     host_bridge: str
-    """`pci0000:60`, the root under which the kernel found it."""
+    # PCI ids of the bridges from the root to it, outermost first.
     bridges: tuple[str, ...]
-    """PCI ids of the bridges from the root to it, outermost first."""
+    # None where the kernel knows of none: the machine has one node, or its firmware does not say.
     numa_node: int | None = None
-    """None where the kernel knows of none: the machine has one node, or its firmware does not say."""
+    # The processors near it as the kernel lists them (`0-31,64-95`); empty where it does not.
     cpus: str = ""
-    """The processors near it as the kernel lists them (`0-31,64-95`); empty where it does not."""
 
 
 def pci_path(root: Path, pci_bus_id: str) -> PciPath | None:

@@ -7,6 +7,7 @@ from accelwatch.node.topology.pci_paths import PciPath
 from accelwatch.schema.device import Device, normal_pci_bus_id, normal_uuid
 from accelwatch.schema.reading import Link
 
+# What each means, the nearest first; a fabric's word is nearer than all of PCIe.
 RELATIONS: Mapping[str, str] = {
     "X": "the same device",
     "PIX": "through one PCIe switch at most",
@@ -16,9 +17,8 @@ RELATIONS: Mapping[str, str] = {
     "SYS": "from one NUMA node to another, between the processors",
     "?": "not known: sysfs does not show both, or not their NUMA nodes",
 }
-"""What each means, the nearest first; a fabric's word is nearer than all of PCIe."""
+# Fabrics by the word that their vendors' tools have for them; others are written in capitals.
 _SHORT = {"nvlink": "NV", "xgmi": "XGMI", "xelink": "XE", "neuronlink": "NL"}
-"""Fabrics by the word that their vendors' tools have for them; others are written in capitals."""
 
 _SWITCH = ""
 

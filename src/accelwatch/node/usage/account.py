@@ -13,19 +13,19 @@ class Account:
 
     def __init__(self, holder: Holder, time: float) -> None:
         self.holder = holder
+        # Unix seconds since which it is counted.
         self.first = time
-        """Unix seconds since which it is counted."""
         self.last = time
+        # Unix seconds of its oldest process.
         self.started_at: float | None = None
-        """Unix seconds of its oldest process."""
+        # By what tells them apart: when it was held last.
         self.devices: dict[str, float] = {}
-        """By what tells them apart: when it was held last."""
+        # By the minute of the clock: those of the last hour.
         self.minutes: dict[int, Sums] = {}
-        """By the minute of the clock: those of the last hour."""
+        # What was counted before these minutes.
         self.older = Sums()
-        """What was counted before these minutes."""
+        # Why a quantity was not known when it was last missed.
         self.reasons: dict[str, Absence] = {}
-        """Why a quantity was not known when it was last missed."""
 
     def see(self, observation: Observation, started_at: float | None, time: float) -> None:
         """It holds a device now."""

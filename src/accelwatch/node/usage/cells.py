@@ -5,8 +5,8 @@ from accelwatch.node.usage.ledger import By
 from accelwatch.node.usage.report import UsageReport, UsageRow
 from accelwatch.node.usage.shares import Kind
 
+# A quantity that is known for less of the time is marked.
 _COMPLETE = 0.99
-"""A quantity that is known for less of the time is marked."""
 _JOULES_PER_KWH = 3.6e6
 _NAMELESS = {
     Kind.UNKNOWN: "(unknown)",
@@ -14,10 +14,10 @@ _NAMELESS = {
     Kind.FREE: "(nobody)",
     Kind.TOTAL: "total",
 }
+# Titles of columns of numbers.
 NUMBERS = frozenset(
     {"DEVICES", "HELD", "LOAD", "MEMORY", "PEAK", "ENERGY", "COST", "IDLE", "NO DATA"}
 )
-"""Titles of columns of numbers."""
 
 
 def header(report: UsageReport, *, ages: bool) -> list[str]:

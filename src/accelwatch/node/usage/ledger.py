@@ -25,14 +25,14 @@ from accelwatch.node.usage.shares import (
 )
 from accelwatch.schema.reading import READS_UNTIL_STALE
 
+# How far back a ledger tells, in whole minutes, and how long it remembers who is gone.
 WINDOW_S = 3600.0
-"""How far back a ledger tells, in whole minutes, and how long it remembers who is gone."""
+# Holders that are never let go of.
 _PERMANENT = (FREE, UNKNOWN, OTHERS)
-"""Holders that are never let go of."""
+# A wall clock that is off from the monotonic one by less has been steered, not set.
 _CLOCK_SET_S = 1.0
-"""A wall clock that is off from the monotonic one by less has been steered, not set."""
+# Users, and jobs, of which a ledger keeps sums.
 _MOST = 4096
-"""Users, and jobs, of which a ledger keeps sums."""
 
 
 class By(StrEnum):
@@ -63,18 +63,18 @@ class Ledger:
         self._most = most
         self._before: dict[str, _LastObserved] = {}
         self._accounts: dict[By, dict[Holder, Account]] = {By.USER: {}, By.JOB: {}}
+        # All devices together; None before the first reading.
         self.total: Account | None = None
-        """All devices together; None before the first reading."""
+        # What people call a device, by what tells it from others; of all that were ever seen.
         self.names: dict[str, str] = {}
-        """What people call a device, by what tells it from others; of all that were ever seen."""
+        # Unix seconds of the newest reading.
         self.time = 0.0
-        """Unix seconds of the newest reading."""
+        # Its moment, where one was given.
         self._monotonic: float | None = None
-        """Its moment, where one was given."""
+        # The reading at which there was no room.
         self._full_at = -1.0
-        """The reading at which there was no room."""
+        # Holders that were let go of early, because there were too many.
         self.dropped = 0
-        """Holders that were let go of early, because there were too many."""
 
     def accounts(self, by: By) -> list[Account]:
         """Of everybody who was there in the last hour."""

@@ -23,12 +23,12 @@ from accelwatch.node.usage.sums import Sums
 from accelwatch.schema.stream.frames import Splitter, frame
 
 FILE = "usage.msgpack"
+# After a crash so much is told as time without data.
 KEEP_EVERY_S = 600.0
-"""After a crash so much is told as time without data."""
 _VERSION = 1
 _MAX_BYTES = 1 << 30
+# At a time: an account has the sums of an hour's minutes.
 _ACCOUNTS, _ROWS = 8, 256
-"""At a time: an account has the sums of an hour's minutes."""
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 

@@ -17,23 +17,23 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One device at one moment, in base units."""
 
+    # What tells it from all others.
     device: str
-    """What tells it from all others."""
     name: str
     shares: tuple[Share, ...]
     load: Quantity
     memory_bytes: Quantity
     power_watts: Quantity
+    # A counter, where there is one; it may begin anew.
     energy_joules: float | None = None
-    """A counter, where there is one; it may begin anew."""
+    # Another: the integral of the load.
     busy_s: float | None = None
-    """Another: the integral of the load."""
+    # Unix seconds at which it was read; the same again is the same reading.
     sample_time: float | None = None
-    """Unix seconds at which it was read; the same again is the same reading."""
+    # False: whoever held the device still does, and nothing else is known.
     seen: bool = True
-    """False: whoever held the device still does, and nothing else is known."""
+    # As `Reading.pace_s`.
     pace_s: float = 0.0
-    """As `Reading.pace_s`."""
 
 
 def observations_of(snapshot: Snapshot) -> list[Observation]:

@@ -5,8 +5,8 @@ from accelwatch.base.errors import UsageError
 from accelwatch.node.usage.ledger import WINDOW_S, By
 from accelwatch.node.usage.report import SINCE_JOB
 
+# What is said instead of a report.
 NOT_COUNTED = "use is not counted here: usage.count is false in the configuration"
-"""What is said instead of a report."""
 PATH = "/v1/usage"
 BY_DEFAULT = By.USER.value
 SINCE_DEFAULT = "1h"

@@ -8,8 +8,8 @@ from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
 
+# A longer recording is looked at in longer steps: counters tell what was in between.
 _MOST_DOCUMENTS = 7200
-"""A longer recording is looked at in longer steps: counters tell what was in between."""
 
 
 def ledger_of(path: Path, window_s: float | None) -> tuple[Ledger, tuple[str, ...]]:

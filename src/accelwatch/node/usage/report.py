@@ -12,11 +12,11 @@ from accelwatch.node.usage.sums import Sums
 from accelwatch.schema.timestamps import timestamp
 
 SCHEMA = "accelwatch.node.usage/1"
+# Means everything that was counted, rather than a window.
 SINCE_JOB = "job"
-"""Means everything that was counted, rather than a window."""
 _JOULES_PER_KWH = 3.6e6
+# Devices of a row that are named.
 _NAMED = 64
-"""Devices of a row that are named."""
 _ORDER = {Kind.JOB: 0, Kind.USER: 0, Kind.OTHERS: 1, Kind.UNKNOWN: 2, Kind.FREE: 3, Kind.TOTAL: 4}
 
 
@@ -35,32 +35,32 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     user: str | None
     job: str | None
     devices: int
+    # The first of them.
     device_names: tuple[str, ...]
-    """The first of them."""
+    # For which its devices were seen.
     device_seconds: float
-    """For which its devices were seen."""
+    # For which nobody saw its devices: neither busy nor idle, and without energy.
     unseen_seconds: float
-    """For which nobody saw its devices: neither busy nor idle, and without energy."""
+    # For which others were on the same device; the numbers are those of its own processes.
     shared_seconds: float
-    """For which others were on the same device; the numbers are those of its own processes."""
     load_ratio: float | None
+    # For which the load is known.
     load_seconds: float
-    """For which the load is known."""
     idle_seconds: float | None
+    # Mean on one device.
     memory_bytes: float | None
-    """Mean on one device."""
+    # The most on one device.
     memory_peak_bytes: float | None
-    """The most on one device."""
     energy_kwh: float | None
+    # For which the energy is known.
     energy_seconds: float
-    """For which the energy is known."""
+    # For which it is a device's energy divided evenly, because nobody tells whose it is.
     energy_divided_seconds: float
-    """For which it is a device's energy divided evenly, because nobody tells whose it is."""
     cost: float | None
+    # RFC 3339; the use before was not seen.
     counted_since: str
-    """RFC 3339; the use before was not seen."""
+    # When its oldest process began; the use before `counted_since` was not seen.
     began: str | None
-    """When its oldest process began; the use before `counted_since` was not seen."""
     last_seen: str
     holds_now: bool
     absent: dict[str, Absence] = {}
@@ -70,16 +70,16 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     """A document of `/v1/usage` and of `accelwatch usage --json`."""
 
     schema: str = SCHEMA
+    # Who counted.
     source: str = ""
-    """Who counted."""
     by: By
+    # RFC 3339: the earliest moment that is counted; None where nothing was counted yet.
     since: str | None
-    """RFC 3339: the earliest moment that is counted; None where nothing was counted yet."""
     until: str | None
+    # Between both.
     seconds: float
-    """Between both."""
+    # False: counting began after the time that was asked for.
     whole: bool
-    """False: counting began after the time that was asked for."""
     price: EnergyPrice | None = None
     rows: tuple[UsageRow, ...] = ()
     total: UsageRow | None = None

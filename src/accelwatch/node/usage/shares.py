@@ -13,24 +13,24 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Owner
 
+# A device, or a share of one, with less load than this does nothing.
 IDLE_RATIO = 0.05
-"""A device, or a share of one, with less load than this does nothing."""
 _GRAPHICS = "graphics"
 
 
 class Kind(StrEnum):
     """What a row of a usage report is about."""
 
+    # A batch job, a pod or a container.
     JOB = "job"
-    """A batch job, a pod or a container."""
+    # Processes of a user outside of any job.
     USER = "user"
-    """Processes of a user outside of any job."""
+    # Somebody: processes cannot be seen, or not whose they are.
     UNKNOWN = "unknown"
-    """Somebody: processes cannot be seen, or not whose they are."""
+    # All those for whom there was no room.
     OTHERS = "others"
-    """All those for whom there was no room."""
+    # Neither allocated nor with a process.
     FREE = "free"
-    """Neither allocated nor with a process."""
     TOTAL = "total"
 
 
@@ -39,32 +39,32 @@ class Holder(msgspec.Struct, frozen=True, gc=False):
 
     kind: Kind
     user: str = ""
+    # A job's id, `namespace/pod`, or a container's name.
     job: str = ""
-    """A job's id, `namespace/pod`, or a container's name."""
 
 
 UNKNOWN = Holder(Kind.UNKNOWN)
 OTHERS = Holder(Kind.OTHERS)
 FREE = Holder(Kind.FREE)
 
+# A number in base units, or the reason why there is none.
 Quantity = float | Absence
-"""A number in base units, or the reason why there is none."""
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One holder's part of a device."""
 
     holder: Holder
+    # A ratio of the whole device.
     load: Quantity
-    """A ratio of the whole device."""
     memory_bytes: Quantity
+    # The part of the device's energy, from 0 to 1; all parts together are 1.
     energy: float
-    """The part of the device's energy, from 0 to 1; all parts together are 1."""
+    # Whether the energy is divided evenly, because nobody tells whose it is.
     divided: bool = False
-    """Whether the energy is divided evenly, because nobody tells whose it is."""
     alone: bool = True
+    # Unix seconds at which its oldest process on the device began.
     began: float | None = None
-    """Unix seconds at which its oldest process on the device began."""
 
 
 def shares_of(

@@ -14,8 +14,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Owner
 
+# Per device; time-slicing allows more, an exposition should not.
 MAX_OWNERS = 32
-"""Per device; time-slicing allows more, an exposition should not."""
 
 _NOBODY = Member()
 Owned = dict[str, tuple[Owner, ...]]

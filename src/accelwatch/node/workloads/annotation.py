@@ -15,28 +15,28 @@ from accelwatch.node.workloads.settings import CGROUP, SLURM
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 
+# All of a process that owners and places follow from.
 _REPORTED = attrgetter(
     "device_id", "pid", "pid_namespace", "start_time", "user", "container", "pod", "job"
 )
-"""All of a process that owners and places follow from."""
 
 
 class Placement(NamedTuple):
     """Where a process runs: the words that are shown."""
 
     container: str | None
+    # `namespace/name` where the name is known, else the uid.
     pod: str | None
-    """`namespace/name` where the name is known, else the uid."""
     job: str | None
 
 
 class Annotation(NamedTuple):
     """What is said of the devices and processes of one moment."""
 
+    # By device id; a device without any has no entry.
     owners: Owned
-    """By device id; a device without any has no entry."""
+    # By process, in the order given; None where it says so itself.
     placements: Sequence[Placement | None]
-    """By process, in the order given; None where it says so itself."""
 
 
 class DeviceFacts(NamedTuple):
@@ -53,8 +53,8 @@ class Annotations:
         """`sources` are those that are asked."""
         self._sources = sources
         self._of: tuple[DeviceFacts | None, Sequence[object]] = (None, ())
+        # What was given last.
         self.last = Annotation({}, ())
-        """What was given last."""
 
     def of(
         self, devices: Sequence[Device], processes: Sequence[Process], device_facts: DeviceFacts

@@ -20,13 +20,13 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """How a name is written (a regular expression), and what its groups stand for."""
 
     pattern: str
+    # Device node as a template over the groups.
     node: str = ""
-    """Device node as a template over the groups."""
     pci: str = ""
+    # Name of the partition below the device that the node stands for; its own parts may follow.
     partition: str = ""
-    """Name of the partition below the device that the node stands for; its own parts may follow."""
+    # Whether group 1 counts the vendor's devices, which is used where no node is known.
     index: bool = False
-    """Whether group 1 counts the vendor's devices, which is used where no node is known."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +35,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     vendors: tuple[str, ...] = ()
     shapes: tuple[Shape, ...] = ()
+    # Partition that goes by the name of the whole device while that is divided.
     first_partition: str = ""
-    """Partition that goes by the name of the whole device while that is divided."""
 
 
+# Kubernetes resource or DRA driver to the names it uses: each vendor's device plug-in.
 RESOURCES: tuple[Resource, ...] = (
     Resource(
         pattern="nvidia.com/*",
@@ -109,7 +110,6 @@ RESOURCES: tuple[Resource, ...] = (
         shapes=(Shape(pattern=r"(?:/dev/tenstorrent/)?(\d+)", node="/dev/tenstorrent/{0}"),),
     ),
 )
-"""Kubernetes resource or DRA driver to the names it uses: each vendor's device plug-in."""
 
 
 def is_accelerator(resource: str) -> bool:

@@ -17,30 +17,30 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     allocations: tuple[Allocation, ...] = ()
     pods: PodNames = PodNames()
+    # Uids of pods that have a cgroup; empty when that cannot be seen.
     live_pods: frozenset[str] = frozenset()
-    """Uids of pods that have a cgroup; empty when that cannot be seen."""
     members: Mapping[Key, Member] = {}
+    # Container id to Docker's name for it.
     containers: Mapping[str, str] = {}
-    """Container id to Docker's name for it."""
+    # Slurm job id to the job; its `indices` are this node's.
     jobs: Mapping[str, Job] = {}
-    """Slurm job id to the job; its `indices` are this node's."""
     files: tuple[JobFile, ...] = ()
+    # Further names of device nodes.
     nodes: Mapping[str, str] = {}
-    """Further names of device nodes."""
 
 
 class SourceState(StrEnum):
     """How it stands with a source."""
 
     OK = "ok"
+    # Nothing of its kind is on this node. Not an error.
     ABSENT = "absent"
-    """Nothing of its kind is on this node. Not an error."""
+    # It is here, but cannot be read, or not fully.
     FAILED = "failed"
-    """It is here, but cannot be read, or not fully."""
+    # Left out by configuration.
     OFF = "off"
-    """Left out by configuration."""
+    # Not looked at yet.
     STARTING = "starting"
-    """Not looked at yet."""
 
 
 class SourceStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +48,13 @@ class SourceStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     state: SourceState
+    # What is looked at: a socket, a folder.
     subject: str = ""
-    """What is looked at: a socket, a folder."""
+    # How many allocations, pods, processes or jobs are known from it.
     entries: int = 0
-    """How many allocations, pods, processes or jobs are known from it."""
+    # Since the last good answer; None before the first.
     age_s: float | None = None
-    """Since the last good answer; None before the first."""
+    # A word: absent, permission, timeout, protocol, refused, io, unmatched.
     reason: str = ""
-    """A word: absent, permission, timeout, protocol, refused, io, unmatched."""
     message: str = ""
     remedy: str = ""

@@ -12,8 +12,8 @@ from accelwatch.node.workloads.settings import CGROUP, SLURM, WorkloadSettings
 from accelwatch.node.workloads.workloads import Workloads
 from accelwatch.schema.snapshot import Snapshot
 
+# How long owners are waited for when everything else is there.
 _PATIENCE_S = 1.0
-"""How long owners are waited for when everything else is there."""
 
 
 class OneShotLookup:

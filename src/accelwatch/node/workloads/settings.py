@@ -12,17 +12,17 @@ SOURCES = frozenset({PODRESOURCES, CGROUP, SLURM})
 class WorkloadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of `Workloads`; the defaults suit a host that mounts nothing elsewhere."""
 
+    # `podresources`: the kubelet; `cgroup`: containers of processes; `slurm`: batch jobs.
     sources: frozenset[str] = SOURCES
-    """`podresources`: the kubelet; `cgroup`: containers of processes; `slurm`: batch jobs."""
+    # Prefix of /proc, /sys, /var/log/containers and /var/lib/docker.
     root: Path = Path("/")
-    """Prefix of /proc, /sys, /var/log/containers and /var/lib/docker."""
     kubelet_socket: Path = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
     pod_logs: Path = Path("/var/log/pods")
+    # Folders a Slurm prolog writes: a file per device, with job ids or a JSON object.
     job_dirs: tuple[Path, ...] = ()
-    """Folders a Slurm prolog writes: a file per device, with job ids or a JSON object."""
+    # Slurm's index of a GPU to a uuid, serial, PCI id, device node or name, where the order differs.
     gpu_order: Mapping[str, str] = {}
-    """Slurm's index of a GPU to a uuid, serial, PCI id, device node or name, where the order differs."""
     interval_s: float = 10.0
     kubelet_timeout_s: float = 5.0
+    # How long the kubelet's last good answer stands when it does not answer any more.
     keep_s: float = 600.0
-    """How long the kubelet's last good answer stands when it does not answer any more."""

@@ -29,8 +29,8 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 
 _LOG = logging.getLogger(__name__)
+# Between two looks at /proc for new processes.
 _SHORTEST_S = 1.0
-"""Between two looks at /proc for new processes."""
 _JOIN_S = 0.5
 
 

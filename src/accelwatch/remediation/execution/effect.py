@@ -16,26 +16,26 @@ from accelwatch.remediation.execution.operations import Operation, OperationStat
 
 logger = logging.getLogger(__name__)
 
+# A step that an action does not declare is the worst that a step can be.
 _UNDECLARED = StepKind(idempotent=False, reversible=False)
-"""A step that an action does not declare is the worst that a step can be."""
 
+# Why no effect may begin now for an intent; empty when it may.
 Gate = Callable[[Intent], str]
-"""Why no effect may begin now for an intent; empty when it may."""
 
 
 class Site(NamedTuple):
     """What the pursuits of one scheduler share."""
 
+    # The action's name in the configuration.
     name: str
-    """The action's name in the configuration."""
     action: Action
     ledger: Ledger
     lanes: Lanes
     gate: Gate
     clock: Clock
     jitter: Callable[[], float] = random.random
+    # An intent with the nodes that are bad now.
     as_of_now: Callable[[Intent], Intent] = lambda intent: intent
-    """An intent with the nodes that are bad now."""
 
     def kind(self, step: Step) -> StepKind:
         """What is declared of a step."""

@@ -48,16 +48,16 @@ from accelwatch.remediation.policy.step.reservations import is_being_moved
 logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
+# Between two decisions when they take long.
 MOST_PAUSE_S = 0.1
-"""Between two decisions when they take long."""
 _STOPPING = "the engine ends; ask again"
+# Who stopped everything, where no person said so.
 STOP_FILE = "the stop file"
-"""Who stopped everything, where no person said so."""
+# By which a person takes upon himself what nobody knows.
 _LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
-"""By which a person takes upon himself what nobody knows."""
 
+# `remedy.step.step` with its settings.
 Decide = Callable[[RemedyState, Sequence[Change], Sequence[WorldObservation], float], Outcome]
-"""`remedy.step.step` with its settings."""
 
 
 MayStart = Callable[[RemedyState], Answer]
@@ -77,8 +77,8 @@ class Reply(NamedTuple):
     """What a person's word has come to."""
 
     notes: tuple[Note, ...] = ()
+    # Why it counts for nothing; empty when it was written and counts.
     problem: str = ""
-    """Why it counts for nothing; empty when it was written and counts."""
 
 
 class Engine:
@@ -114,15 +114,15 @@ class Engine:
         self._ledger = Ledger(None, clock)
         self._pursuits = Pursuits({}, clock, lambda _: None)
         self._tasks: list[asyncio.Task[None]] = []
+        # As far as it is written down.
         self.state = RemedyState()
-        """As far as it is written down."""
+        # Since when (monotonic seconds) what is being written is.
         self._writing: dict[int, float] = {}
-        """Since when (monotonic seconds) what is being written is."""
         self._fresh_surveys = FreshSurveys(actions, clock, self._inbox, lambda: self.state)
+        # What no scheduler has been seen to have the node of yet.
         self._unplaced: list[Intent] = []
-        """What no scheduler has been seen to have the node of yet."""
+        # The person whose STOP is not written down yet.
         self._stopped_by = ""
-        """The person whose STOP is not written down yet."""
         self._refused = ""
         self._unwritten = ""
         self._broken = ""

@@ -5,8 +5,8 @@ Only the reading is here: what is written has the form of today.
 
 import msgspec
 
+# The journal's kind of what may have that form.
 KIND = "remedy"
-"""The journal's kind of what may have that form."""
 # Fixed for ever: the names that 0.1 wrote, whatever the fields are called by now.
 _LIVES = {
     "clocks": ("since", "due", "begun", "overdue"),

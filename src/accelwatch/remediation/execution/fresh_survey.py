@@ -10,8 +10,8 @@ from accelwatch.remediation.execution.surveying import surveyed
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.pursued import Surveyed
 
+# A person who says yes waits no longer for it.
 WITHIN_S = 10.0
-"""A person who says yes waits no longer for it."""
 
 
 class FreshSurveys:

@@ -14,8 +14,8 @@ from accelwatch.remediation.policy.state.changes import (
 from accelwatch.remediation.policy.state.pursued import Pursued, Surveyed
 from accelwatch.remediation.policy.state.world import NodeStatus
 
+# Incidents that are decided upon together: a thousand at once hold up nobody else for seconds.
 MOST_CHANGES = 100
-"""Incidents that are decided upon together: a thousand at once hold up nobody else for seconds."""
 
 
 class CommandRequest(NamedTuple):
@@ -32,8 +32,8 @@ class Inbox:
     def __init__(self) -> None:
         self._changes: dict[object, Change] = {}
         self._observations: dict[object, WorldObservation] = {}
+        # Oldest first.
         self.requests: list[CommandRequest] = []
-        """Oldest first."""
         self._wake = asyncio.Event()
         self._number = 0
 

@@ -12,12 +12,12 @@ from accelwatch.remediation.policy.state.model import RemedyState
 
 _DECODER = msgspec.json.Decoder(records.StateRecord)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+# Key of what there is once.
 _ONLY = "-"
-"""Key of what there is once."""
+# Kind of a piece of what is too large for one body; pieces beyond those that count mean nothing.
 PIECE_KIND = "part"
-"""Kind of a piece of what is too large for one body; pieces beyond those that count mean nothing."""
+# Characters of a piece: none takes more than four bytes in JSON that was JSON before.
 _PIECE = MOST_BODY // 4 - 1
-"""Characters of a piece: none takes more than four bytes in JSON that was JSON before."""
 
 
 class Pieces(msgspec.Struct, frozen=True):

@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import StepKind
 
+# What may take longer waits for others of its like only: a test keeps no drain waiting.
 SLOW_S = 30.0
-"""What may take longer waits for others of its like only: a test keeps no drain waiting."""
+# What changes lists that several nodes have in common: nobody may read one that another changes.
 SHARED = frozenset(
     {IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.DRAW_SPARE, IntentKind.RETURN_SPARE}
 )
-"""What changes lists that several nodes have in common: nobody may read one that another changes."""
 
 
 class Lanes:

@@ -24,10 +24,10 @@ from accelwatch.remediation.execution.operations import (
     record,
 )
 
+# Has a batch written; when it returns, it is on the disk. Raises JournalError.
 Commit = Callable[[Batch], Awaitable[None]]
-"""Has a batch written; when it returns, it is on the disk. Raises JournalError."""
+# An action's name and a node.
 NodeKey = tuple[str, str]
-"""An action's name and a node."""
 
 
 def rehearsal(intent: Intent) -> Committed:
@@ -67,10 +67,10 @@ class Ledger:
         self._new_id = new_id
         self._on_written = written
         self._operations: dict[NodeKey, dict[str, Operation]] = {}
+        # By which anything was begun, the first that was seen first.
         self._actions: dict[str, None] = {}
-        """By which anything was begun, the first that was seen first."""
+        # What is wrong with the journal; empty when the last word was written.
         self.problem = ""
-        """What is wrong with the journal; empty when the last word was written."""
         for state in states:
             if state.kind == KIND:
                 self._store(operation_of(state))

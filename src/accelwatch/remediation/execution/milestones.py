@@ -12,20 +12,20 @@ from accelwatch.remediation.policy.state.stage import Stage
 class Milestone(StrEnum):
     """A step of the way that is over."""
 
+    # From the moment at which what is wrong began until the engine heard of it.
     DETECTED = "seen"
-    """From the moment at which what is wrong began until the engine heard of it."""
+    # From there until the node was to be taken out: approvals, budgets and spacing are waited for.
     DECIDED = "decided"
-    """From there until the node was to be taken out: approvals, budgets and spacing are waited for."""
+    # From the beginning of an effect until there was an answer to it.
     ANSWERED = "told"
-    """From the beginning of an effect until there was an answer to it."""
+    # From that answer until the effect was seen.
     OBSERVED = "observed"
-    """From that answer until the effect was seen."""
+    # From the decision to move a job until it was seen to run elsewhere.
     RUNNING = "running"
-    """From the decision to move a job until it was seen to run elsewhere."""
+    # From the beginning of a verification until the node may be given back.
     VERIFIED = "verified"
-    """From the beginning of a verification until the node may be given back."""
+    # From there until the node was seen to take work again.
     RELEASED = "released"
-    """From there until the node was seen to take work again."""
 
 
 def reached(

@@ -14,34 +14,34 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.step import Report, StartedStep, Step
 from accelwatch.alerting.incidents.journal.records import StateRecord
 
+# Of its records in the journal.
 KIND = "operation"
-"""Of its records in the journal."""
+# How long one that has ended stays in the table; its entries stay as long as all entries.
 KEPT_S = 30 * 86_400.0
-"""How long one that has ended stays in the table; its entries stay as long as all entries."""
 
 
 class OperationState(StrEnum):
     """How far an operation is."""
 
+    # Nothing else begins on the node; nothing has happened.
     RESERVED = "reserved"
-    """Nothing else begins on the node; nothing has happened."""
+    # It may have happened from now on.
     STARTED = "started"
-    """It may have happened from now on."""
+    # There was an answer; whether it is so is not seen yet.
     ANSWERED = "told"
-    """There was an answer; whether it is so is not seen yet."""
     OBSERVED = "observed"
+    # It has not happened, and will not.
     FAILED = "failed"
-    """It has not happened, and will not."""
     UNKNOWN = "unknown"
+    # It was never begun.
     CANCELLED = "cancelled"
-    """It was never begun."""
 
 
 class Witness(StrEnum):
     """By what an operation comes to another state."""
 
+    # Whoever carries it out: by an answer, or by having none.
     PURSUIT = "pursuit"
-    """Whoever carries it out: by an answer, or by having none."""
     OBSERVATION = "observation"
     PERSON = "person"
 
@@ -50,6 +50,7 @@ _ANY = frozenset(Witness)
 _BY_OBSERVATION = frozenset({Witness.OBSERVATION, Witness.PERSON})
 _CARRIED_OUT = frozenset({Witness.PURSUIT})
 
+# What may follow what, and by what; nothing else may.
 FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = MappingProxyType(
     {
         (OperationState.RESERVED, OperationState.STARTED): _CARRIED_OUT,
@@ -67,34 +68,33 @@ FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = Ma
         (OperationState.UNKNOWN, OperationState.FAILED): _BY_OBSERVATION,
     }
 )
-"""What may follow what, and by what; nothing else may."""
 
+# In which nobody knows its end yet: nothing else begins on its node.
 OPEN = frozenset(before for before, _ in FOLLOWS)
-"""In which nobody knows its end yet: nothing else begins on its node."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One step of an action, and how far it is; times in Unix seconds."""
 
+    # Never given again: whoever is asked twice by it is asked for the same.
     id: str
-    """Never given again: whoever is asked twice by it is asked for the same."""
+    # The action's name in the configuration.
     action: str
-    """The action's name in the configuration."""
     intent: Intent
     step: Step
+    # From 1, of the steps of its kind for its intent.
     attempt: int
-    """From 1, of the steps of its kind for its intent."""
     state: OperationState = OperationState.RESERVED
     reserved: float
     started: float | None = None
     told: Report | None = None
+    # When it was told.
     answered: float | None = None
-    """When it was told."""
     ended: float | None = None
+    # For people: how it came to its state.
     text: str = ""
-    """For people: how it came to its state."""
+    # The person by whose word it did.
     by: str = ""
-    """The person by whose word it did."""
 
     @property
     def is_open(self) -> bool:

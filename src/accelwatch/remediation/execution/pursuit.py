@@ -34,23 +34,23 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
 logger = logging.getLogger(__name__)
 
+# Pauses before a step is tried again.
 RETRY_AFTER_S = (1.0, 4.0, 16.0)
-"""Pauses before a step is tried again."""
+# By how much of itself a pause may be longer.
 JITTER = 0.2
-"""By how much of itself a pause may be longer."""
+# Pauses before somebody who does not answer is asked again.
 FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""Pauses before somebody who does not answer is asked again."""
+# Pauses between looks at a step whose effect is not seen yet.
 POLL_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""Pauses between looks at a step whose effect is not seen yet."""
+# What an action may ask for between two looks at what comes about by itself.
 LEAST_WAIT_S = 0.05
-"""What an action may ask for between two looks at what comes about by itself."""
+# As often as that, one after another; then at least the first pause between looks.
 _SHORT_WAITS = 20
-"""As often as that, one after another; then at least the first pause between looks."""
 _BY_OTHERS = frozenset({RefusalKind.FOREIGN, RefusalKind.OVERRIDDEN})
+# Pause while no effect may begin.
 BLOCKED_S = 0.5
-"""Pause while no effect may begin."""
+# A look that takes longer is none: every call of an action ends by itself before that.
 _OBSERVE_WITHIN_S = 60.0
-"""A look that takes longer is none: every call of an action ends by itself before that."""
 
 Report = Callable[[Pursued], None]
 
@@ -76,10 +76,10 @@ class Pursuit:
         self._first_observed_at: float | None = None
         self._observed: Observed | None = None
         self._reported_unknown = ""
+        # For people: what it is doing or waiting for.
         self.text = ""
-        """For people: what it is doing or waiting for."""
+        # Why it cannot go on, while that is nothing that anybody decided.
         self.problem = ""
-        """Why it cannot go on, while that is nothing that anybody decided."""
 
     def cancel(self) -> None:
         """Begin nothing more; what is open is still looked at until it is known."""

@@ -25,8 +25,8 @@ _WITHIN_S = 60.0
 _MOST_POLLS = 20
 _POLL_S = 0.5
 
+# Which of a scheduler's nodes the node is.
 Prove = Callable[[Sequence[NodeObservation]], Proof | Denial]
-"""Which of a scheduler's nodes the node is."""
 
 
 class NotReleasedError(Exception):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from accelwatch.base.clock import Clock
 
+# So often it is looked for; it counts within a second.
 CHECK_EVERY_S = 0.25
-"""So often it is looked for; it counts within a second."""
+# After so long without a look, nobody knows any more whether it is there.
 STALE_S = 5.0
-"""After so long without a look, nobody knows any more whether it is there."""
 
 
 class StopFile:

@@ -20,11 +20,11 @@ from accelwatch.remediation.policy.state.pursued import Surveyed
 logger = logging.getLogger(__name__)
 
 SURVEY_EVERY_S = 5.0
+# Between two looks, however much is done.
 LEAST_PAUSE_S = 0.25
-"""Between two looks, however much is done."""
 MOST_PAUSE_S = 2.0
+# A survey that takes longer is none.
 _WITHIN_S = 60.0
-"""A survey that takes longer is none."""
 
 
 async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:

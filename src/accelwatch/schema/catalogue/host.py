@@ -28,12 +28,12 @@ def _host(
 
 _GAUGE, _COUNTER = Kind.GAUGE, Kind.COUNTER
 _COUNT: Bounds = (0.0, 1e7)
+# 1 PiB.
 _MEMORY: Bounds = (0.0, 2.0**50)
-"""1 PiB."""
+# Network file systems without an end say 8 EiB.
 _STORAGE: Bounds = (0.0, 1.8e19)
-"""Network file systems without an end say 8 EiB."""
+# Seconds of many processors or requests at once.
 _WORK: Bounds = (0.0, 1e15)
-"""Seconds of many processors or requests at once."""
 
 METRICS: tuple[Metric, ...] = (
     _host("host_uptime_seconds", _GAUGE, "seconds", "Time since the host booted."),

@@ -4,6 +4,9 @@ from accelwatch.schema.device import BROKEN, UP, DeviceState
 from accelwatch.schema.health import Health
 
 HOT = "hot"
+# Worst first: states of a device; `failed`, which only its health can be; and what a fleet says of it,
+# `missing`, or, where its node is silent, `unreachable` and `stale`. `hot`, which only
+# pictures say, is a device that is well and near a temperature at which it slows itself down.
 SEVERITY = {
     "lost": 9,
     "missing": 8,
@@ -17,16 +20,13 @@ SEVERITY = {
     "suspended": 0,
     "ok": 0,
 }
-"""Worst first: states of a device; `failed`, which only its health can be; and what a fleet says of it,
-`missing`, or, where its node is silent, `unreachable` and `stale`. `hot`, which only
-pictures say, is a device that is well and near a temperature at which it slows itself down."""
 WORST_FIRST = tuple(SEVERITY)
+# From here a device cannot be counted on.
 BAD = 4
-"""From here a device cannot be counted on."""
+# States of documents that people read under a shorter word.
 STATE_LABELS = {"unresponsive": "hung", "suspended": "asleep"}
-"""States of documents that people read under a shorter word."""
+# Reasons for low clocks (labels of `throttle_active`) that are nothing to look at.
 CALM_THROTTLES = frozenset({"idle", "clock_setting"})
-"""Reasons for low clocks (labels of `throttle_active`) that are nothing to look at."""
 _UNHEALTHY = frozenset({Health.DEGRADED.value, Health.FAILED.value})
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+# So near to where it slows itself down, or shuts itself down, a device counts as hot.
 MARGIN_CELSIUS = 3.0
-"""So near to where it slows itself down, or shuts itself down, a device counts as hot."""
 _LIMITS = frozenset({"slowdown", "shutdown"})
 
 

@@ -16,16 +16,16 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.schema.status.device_status import effective_state
 from accelwatch.schema.status.failure_text import report
 
+# What to do about a state (`schema.standing`) where whoever reports it does not say.
 REMEDIES = {
     "lost": "drain the node and reboot it",
     "missing": "check whether it was removed",
     "unresponsive": "kill its jobs; reset if still hung",
 }
-"""What to do about a state (`schema.standing`) where whoever reports it does not say."""
+# What to do about a device that cannot be read through no fault of its own.
 CHECK_COLLECTION = "check the agent and the driver"
-"""What to do about a device that cannot be read through no fault of its own."""
+# Where no read has failed, nobody needs to do anything.
 _NOT_READ = frozenset({Absence.STALE, Absence.NOT_COLLECTED})
-"""Where no read has failed, nobody needs to do anything."""
 
 _WITHOUT_REASON = {
     Absence.UNSUPPORTED: "the driver cannot read it",
@@ -42,12 +42,12 @@ _WITHOUT_REASON = {
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence in its parts; any of them may be empty."""
 
+    # What it amounts to.
     summary: str = ""
-    """What it amounts to."""
+    # What to do, as a request.
     remedy: str = ""
-    """What to do, as a request."""
+    # Codes and further reasons, with commas between.
     evidence: str = ""
-    """Codes and further reasons, with commas between."""
 
 
 NOTHING_WRONG = Verdict()

@@ -20,9 +20,10 @@ from accelwatch.schema.stream.context import (
 from accelwatch.schema.stream.context_encoder import ContextEncoder, EventNumbers
 from accelwatch.schema.stream.packed import FORM, pack
 
+# Schema of streams: all their moments are Unix seconds.
 STREAM = "accelwatch/1"
-"""Schema of streams: all their moments are Unix seconds."""
 
+# Of the reasons for absences, in a tick.
 LETTERS = {
     Absence.UNSUPPORTED: "u",
     Absence.PERMISSION: "p",
@@ -33,7 +34,6 @@ LETTERS = {
     Absence.STALE: "s",
     Absence.NOT_COLLECTED: "n",
 }
-"""Of the reasons for absences, in a tick."""
 REASONS = {letter: reason for reason, letter in LETTERS.items()}
 _STATIC = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 
@@ -45,12 +45,12 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     version: str
     host: str
     boot_id: str = ""
+    # Unix seconds, of the node's own clock.
     boot_time: float | None = None
-    """Unix seconds, of the node's own clock."""
     system_uuid: str = ""
     interval_s: float | None = None
+    # `packed` where the values of ticks are bytes (`packed.py`), which a reader must ask for.
     values: str | msgspec.UnsetType = msgspec.UNSET
-    """`packed` where the values of ticks are bytes (`packed.py`), which a reader must ask for."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True, tag="layout"):
@@ -59,8 +59,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, tag="layout"):
     slot: int
     device: Device
     series: tuple[Series, ...]
+    # Standing absences (unsupported, not collected) as (series, letter).
     absent: tuple[tuple[Series, str], ...] = ()
-    """Standing absences (unsupported, not collected) as (series, letter)."""
 
 
 class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
@@ -72,8 +72,8 @@ class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
     health: str
     sample_time: float | None
     values: tuple[Number | str, ...]
+    # Letter of the reason why the device as a whole has no values; empty when it has.
     device_absence: str = ""
-    """Letter of the reason why the device as a whole has no values; empty when it has."""
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

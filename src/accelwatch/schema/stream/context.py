@@ -16,11 +16,11 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import BackendStatus, EventCount, Owner, ReadFailure
 
+# Processes of a device that are told, those with the most device memory.
 MAX_PROCESSES = 16
-"""Processes of a device that are told, those with the most device memory."""
 MAX_OWNERS = 64
+# Series of an agent's own that are told.
 MAX_OWN = 512
-"""Series of an agent's own that are told."""
 MAX_USERS = 8
 _MAX_TEXT = 256
 _MAX_EVENT_TEXT = 1000
@@ -58,8 +58,8 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True, tag="processes"):
 
     slot: int
     total: int
+    # Owners of all of them, at most MAX_USERS.
     users: tuple[str, ...] = ()
-    """Owners of all of them, at most MAX_USERS."""
     rows: tuple[ProcessRow, ...] = ()
 
 
@@ -81,16 +81,16 @@ class Backends(msgspec.Struct, frozen=True, kw_only=True, tag="backends"):
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     """One error event; the same `sequence` again means that more became known of it."""
 
+    # Grows by one with every event of the node; begins anywhere.
     sequence: int
-    """Grows by one with every event of the node; begins anywhere."""
     event: ErrorEvent
 
 
 class Own(msgspec.Struct, frozen=True, kw_only=True, tag="own"):
     """What the agent says of its own collecting: series of the `collector_*` families."""
 
+    # What the values mean; empty where it is as in the message before.
     series: Annotated[tuple[Series, ...], msgspec.Meta(max_length=MAX_OWN)] = ()
-    """What the values mean; empty where it is as in the message before."""
     values: Annotated[tuple[float | int, ...], msgspec.Meta(max_length=MAX_OWN)] = ()
 
 

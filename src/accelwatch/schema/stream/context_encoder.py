@@ -23,14 +23,14 @@ from accelwatch.schema.stream.context import (
     processes_message,
 )
 
+# How often owners, findings and the set of processes are compared with what was told.
 CHECK_EVERY_S = 5.0
-"""How often owners, findings and the set of processes are compared with what was told."""
+# How often processes are told again of which only memory and load have changed.
 NUMBERS_EVERY_S = 15.0
-"""How often processes are told again of which only memory and load have changed."""
+# Events of before that a new stream is told.
 BACKLOG = 64
-"""Events of before that a new stream is told."""
+# An event that takes another's place in the store within this time is that one, better known.
 SAME_FAULT_S = 5.0
-"""An event that takes another's place in the store within this time is that one, better known."""
 
 
 _AT_ONCE = frozenset(
@@ -41,6 +41,7 @@ _AT_ONCE = frozenset(
         "collector_devices_expected",
     }
 )
+# What an agent tells of itself.
 _OWN = _AT_ONCE | {
     "collector_duration_seconds",
     "collector_last_success_timestamp_seconds",
@@ -48,7 +49,6 @@ _OWN = _AT_ONCE | {
     "collector_unavailable_quantities",
     "collector_device_series",
 }
-"""What an agent tells of itself."""
 
 
 class EventNumbers:
@@ -58,8 +58,8 @@ class EventNumbers:
         self._events: tuple[ErrorEvent, ...] = ()
         self._numbers: dict[_Name, int] = {}
         self._next = 0
+        # The events that the store remembers, by number, oldest first.
         self.numbered: dict[int, ErrorEvent] = {}
-        """The events that the store remembers, by number, oldest first."""
 
     def assign(self, events: tuple[ErrorEvent, ...], time: float) -> None:
         """What the store remembers now, oldest first; `time` in Unix seconds begins the numbers."""
@@ -80,8 +80,8 @@ class EventNumbers:
         self.numbered = dict(sorted((numbers[name], event) for name, event in named.items()))
 
 
+# What tells events apart; the last part counts those that are alike.
 _Name = tuple[str, str, str, str, float, int]
-"""What tells events apart; the last part counts those that are alike."""
 
 
 def _named(events: tuple[ErrorEvent, ...]) -> dict[_Name, ErrorEvent]:

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from accelwatch.schema.reading import Number
 
+# What a reader asks for and a hello says.
 FORM = "packed"
-"""What a reader asks for and a hello says."""
+# Bytes a value.
 WIDTH = 9
-"""Bytes a value."""
 _NUMBERS = b"dqQ"
 _SIGNED = 1 << 63
 _MOST = 1 << 64

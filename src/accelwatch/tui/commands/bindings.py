@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from accelwatch.tui.state.action import SCREEN, Action
 from accelwatch.tui.state.actions import ACTIONS, EITHER
 
+# Textual actions of a key: in a dialog it is the dialog's, or it does the same there.
 ON_SCREENS, EVERYWHERE = "do", "do_everywhere"
-"""Textual actions of a key: in a dialog it is the dialog's, or it does the same there."""
 
 
 def bindings() -> list[BindingType]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from accelwatch.archive.blackbox.files import Frozen
     from accelwatch.tui.views.blackbox.excerpt_page import ExcerptPage
 
+# Seconds before and after that are shown; `h` changes between them.
 _SPANS = ((120.0, 60.0), (900.0, 240.0))
-"""Seconds before and after that are shown; `h` changes between them."""
 _OF_A_FLEET = "each node has its own black box: there, accelwatch blackbox show"
 _RECORDED = "this is a recording; of a file: accelwatch blackbox show FILE"
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.state.filtering import Filtering
 
+# Screens of a fleet, and what is said of them where there is none.
 _WITHOUT_FLEET = {
     "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
     "incidents": "no agent evaluates this; for a recording: accelwatch rules backtest --replay FILE",
 }
-"""Screens of a fleet, and what is said of them where there is none."""
+# Screens that, with a fleet, show one of its nodes.
 _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
-"""Screens that, with a fleet, show one of its nodes."""
 
 
 class Commands:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
+# A condition costs the hub a look at every device, so it is not asked for each letter.
 _TYPING_S = 0.3
-"""A condition costs the hub a look at every device, so it is not asked for each letter."""
 
 
 class FleetCommands:

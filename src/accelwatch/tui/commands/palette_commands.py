@@ -11,8 +11,8 @@ from accelwatch.tui.state.filtering import Filtering
 from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.state.palette import Entry
 
+# Screens of one machine on which a device is gone to by its name.
 _WITH_DEVICES = frozenset({LOCAL, DEVICE, PROCESSES})
-"""Screens of one machine on which a device is gone to by its name."""
 _FILTER = "filter "
 
 

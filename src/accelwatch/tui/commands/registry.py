@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.tui.state.action import Action
 
+# Does what a key asks; False where that is nothing for the present screen.
 Handler = Callable[[], bool | None]
-"""Does what a key asks; False where that is nothing for the present screen."""
+# A row an action: its id, keys and texts, and what does it.
 Handlers = Mapping[Action, Handler]
-"""A row an action: its id, keys and texts, and what does it."""
 
 
 class Registry:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from accelwatch.schema.reading import Process
 
 _WIDEST = 96
+# Columns of the dialog's frame and margins.
 _BESIDE = 14
-"""Columns of the dialog's frame and margins."""
+# The hub of the dashboard's own cannot be asked by a command.
 _MORE = "incident {}, which 5 lists and Enter opens"
-"""The hub of the dashboard's own cannot be asked by a command."""
 
 
 class WhyCommands:

@@ -9,8 +9,8 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 
 GAP = 2
+# Cells of a bar with its number.
 BARRED = 10
-"""Cells of a bar with its number."""
 
 Cell = TypeVar("Cell")
 
@@ -24,17 +24,17 @@ class Column(msgspec.Struct, Generic[Cell], frozen=True, kw_only=True):
     id: str = ""
     rank: int = 1
     grow: int = 0
+    # It grows no wider than this; 0: no limit.
     most: int = 0
-    """It grows no wider than this; 0: no limit."""
+    # Where its title stands.
     right: bool = False
-    """Where its title stands."""
+    # What a click on its heading sorts by.
     sort: str = ""
-    """What a click on its heading sorts by."""
 
 
 AnyColumn = TypeVar("AnyColumn", bound=Column)  # type: ignore[type-arg]  # whatever its cells are
+# Columns and their widths.
 SizedColumns = Sequence[tuple[AnyColumn, int]]
-"""Columns and their widths."""
 
 
 def needed(columns: Sequence[AnyColumn]) -> int:

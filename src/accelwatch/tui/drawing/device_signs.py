@@ -22,8 +22,8 @@ _MORE_ROLES = {
     "unreachable": "warn",
     HOT: "warn",
 }
+# Roles in which the whole cell is painted.
 FILLED = frozenset({"alarm", "caution"})
-"""Roles in which the whole cell is painted."""
 
 
 def device_class(view: DeviceView) -> str:

@@ -18,11 +18,11 @@ from accelwatch.tui.drawing.device_signs import (
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line
 
+# For a value that is absent; the Device screen tells the reason.
 NOTHING = "-"
-"""For a value that is absent; the Device screen tells the reason."""
 GIB = 1 << 30
+# Where the next shade of a bar begins.
 _LEVELS = (0.25, 0.6, 0.85)
-"""Where the next shade of a bar begins."""
 
 
 def number(view: DeviceView, key: str) -> Number | None:

@@ -15,35 +15,35 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     hot: str
     missing: str
     unreachable: str
+    # By the state of a node of a fleet.
     nodes: dict[str, str]
-    """By the state of a node of a fleet."""
+    # One cell of load, from next to nothing to full.
     levels: str
-    """One cell of load, from next to nothing to full."""
+    # The same, lower than a line, so that the lines of a map stay apart.
     low_levels: str
-    """The same, lower than a line, so that the lines of a map stay apart."""
+    # From an almost empty cell to a full one; lower than a line, so that rows stay apart.
     bar: str
-    """From an almost empty cell to a full one; lower than a line, so that rows stay apart."""
+    # The empty part of a bar.
     track: str
-    """The empty part of a bar."""
     rule: str
+    # Between facts on one line.
     dot: str
-    """Between facts on one line."""
     ellipsis: str
     cursor: str
     down: str
     up: str
+    # Which graph: `braille`, `block` or `ascii`.
     plot: str
-    """Which graph: `braille`, `block` or `ascii`."""
     degree: str
+    # Before a tagged row.
     marker: str
-    """Before a tagged row."""
     branch: str
     last_branch: str
     fold: str
     folded: str
     axis: str
+    # Before what to do.
     then: str
-    """Before what to do."""
 
 
 UNICODE = Glyphs(

@@ -8,11 +8,11 @@ from rich.cells import set_cell_size
 from accelwatch.exposition.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 
+# Text and the role it is painted in; the roles are those of `palettes.Palette`.
 Span = tuple[str, str]
-"""Text and the role it is painted in; the roles are those of `palettes.Palette`."""
 Line = list[Span]
+# Cells that a paragraph has at least, however narrow the terminal is.
 _LEAST_TEXT = 12
-"""Cells that a paragraph has at least, however narrow the terminal is."""
 
 
 def cell_len(text: str) -> int:

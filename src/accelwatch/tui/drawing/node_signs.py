@@ -2,8 +2,8 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 
+# Worst first.
 NODE_ROLES = {"down": "bad", "stale": "warn", "never": "warn", "slow": "warn", "up": "calm"}
-"""Worst first."""
 
 
 def node_glyph(state: str, glyphs: Glyphs) -> str:

@@ -9,16 +9,16 @@ from rich.color import Color, ColorSystem
 from rich.style import Style
 
 _PLACEHOLDER = "x"
+# Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
+# Chinese, Japanese or Korean.
 _BRAILLE = re.compile("[\u2800-\u28ff]*")
-"""Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
-Chinese, Japanese or Korean."""
 
 
+# Colours by the last word of a terminal's name, as in rich.
 _SYSTEMS = {
     "kitty": ColorSystem.EIGHT_BIT,
     "256color": ColorSystem.EIGHT_BIT,
 }
-"""Colours by the last word of a terminal's name, as in rich."""
 
 
 def system_of(environ: Mapping[str, str]) -> ColorSystem:
@@ -39,8 +39,8 @@ class Rendition(NamedTuple):
     background: str = "49"
 
 
+# The terminal's own.
 PLAIN = Rendition()
-"""The terminal's own."""
 
 
 class Pen:
@@ -53,8 +53,8 @@ class Pen:
         self._output: list[str] = []
         self._style: Style | None = None
         self._rendition = PLAIN
+        # Line and column of the cursor.
         self._cursor: tuple[int, int] | None = None
-        """Line and column of the cursor."""
 
     def move(self, y: int, x: int) -> None:
         """Go on at another place, counted from 0, by the shortest way."""

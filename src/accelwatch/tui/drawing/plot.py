@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 _BRAILLE_LEFT = (0x40, 0x04, 0x02, 0x01)
+# Dots of a braille cell's columns from the bottom upwards (Unicode chart U+2800).
 _BRAILLE_RIGHT = (0x80, 0x20, 0x10, 0x08)
-"""Dots of a braille cell's columns from the bottom upwards (Unicode chart U+2800)."""
+# A cell by the dots of its columns.
 _BRAILLE = {
     (left, right): chr(0x2800 + sum(_BRAILLE_LEFT[:left]) + sum(_BRAILLE_RIGHT[:right]))
     for left in range(5)
     for right in range(5)
 } | {(0, 0): " "}
-"""A cell by the dots of its columns."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII = " .:#"
+# Levels of one character cell.
 _STEPS = {"braille": 4, "block": 8, "ascii": 3}
-"""Levels of one character cell."""
 
 
 def pooled(values: Sequence[float], columns: int) -> list[float]:

@@ -5,8 +5,8 @@ from accelwatch.schema.status.verdict import Verdict
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit, wrapped
 
+# Cells below which a part that does not fit is left out rather than cut.
 _LEAST_TAIL = 10
-"""Cells below which a part that does not fit is left out rather than cut."""
 
 
 def sentence(

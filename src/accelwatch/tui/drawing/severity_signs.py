@@ -2,8 +2,8 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 
+# Worst first.
 SEVERITY_ROLES = {"critical": "bad", "error": "bad", "warning": "warn", "info": "dim"}
-"""Worst first."""
 _SIGNS = {"critical": "lost", "error": "lost", "warning": "degraded"}
 
 

@@ -11,33 +11,33 @@ from accelwatch.schema.status.device_status import state_severity
 from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt
 
+# Changes that are remembered; of those that are over the oldest go.
 MOST = 1000
-"""Changes that are remembered; of those that are over the oldest go."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A state from when to when, or an event at a moment. Times in Unix seconds."""
 
+    # The same as long as it is the same change.
     key: Hashable
-    """The same as long as it is the same change."""
+    # The state, or the code of the event.
     label: str
-    """The state, or the code of the event."""
     started_at: float
+    # Whether `began` is when it began; else it is so, and nobody tells since when.
     dated: bool = True
-    """Whether `began` is when it began; else it is so, and nobody tells since when."""
+    # When it was over; None while it goes on.
     ended_at: float | None = None
-    """When it was over; None while it goes on."""
+    # Whether it is an event, which has no end.
     event: bool = False
-    """Whether it is an event, which has no end."""
     severity: str = "info"
+    # In a fleet.
     node: str = ""
-    """In a fleet."""
     device_id: str = ""
+    # The device's; empty: the machine's.
     name: str = ""
-    """The device's; empty: the machine's."""
     text: str = ""
+    # What to do about it while it goes on.
     remedy: str = ""
-    """What to do about it while it goes on."""
 
     @property
     def is_ongoing(self) -> bool:
@@ -65,8 +65,8 @@ class Changes:
     """Takes snapshots in the order of time."""
 
     def __init__(self) -> None:
+        # By device.
         self._open: dict[str, Change] = {}
-        """By device."""
         self._past: list[Change] = []
         self._events: set[Hashable] = set()
         self._order: list[Change] | None = None

@@ -13,8 +13,8 @@ from accelwatch.tui.drawing.severity_signs import severity_role, severity_sign
 from accelwatch.tui.events.fleet_changes import event_label
 
 RECENT_S = 3600.0
+# From this width categories have a column.
 _CATEGORIES = 130
-"""From this width categories have a column."""
 _DAY_S = 86_400.0
 
 

@@ -16,6 +16,7 @@ from accelwatch.schema.status.verdict import REMEDIES, remedy_of
 from accelwatch.tui.events.changes import Change, in_order
 from accelwatch.tui.events.unhealthy import unhealthy_changes
 
+# Codes by which a hub tells that a state has begun.
 _LABELS = {
     "device_lost": "lost",
     "device_unresponsive": "hung",
@@ -24,12 +25,11 @@ _LABELS = {
     "node_stale": "stale",
     "node_down": "down",
 }
-"""Codes by which a hub tells that a state has begun."""
 _BACK = "back"
+# States about which something can be done, by what they are called.
 _STATES = {state_label(state): state for state in REMEDIES}
-"""States about which something can be done, by what they are called."""
+# A node, and a device of it by its id.
 _Subject = tuple[str, str]
-"""A node, and a device of it by its id."""
 
 
 def event_label(code: str) -> str:
@@ -37,8 +37,8 @@ def event_label(code: str) -> str:
     return _BACK if code in RECOVERED else _LABELS.get(code, code)
 
 
+# A beginning worked out from an age, and nearer than this to the one told before, is the same.
 _SAME_S = 2.0
-"""A beginning worked out from an age, and nearer than this to the one told before, is the same."""
 
 
 class FleetChanges:

@@ -20,17 +20,17 @@ from accelwatch.schema.status.device_status import BAD, effective_state, severit
 from accelwatch.tui.drawing.device_signs import device_status_text
 from accelwatch.tui.events.changes import Change
 
+# A node, and a device of it by its id; without a device the node itself.
 Subject = tuple[str, str]
-"""A node, and a device of it by its id; without a device the node itself."""
 
+# Nodes that are not heard any more; one that was never heard has not changed.
 _SILENT: dict[str, str] = {NodeState.STALE: "warning", NodeState.DOWN: "critical"}
-"""Nodes that are not heard any more; one that was never heard has not changed."""
 _FINE = frozenset({Health.OK, Health.UNKNOWN})
 _ANSWERING = frozenset({"ok", "degraded", "failed"})
 _UNHEARD = frozenset({"stale", "unreachable"})
 _UNKNOWN = "start time unknown"
+# Family of the rules about what a device says of its own health.
 _HEALTH = "device.health"
-"""Family of the rules about what a device says of its own health."""
 
 
 def unhealthy_changes(view: FleetView, reported: Collection[Subject]) -> list[Change]:

@@ -4,10 +4,10 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.fleet.board import FleetBoard
 
+# So long it is said that something has happened now.
 _FRESH_S = 5.0
-"""So long it is said that something has happened now."""
+# So long after the last of it the keys are told once more.
 _AFTER_S = 30.0
-"""So long after the last of it the keys are told once more."""
 _KEY_HINTS = (("x", "goes there"), ("w", "says why"), ("m", "map"))
 
 

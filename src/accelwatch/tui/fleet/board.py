@@ -21,11 +21,11 @@ from accelwatch.tui.incidents.board import IncidentBoard
 from accelwatch.tui.incidents.remedy_board import RemedyBoard
 from accelwatch.tui.theme.preferences import Preferences
 
+# Without a tick for this long, or three and a half intervals, nothing is of now any more.
 SILENT_S = 10.0
-"""Without a tick for this long, or three and a half intervals, nothing is of now any more."""
 
+# Group and node; without a node, the group itself.
 Key = tuple[str, str]
-"""Group and node; without a node, the group itself."""
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +33,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
     view: FleetView
     rows: Mapping[Key, FleetRow]
+    # The names of all nodes' labels.
     labels: frozenset[str]
-    """The names of all nodes' labels."""
 
 
 class FleetBoard:
@@ -43,39 +43,39 @@ class FleetBoard:
     def __init__(self, preferences: Preferences, now: Callable[[], float], name: str) -> None:
         self._preferences = preferences
         self._now = now
+        # What is followed.
         self.name = name
-        """What is followed."""
+        # What is said until the first picture.
         self.starting = "no picture of the fleet yet"
-        """What is said until the first picture."""
+        # When something will happen in a demonstration (Unix seconds) and what, in that order.
         self.scenes: Sequence[tuple[float, str]] = ()
-        """When something will happen in a demonstration (Unix seconds) and what, in that order."""
+        # Whether it is one machine, of which its agent tells.
         self.alone = False
-        """Whether it is one machine, of which its agent tells."""
         self.counted: Counted | None = None
         self.problem: Problem | None = None
+        # The filter that the hub was asked for.
         self.condition = ""
-        """The filter that the hub was asked for."""
         self.text: TextFilter | None = None
         self.filter_text = ""
         self.unfolded: set[str] = set()
         self.groups: list[FleetRow] = []
+        # What the list shows, in its order.
         self.rows: list[FleetRow] = []
-        """What the list shows, in its order."""
         self.shown_nodes = 0
         self.recent = RecentLoads()
         self.steady = SteadyValues()
         self.incidents = IncidentBoard()
         self.remedies = RemedyBoard()
+        # How many devices of the whole fleet have each standing.
         self.status_counts: Mapping[str, int] = {}
-        """How many devices of the whole fleet have each standing."""
+        # Cells that the longest name takes, of a group with its sign and number.
         self.name_width = 6
-        """Cells that the longest name takes, of a group with its sign and number."""
+        # Whether a node that is counted differs from the many alike.
         self.has_odd = False
-        """Whether a node that is counted differs from the many alike."""
+        # What the names of the nodes have in common.
         self.affixes = NONE
-        """What the names of the nodes have in common."""
+        # Grows when rows have changed.
         self.version = 0
-        """Grows when rows have changed."""
         self._positions: dict[Key, int] = {}
         self._split: tuple[object, frozenset[Key]] = None, frozenset()
         self._nodes: tuple[object, dict[str, NodeNow]] = None, {}

@@ -26,8 +26,8 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.device_cell import device_cell
 
 _LEAST_SENTENCE = 12
+# Cells below which there is no room to say more than a state.
 _LEAST_NODE = 4
-"""Cells below which there is no room to say more than a state."""
 
 
 class RenderContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +35,11 @@ class RenderContext(msgspec.Struct, frozen=True, kw_only=True):
 
     board: FleetBoard
     glyphs: Glyphs
+    # By what they are grouped.
     group: str
-    """By what they are grouped."""
     shade: str
+    # Which graph: `braille`, `block` or `ascii`.
     plot: str
-    """Which graph: `braille`, `block` or `ascii`."""
     since_s: float
     silent: bool
 

@@ -15,10 +15,10 @@ from accelwatch.tui.fleet.cells import RenderContext
 from accelwatch.tui.theme.preferences import Preferences
 
 Cell = Callable[[FleetRow, RenderContext, int], Line]
+# Cells for a node's devices: eight, of which a fault is two wide.
 LIGHTS = 9
-"""Cells for a node's devices: eight, of which a fault is two wide."""
+# Cells for a node's name: at least, at most.
 NAME, MOST_NAME = 8, 24
-"""Cells for a node's name: at least, at most."""
 
 
 FleetColumn = Column[Cell]

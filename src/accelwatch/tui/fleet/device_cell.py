@@ -15,10 +15,10 @@ from accelwatch.tui.fleet.grid_shape import NUMBERED, TRACED
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.cells import RenderContext
 
+# Degrees Celsius at which the shade of a cell begins and is full.
 _COOL, _HOT = 30.0, 90.0
-"""Degrees Celsius at which the shade of a cell begins and is full."""
+# Percent at which the next shade of a device that is well begins.
 _LEVEL_STEPS = (2, 50)
-"""Percent at which the next shade of a device that is well begins."""
 
 
 def device_cell(now: DeviceNow, context: "RenderContext", width: int, *, live: bool) -> Line:

@@ -4,30 +4,30 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
+# Cells of a device from which its figure is in words: `▃  42%`, `✕ lost`.
 NUMBERED = 7
-"""Cells of a device from which its figure is in words: `▃  42%`, `✕ lost`."""
+# Cells of a device from which its last minute is drawn too.
 TRACED = 14
-"""Cells of a device from which its last minute is drawn too."""
 _MOST = 22
 _LONG_NAME, _SHORT_NAME = 24, 10
+# Cells of a line below which no names stand in it where there is no room for all of them.
 _NARROW = 60
-"""Cells of a line below which no names stand in it where there is no room for all of them."""
+# The share of nodes that have room for all devices in one column.
 _TYPICAL = 0.9
-"""The share of nodes that have room for all devices in one column."""
 
 
 class GridShape(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes stand in columns of equal width, so that one without devices shifts no other."""
 
+    # Devices that a column has room for; a node with more takes several columns.
     unit: int
-    """Devices that a column has room for; a node with more takes several columns."""
+    # Cells of a device.
     cell: int
-    """Cells of a device."""
+    # Cells of a name with the blank behind it; 0 without one.
     name: int
-    """Cells of a name with the blank behind it; 0 without one."""
     columns: int
+    # Whether each column begins with a name, or only each line.
     every: bool
-    """Whether each column begins with a name, or only each line."""
 
     @property
     def span(self) -> int:

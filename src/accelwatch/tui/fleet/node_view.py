@@ -8,16 +8,16 @@ from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing import format as fmt
 
+# States that stay what they are when the node falls silent.
 _GONE = (DeviceState.LOST, DeviceState.EXCLUDED)
-"""States that stay what they are when the node falls silent."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a node that is looked at was last heard."""
 
     node: str
+    # As it is shown: `stale` too when the hub has fallen silent.
     state: str
-    """As it is shown: `stale` too when the hub has fallen silent."""
     age_s: float | None
 
     @property

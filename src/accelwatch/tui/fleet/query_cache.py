@@ -24,8 +24,8 @@ class QueryCache(Generic[Answer]):
         self._fetch, self._aside, self._now, self._shown = fetch, aside, now, shown
         self._answers: dict[tuple[str, ...], Answer] = {}
         self._requested_at: dict[tuple[str, ...], float] = {}
+        # Why there is no newer answer.
         self.problem = ""
-        """Why there is no newer answer."""
 
     def newest(self, *question: str) -> Answer | None:
         """The newest answer; None before the first."""

@@ -11,8 +11,8 @@ from accelwatch.fleet.picture.model import UTILIZATION, FleetView
 
 STEP_S = 10.0
 STEPS = 30
+# More do not fit on a screen with their traces.
 MOST_DEVICES = 512
-"""More do not fit on a screen with their traces."""
 
 
 class RecentLoads:

@@ -5,8 +5,8 @@ picture that is never still, and most of what a slow link carries. The selected 
 figures below the map.
 """
 
+# How far a value moves before another one is shown: shares, and degrees Celsius.
 STEPS = {"load": 0.05, "memory": 0.05, "temperature": 3.0}
-"""How far a value moves before another one is shown: shares, and degrees Celsius."""
 
 
 class SteadyValues:

@@ -16,10 +16,10 @@ class IncidentBoard:
     """Mutable; belongs to the application's thread."""
 
     def __init__(self) -> None:
+        # What the list shows, in its order.
         self.rows: list[IncidentRow] = []
-        """What the list shows, in its order."""
+        # Whether those that are over are shown.
         self.over = True
-        """Whether those that are over are shown."""
         self.sort = SORTS[0]
         self.descending = True
         self.filter_text = ""

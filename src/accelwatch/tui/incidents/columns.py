@@ -29,17 +29,17 @@ class IncidentRenderContext(msgspec.Struct, frozen=True, kw_only=True):
     """How the incidents are looked at now."""
 
     glyphs: Glyphs
+    # Unix seconds.
     now: float
-    """Unix seconds."""
+    # What the names of nodes have in common.
     affixes: CommonAffixes
-    """What the names of nodes have in common."""
     unfolded: Callable[[str], bool]
+    # Whether nothing shown is of now.
     silent: bool
-    """Whether nothing shown is of now."""
+    # Whether anything is done about incidents.
     acts: bool = False
-    """Whether anything is done about incidents."""
+    # What is done about an incident next.
     next_of: Callable[[IncidentDocument, int], Line] = lambda _, __: []
-    """What is done about an incident next."""
 
     def cut(self, text: str, width: int, *, right: bool = False) -> str:
         """Text of others in so many cells."""
@@ -147,8 +147,8 @@ COLUMNS = (
 _SIGN = IncidentColumn(id="severity", title="", width=1, cell=severity_cell, sort="worst")
 
 
+# Stands after what is wrong, where anything is done about it.
 _NEXT = IncidentColumn(id="next", title="NEXT", width=22, cell=next_cell, grow=3, most=60)
-"""Stands after what is wrong, where anything is done about it."""
 _ACTING = (*COLUMNS[:4], _NEXT, *COLUMNS[4:])
 
 

@@ -17,8 +17,8 @@ from accelwatch.tui.drawing.times import when
 from accelwatch.tui.incidents import remedy_facts
 from accelwatch.tui.incidents.remedy_facts import RemedyFacts
 
+# Cells of what stands before each fact.
 _HEAD = 12
-"""Cells of what stands before each fact."""
 _TRUTH_ROLES = {"true": "bad", "false": "ok", "unknown": "warn"}
 _TIMELINE_ROLES = {
     "opened": "bad",
@@ -33,19 +33,19 @@ class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """An incident and what is known around it."""
 
     current: IncidentNow
+    # Unix seconds.
     now: float
-    """Unix seconds."""
+    # Whether the hub tells of it no more.
     gone: bool = False
-    """Whether the hub tells of it no more."""
+    # Those of its members that the hub tells.
     members: Sequence[IncidentNow] = ()
-    """Those of its members that the hub tells."""
     explanation: Explanation | None = None
+    # Why there is no explanation.
     unexplained: str = ""
-    """Why there is no explanation."""
+    # Why there is no graph of a signal.
     ungraphed: Sequence[str] = ()
-    """Why there is no graph of a signal."""
+    # What is done about it.
     remedy: RemedyFacts = RemedyFacts()
-    """What is done about it."""
 
 
 def lines(facts: IncidentFacts, width: int, glyphs: Glyphs) -> list[Line]:
@@ -90,8 +90,8 @@ def _enter_hint(incident: IncidentDocument, glyphs: Glyphs) -> str:
     return f"Enter opens {printable(node, ascii_only=glyphs.ascii_only)}" if node else ""
 
 
+# What is needed to understand what is done about it; the rest comes below that.
 _WHERE = ("where", "since", "work", "muted")
-"""What is needed to understand what is done about it; the rest comes below that."""
 _FURTHER = ("what to do", "advice", "runbook", "rule", "part of", "follows", "nodes")
 
 

@@ -12,8 +12,8 @@ from accelwatch.tui.local.filters import is_expression
 
 _FIELDS = ("id", "severity", "state", "scope", "rule", "family", "title", "node", "vendor", "model")
 _FURTHER = ("device", "job", "user", "rack", "group", "source", "confidence", "advice")
+# Names that a condition knows beside the labels of nodes.
 NAMES = (*_FIELDS, *_FURTHER)
-"""Names that a condition knows beside the labels of nodes."""
 _VALUES = {
     "severity": tuple(Severity),
     "state": tuple(IncidentState),

@@ -15,10 +15,10 @@ class RemedyBoard:
     """Mutable; belongs to the application's thread."""
 
     def __init__(self) -> None:
+        # None as long as the hub has told nothing.
         self.page: RemediesPage | None = None
-        """None as long as the hub has told nothing."""
+        # Why nothing new is known.
         self.problem = ""
-        """Why nothing new is known."""
         self._by_node: Mapping[str, RemedyDocument] = {}
         self._vetoes: Mapping[str, VetoDocument] = {}
 

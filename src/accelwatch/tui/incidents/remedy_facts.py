@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.documents import RemedyDocument, VetoDocument
     from accelwatch.remediation.policy.plan.plan import Plan, PlanStep
 
+# Cells of what stands before each fact.
 _HEAD = 12
-"""Cells of what stands before each fact."""
 _MOST_NODES = 12
 
 
 class RemedyFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the remedies of an incident."""
 
+    # Whether the hub is configured to do anything.
     acts: bool = False
-    """Whether the hub is configured to do anything."""
+    # Its id.
     incident: str = ""
-    """Its id."""
+    # By what is acted: `slurm`.
     by: str = ""
-    """By what is acted: `slurm`."""
+    # Of its nodes, its own node's first.
     remedies: "Sequence[RemedyDocument]" = ()
-    """Of its nodes, its own node's first."""
+    # Who put a hold on its node.
     veto: "VetoDocument | None" = None
-    """Who put a hold on its node."""
     plan: "Plan | None" = None
+    # Why there is no plan.
     unplanned: str = ""
-    """Why there is no plan."""
 
 
 def lines(facts: RemedyFacts, now: float, width: int, glyphs: Glyphs) -> Iterable[Line]:

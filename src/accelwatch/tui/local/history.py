@@ -13,12 +13,12 @@ from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 
+# What is kept; `memory_ratio` is used of size.
 TRACKED = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius", "clock_hertz")
-"""What is kept; `memory_ratio` is used of size."""
 FINE_S, FINE_SIZE = 1, 300
 COARSE_S, COARSE_SIZE = 20, 180
+# A value stands at most this long until the next one; a longer gap stays empty.
 GAP_FILL_S = 12.0
-"""A value stands at most this long until the next one; a longer gap stays empty."""
 
 
 class Ring:

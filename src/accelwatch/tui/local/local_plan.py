@@ -2,21 +2,21 @@
 
 import msgspec
 
+# Devices from which the automatic density is the heat grid.
 GRID_FROM = 17
-"""Devices from which the automatic density is the heat grid."""
 _FULL_UP_TO = 2
 _LEAST_PROCESSES = 4
 _LEAST_STRIP, _MOST_STRIP = 4, 11
 _STEP = 5
+# For why there is no device.
 _REASON_LINES = 10
-"""For why there is no device."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Heights in lines; the processes get what is left."""
 
+    # `full`, `rows` or `grid`.
     form: str
-    """`full`, `rows` or `grid`."""
     header: int
     devices: int
     strip: int

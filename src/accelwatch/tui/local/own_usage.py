@@ -18,8 +18,8 @@ class OwnUsage:
 
     def __init__(self) -> None:
         self._ledger: Ledger | None = None
+        # Unix seconds of the snapshot that was looked at last.
         self._observed_at = 0.0
-        """Unix seconds of the snapshot that was looked at last."""
         self._price: EnergyPrice | None = None
         self._price_loaded = False
 

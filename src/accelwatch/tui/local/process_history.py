@@ -8,8 +8,8 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.local.history import FINE_S, FINE_SIZE, Ring
 
 TRACKED = ("gpu_memory_bytes", "utilization_ratio", "cpu_utilization_ratio")
+# Processes that are followed; 3.6 KiB each.
 MOST = 1024
-"""Processes that are followed; 3.6 KiB each."""
 _FORGET_S = 60.0
 Key = tuple[int, float | None, str]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 
 from accelwatch.tui.drawing.lines import Line
 
+# All lines for a width.
 Write = Callable[[int], list[Line]]
-"""All lines for a width."""
 
 
 class TextRows:

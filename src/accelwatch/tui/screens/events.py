@@ -17,8 +17,8 @@ from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
+# Lines of the terminal from which the header has two.
 _TALL = 16
-"""Lines of the terminal from which the header has two."""
 
 
 class EventsScreen(Screen[None], inherit_bindings=False):
@@ -40,8 +40,8 @@ class EventsScreen(Screen[None], inherit_bindings=False):
         self.changes = RowList(
             board, self._rows, id="changes", moved=self._moved, bare=self._rows.bare
         )
+        # Whether the cursor stays with its change; on the first row it stays there: on the worst.
         self._selected = False
-        """Whether the cursor stays with its change; on the first row it stays there: on the worst."""
 
     def compose(self) -> ComposeResult:
         """Header, totals, changes, keys."""

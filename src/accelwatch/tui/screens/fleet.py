@@ -29,15 +29,15 @@ from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 from accelwatch.tui.widgets.time_line import TimeLine
 
+# Lines of the terminal from which the header has two.
 _TALL = 16
-"""Lines of the terminal from which the header has two."""
+# From here the time line tells what was open.
 _ROOMY = 20
-"""From here the time line tells what was open."""
+# Lines of a large terminal beside the nodes and the graphs.
 _AROUND = 10
-"""Lines of a large terminal beside the nodes and the graphs."""
 _STEP = 4
+# A younger picture is about to be replaced anyway.
 _FRESH_S = 1.5
-"""A younger picture is about to be replaced anyway."""
 
 
 class FleetScreen(Screen[None], inherit_bindings=False):
@@ -65,8 +65,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.time_line = TimeLine(board, player) if player is not None else None
         self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)
+        # Whether the cursor stays with its node; on the first row it stays there: on the worst.
         self._selected = False
-        """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
         bare = self._rows.bare
         self._header = header_panel(board, now, FLEET)
         self._totals = Panel(board, self._draw_totals, id="totals")

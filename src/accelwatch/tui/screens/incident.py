@@ -24,8 +24,8 @@ from accelwatch.tui.views.graphs.incident_graphs import (
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.plan.plan import Plan
 
+# After how long the hub is asked anew.
 _AGAIN_S = 5.0
-"""After how long the hub is asked anew."""
 
 
 class IncidentView:
@@ -35,15 +35,15 @@ class IncidentView:
         self._fleet = fleet
         self._now = now
         self._current = current
+        # Whether the hub tells of it no more.
         self.gone = False
-        """Whether the hub tells of it no more."""
         self.past = IncidentPast()
         self.explanation: Explanation | None = None
+        # Why there is no explanation.
         self.unexplained = ""
-        """Why there is no explanation."""
         self.plan: Plan | None = None
+        # Why there is no plan.
         self.unplanned = ""
-        """Why there is no plan."""
         self._queried_at = float("-inf")
 
     @property

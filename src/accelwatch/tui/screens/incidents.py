@@ -20,8 +20,8 @@ from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
+# Lines of the terminal from which the header has two.
 _TALL = 16
-"""Lines of the terminal from which the header has two."""
 
 
 class IncidentsScreen(Screen[None], inherit_bindings=False):
@@ -40,8 +40,8 @@ class IncidentsScreen(Screen[None], inherit_bindings=False):
         self._totals = Panel(board, self._draw_totals, id="incident-totals")
         self._troubles = Panel(board, self._draw_troubles, id="troubles")
         self.incidents = RowList(board, rows, id="incidents", moved=self._moved, bare=rows.bare)
+        # Whether the cursor stays with its incident; on the first row it stays there: on the worst.
         self._selected = False
-        """Whether the cursor stays with its incident; on the first row it stays there: on the worst."""
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, incidents, keys."""

@@ -14,8 +14,8 @@ from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Draw, Panel
 from accelwatch.tui.widgets.row_list import RowList
 
+# Lines of the graphs for the lines of the terminal.
 Heights = Callable[[int], int]
-"""Lines of the graphs for the lines of the terminal."""
 _STEPS = {"up": -1, "down": 1}
 
 

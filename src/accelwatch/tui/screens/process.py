@@ -20,10 +20,10 @@ class ProcessView:
         self._local = local
         self._environment: Mapping[str, str] | str | None = None
         self._shown: set[str] = set()
+        # The name that each line is about; empty for lines about none.
         self._names: list[str] = []
-        """The name that each line is about; empty for lines about none."""
+        # Number of the environment's first line.
         self._heading = 0
-        """Number of the environment's first line."""
 
     def write(self, width: int) -> list[Line]:
         """All lines, and note which name each is about."""

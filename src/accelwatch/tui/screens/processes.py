@@ -31,8 +31,8 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         self.processes = processes
         self._header = header_panel(board, now, PROCESSES)
         self._note = Panel(board, self._draw_note, id="note")
+        # The list, with its selection.
         self.process_list = RowList(board, processes, id="processes")
-        """The list, with its selection."""
 
     def compose(self) -> ComposeResult:
         """Header, list, keys."""

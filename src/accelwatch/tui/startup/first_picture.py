@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from accelwatch.tui.local.sources.live import LiveSource
     from accelwatch.tui.state.board import Board
 
+# So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait.
 _SWITCH_S = 0.0005
-"""So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait."""
+# So long nothing else is loaded while the first readings are under way: it would take processor and
+# interpreter from them. A driver that takes longer is not waited for.
 _FIRST_S = 0.04
-"""So long nothing else is loaded while the first readings are under way: it would take processor and
-interpreter from them. A driver that takes longer is not waited for."""
+# Reports that come together are drawn together; the last of the first ones is drawn at once.
 _GATHER_S = 0.01
-"""Reports that come together are drawn together; the last of the first ones is drawn at once."""
 
 
 @contextlib.contextmanager

@@ -2,8 +2,8 @@
 
 import msgspec
 
+# Begins the id of an action that opens a numbered screen; the screen's name follows.
 SCREEN = "screen_"
-"""Begins the id of an action that opens a numbered screen; the screen's name follows."""
 LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
 FLEET = "fleet"
 EVENTS, BLACK_BOX = "events", "black box"
@@ -14,31 +14,31 @@ INCIDENTS, INCIDENT = "incidents", "incident"
 ON_INCIDENTS = frozenset({INCIDENTS, INCIDENT})
 SORTED = LISTS | {INCIDENTS}
 ONLY_FLEET = frozenset({FLEET})
+# Screens that there are with a fleet only.
 OF_FLEET = frozenset({FLEET, INCIDENTS, INCIDENT})
-"""Screens that there are with a fleet only."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
     """What a key does. The first key is the one that is shown."""
 
     id: str
+    # In Textual's names.
     keys: tuple[str, ...]
-    """In Textual's names."""
+    # One or two words for the footer.
     label: str
-    """One or two words for the footer."""
     help: str
     group: str
+    # Where it can be used; empty: everywhere.
     screens: frozenset[str] = frozenset()
-    """Where it can be used; empty: everywhere."""
     footer: bool = False
+    # Works while something is typed too.
     priority: bool = False
-    """Works while something is typed too."""
     replay_only: bool = False
+    # Only where a whole fleet is played.
     archive_only: bool = False
-    """Only where a whole fleet is played."""
+    # Sends a signal, which only this machine's processes can get.
     sends: bool = False
-    """Sends a signal, which only this machine's processes can get."""
+    # Gives the terminal back, which a browser has not.
     leaves: bool = False
-    """Gives the terminal back, which a browser has not."""
+    # Says a person's word to a hub that acts.
     acts: bool = False
-    """Says a person's word to a hub that acts."""

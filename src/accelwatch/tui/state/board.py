@@ -35,8 +35,8 @@ from accelwatch.tui.drawing.device_signs import device_class
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """How many devices are in each state, worst first, and the age of the oldest current sample."""
 
+    # A device of each state and how many there are.
     states: tuple[tuple[DeviceView, int], ...] = ()
-    """A device of each state and how many there are."""
     oldest_s: float | None = None
 
 
@@ -59,69 +59,69 @@ def summary(views: Iterable[DeviceView]) -> Summary:
     )
 
 
+# Stands until the first one comes.
 EMPTY = Snapshot(time=0.0, host="", version="")
-"""Stands until the first one comes."""
+# Devices that are noted at a time; two milliseconds.
 SLICE = 128
-"""Devices that are noted at a time; two milliseconds."""
+# Filters that are kept to be had again.
 MOST_FILTERS = 50
-"""Filters that are kept to be had again."""
 DeviceFilter = Callable[[DeviceView], bool]
 
 
 class Board:
     """Mutable; belongs to the application's thread."""
 
+    # What was looked for before, the latest last: of `devices`, `processes`, a `fleet`.
     typed_filters: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """What was looked for before, the latest last: of `devices`, `processes`, a `fleet`."""
 
+    # What is played in the place of this machine: `demo`, or the name of a file; else empty.
     replayed: str = ""
-    """What is played in the place of this machine: `demo`, or the name of a file; else empty."""
 
     def __init__(self, preferences: Preferences, appearance: Appearance) -> None:
         self.preferences = preferences
         self.appearance = appearance
         self.paint: Paint = appearance.paint(preferences.theme)
         self.snapshot = EMPTY
+        # Those that the filter leaves.
         self.devices: tuple[DeviceView, ...] = ()
-        """Those that the filter leaves."""
+        # Whether it is known of any of them to whom it is allocated.
         self.owned = False
-        """Whether it is known of any of them to whom it is allocated."""
         self.history = History()
         self.process_history = ProcessHistory()
+        # Takes each snapshot of this machine for its black box.
         self.keep: Callable[[Snapshot], None] | None = None
-        """Takes each snapshot of this machine for its black box."""
+        # Looks for the black boxes of this machine; None where another one is shown.
         self.boxes: Callable[[], list[Box]] | None = None
-        """Looks for the black boxes of this machine; None where another one is shown."""
+        # What has happened since the program began to look.
         self.changes = Changes()
-        """What has happened since the program began to look."""
         self.selected_id = ""
         self.paused = False
+        # Whether the time of the snapshots is a recording's.
         self.recorded = False
-        """Whether the time of the snapshots is a recording's."""
+        # Whether a whole fleet is played.
         self.archive = False
-        """Whether a whole fleet is played."""
+        # Under what /sys is of the machine that is shown; None where it is another, or a recording.
         self.root: Path | None = None
-        """Under what /sys is of the machine that is shown; None where it is another, or a recording."""
+        # Whether processes can be signalled: they are of this machine, and that is not off.
         self.signals = True
-        """Whether processes can be signalled: they are of this machine, and that is not off."""
+        # Whether it is shown on a terminal, which a user gets back by quitting; not in a browser.
         self.terminal = True
-        """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""
+        # Whether an agent of this machine may be asked for incidents.
         self.has_incidents = False
-        """Whether an agent of this machine may be asked for incidents."""
+        # What it has told of them, once it was asked.
         self.agent_board: FleetBoard | None = None
-        """What it has told of them, once it was asked."""
+        # Whether graphs show an hour instead of five minutes.
         self.hour = False
-        """Whether graphs show an hour instead of five minutes."""
+        # The fleet, where one is followed.
         self.fleet: FleetBoard | None = None
-        """The fleet, where one is followed."""
+        # How the node of the fleet that is looked at was last heard.
         self.node_status: NodeStatus | None = None
-        """How the node of the fleet that is looked at was last heard."""
+        # The column that devices are sorted by.
         self.device_sort, self.device_descending = device_sorting.MACHINE, True
-        """The column that devices are sorted by."""
+        # What was just done, in the place of the keys.
         self.message = ""
-        """What was just done, in the place of the keys."""
+        # A word on the pause or the recording, for the header.
         self.banner = ""
-        """A word on the pause or the recording, for the header."""
         self.filter_text = ""
         self.process_filter_text = ""
         self._filter: DeviceFilter | None = None

@@ -8,21 +8,21 @@ import msgspec
 class Filtering(msgspec.Struct, frozen=True, kw_only=True):
     """What is filtered, and how."""
 
+    # In one word, as people say it.
     what: str
-    """In one word, as people say it."""
+    # Name under which typed filters are remembered.
     table: str
-    """Name under which typed filters are remembered."""
+    # The filter that is set.
     present: str
-    """The filter that is set."""
+    # A condition.
     example: str
-    """A condition."""
+    # What is wrong with a text; empty when nothing is.
     wrong: Callable[[str], str]
-    """What is wrong with a text; empty when nothing is."""
+    # What is completed.
     names: Sequence[str]
-    """What is completed."""
+    # Filter by a text that is well.
     set: Callable[[str], None]
-    """Filter by a text that is well."""
+    # What is left of how much, now.
     count: Callable[[], str]
-    """What is left of how much, now."""
+    # So long nothing may be typed before the filter is set: somebody else is asked.
     pause_s: float = 0.0
-    """So long nothing may be typed before the filter is set: somebody else is asked."""

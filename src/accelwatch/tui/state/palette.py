@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+# Entries that are listed; more cannot be looked through.
 MOST = 200
-"""Entries that are listed; more cannot be looked through."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be done now."""
 
+    # As it is looked for and shown.
     name: str
-    """As it is looked for and shown."""
+    # What it does, in a sentence.
     more: str = ""
-    """What it does, in a sentence."""
+    # The key that does the same.
     key: str = ""
-    """The key that does the same."""
     run: Callable[[], object]
 
 

@@ -4,8 +4,8 @@ import contextlib
 import os
 import sys
 
+# The second screen, without a cursor, empty (xterm's ctlseqs, DECSET 1049 and 25).
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
-"""The second screen, without a cursor, empty (xterm's ctlseqs, DECSET 1049 and 25)."""
 LEAVE = "\x1b[?25h\x1b[?1049l"
 
 

@@ -16,19 +16,19 @@ from textual.strip import Strip
 from accelwatch.tui.drawing.pen import Pen
 from accelwatch.tui.terminal.textual_private import Chops, TerminalUpdate, composed
 
+# A character, or a text that takes more room than one, and its style.
 Cell = tuple[str, Style | None]
-"""A character, or a text that takes more room than one, and its style."""
+# Line, column, and what is written from there on.
 Run = tuple[int, int, list[Cell]]
-"""Line, column, and what is written from there on."""
+# By Rich's names of them.
 _COLOR_SYSTEMS = {
     "standard": ColorSystem.STANDARD,
     "256": ColorSystem.EIGHT_BIT,
     "truecolor": ColorSystem.TRUECOLOR,
     "windows": ColorSystem.WINDOWS,
 }
-"""By Rich's names of them."""
+# Equal cells between two changed ones that are sent with them: a jump takes as many bytes.
 _NEAR = 6
-"""Equal cells between two changed ones that are sent with them: a jump takes as many bytes."""
 
 
 class Changes(TerminalUpdate):

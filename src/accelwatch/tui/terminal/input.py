@@ -19,10 +19,10 @@ from textual.message import Message
 
 from accelwatch.tui.terminal import textual_private
 
+# Bytes that are read at once.
 _MOST = 4096
-"""Bytes that are read at once."""
+# How often is looked, after a key, whether a lone Escape was all that came.
 _QUICK_TICKS = 2
-"""How often is looked, after a key, whether a lone Escape was all that came."""
 
 
 def driver_class() -> type[Driver] | None:

@@ -8,8 +8,8 @@ import os
 import signal
 from pathlib import Path
 
+# Place of the parent's pid among the words behind the name in /proc/<pid>/stat (proc(5)).
 _PARENT = 1
-"""Place of the parent's pid among the words behind the name in /proc/<pid>/stat (proc(5))."""
 
 
 def stop(root: Path = Path("/")) -> bool:

@@ -7,8 +7,8 @@ from types import FrameType
 from typing import NoReturn
 
 _TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# What a shell adds to the number of the signal that ended a program.
 _SIGNAL_EXIT_BASE = 128
-"""What a shell adds to the number of the signal that ended a program."""
 
 
 def quit_on_signal(leave: Callable[[], object]) -> None:

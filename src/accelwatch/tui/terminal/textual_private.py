@@ -17,8 +17,8 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
+# Parts of one line by their first column; None: as they were.
 Chops = Mapping[int, Strip | None]
-"""Parts of one line by their first column; None: as they were."""
 
 
 def _private(module: str, name: str) -> Any:
@@ -42,10 +42,10 @@ else:
 class Composed(msgspec.Struct, frozen=True, kw_only=True):
     """What Textual has composed: whole lines after a change of layout, else parts of them."""
 
+    # Columns and lines of the region, where it is a layout.
     size: tuple[int, int] | None
-    """Columns and lines of the region, where it is a layout."""
+    # Line, and what is on it; to be read once.
     lines: Iterable[tuple[int, Chops]]
-    """Line, and what is on it; to be read once."""
 
 
 def composed(update: object) -> Composed | None:
@@ -112,8 +112,8 @@ def redirect(driver: Driver, file: TextIO) -> None:
 class HookedApp(App[None], inherit_bindings=False):
     """An application that says what is sent, and ends with an error without printing it."""
 
+    # What has ended the program, if nobody had handled it.
     failure: Exception | None = None
-    """What has ended the program, if nobody had handled it."""
 
     def changes(self, update: object) -> object:
         """What is sent in place of what was composed; a release that does not ask sends it all."""

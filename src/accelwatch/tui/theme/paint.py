@@ -16,10 +16,10 @@ from accelwatch.tui.theme.palettes import Palette
 if TYPE_CHECKING:
     from textual.strip import Strip
 
+# Lines that are kept as painted: most of a screen is what it was a second ago.
 _MOST_STRIPS = 256
-"""Lines that are kept as painted: most of a screen is what it was a second ago."""
+# Roles in which a blank looks like something.
 _VISIBLE = FILLED | {"tab", "cursor", "cursor_away"}
-"""Roles in which a blank looks like something."""
 
 
 class Paint:

@@ -10,19 +10,19 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     """Roles and what they look like, in rich's style language (`bold #56b4e9`)."""
 
     name: str
+    # For people, in the settings.
     title: str
-    """For people, in the settings."""
     background: str
     foreground: str
     dark: bool = True
+    # Only the terminal's own sixteen colours.
     ansi: bool = False
-    """Only the terminal's own sixteen colours."""
+    # Laid over a row that is selected in the list that has the keys.
     selected: str = ""
-    """Laid over a row that is selected in the list that has the keys."""
+    # The same in a list that has not.
     marked: str = ""
-    """The same in a list that has not."""
+    # Laid over the first and the last line of a screen.
     edge: str = ""
-    """Laid over the first and the last line of a screen."""
     roles: dict[str, str] = {}
 
 
@@ -231,8 +231,8 @@ _MONO = Palette(
     },
 )
 
+# By name, in the order in which the theme key goes through them.
 PALETTES = {palette.name: palette for palette in (_SAFE, _DARK, _LIGHT, _CONTRAST, _ANSI, _MONO)}
-"""By name, in the order in which the theme key goes through them."""
 DEFAULT = "safe"
 
 

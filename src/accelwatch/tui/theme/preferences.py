@@ -12,11 +12,11 @@ from accelwatch.tui.theme.palettes import DEFAULT, PALETTES
 DENSITIES = ("auto", "compact", "full")
 FORMS = ("list", "grid")
 SHADES = ("load", "memory", "temperature")
+# Settings that have one of a few values, the default first.
 CHOICES = {"density": DENSITIES, "fleet_form": FORMS, "fleet_shade": SHADES}
-"""Settings that have one of a few values, the default first."""
 _DAMAGE = (OSError, ValueError, msgspec.ValidationError)
+# Seconds between two readings, fastest first.
 INTERVALS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Seconds between two readings, fastest first."""
 
 
 class Preferences(msgspec.Struct, kw_only=True):

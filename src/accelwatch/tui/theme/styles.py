@@ -26,6 +26,7 @@ ModalScreen { align: center middle; background: $background 60%; }
 .dialog { border: round $primary; background: $background; padding: 0 1; width: auto; height: auto; }
 """
 
+# Textual's own rules name these for themes of sixteen colours.
 _ANSI_VARIABLES = {
     "ansi-background": "ansi_default",
     "ansi-foreground": "ansi_default",
@@ -37,7 +38,6 @@ _ANSI_VARIABLES = {
     "screen-selection-background": "ansi_default",
     "screen-selection-foreground": "ansi_default",
 }
-"""Textual's own rules name these for themes of sixteen colours."""
 
 
 def textual_theme(palette: Palette) -> Theme:

@@ -12,13 +12,13 @@ from accelwatch.tui.events.changes import Change
 from accelwatch.tui.events.event_lines import time_label
 from accelwatch.tui.state.board import Board
 
+# From this width it is told when what is over has ended, not only how long it lasted.
 _WITH_END_TIMES = 110
-"""From this width it is told when what is over has ended, not only how long it lasted."""
+# So long a change is shown as new.
 _NEW_S = 60.0
-"""So long a change is shown as new."""
 
+# Of since when, where, what, and until when or how long; the text gets what is left.
 Widths = tuple[int, int, int, int]
-"""Of since when, where, what, and until when or how long; the text gets what is left."""
 
 
 def span_text(seconds: float) -> str:

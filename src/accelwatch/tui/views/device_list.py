@@ -8,13 +8,13 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.device_lack import why_none
 from accelwatch.tui.views.graphs.sparkline import sparkline
 
+# Cells from which a row ends with what its device did in the last five minutes.
 SPARK_FROM = 170
-"""Cells from which a row ends with what its device did in the last five minutes."""
+# Cells of that: columns of six seconds.
 SPARK = 25
-"""Cells of that: columns of six seconds."""
 _SPARK_TITLE = "LAST 5 MIN"
+# Three and a blank one.
 BLOCK_LINES = 4
-"""Three and a blank one."""
 
 
 def row_width(width: int) -> int:

@@ -16,14 +16,14 @@ from accelwatch.tui.views.host_line import host_line
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.node_view import NodeStatus
 
+# Text, role, and the name of the screen that it leads to.
 Tabs = list[tuple[str, str, str]]
-"""Text, role, and the name of the screen that it leads to."""
+# Below this many cells there is no room for words that explain.
 _NARROW = 60
-"""Below this many cells there is no room for words that explain."""
+# Cells of the name of what is played.
 _PLAYED = 16
-"""Cells of the name of what is played."""
+# In intervals: from here the age is amber, then red.
 _SLOW, _LATE = 2.0, 3.0
-"""In intervals: from here the age is amber, then red."""
 
 
 def header(board: Board, width: int, height: int, now: float, screen: str) -> list[Line]:

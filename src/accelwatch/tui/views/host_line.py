@@ -6,8 +6,8 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, width_of
 
+# Share of a minute in which tasks waited for a resource, from which it is a warning.
 _WAITING = 0.1
-"""Share of a minute in which tasks waited for a resource, from which it is a warning."""
 _RESOURCES = ("cpu", "memory", "io")
 
 

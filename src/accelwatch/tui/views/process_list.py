@@ -19,15 +19,15 @@ from accelwatch.tui.local.processes.rows import (
 )
 from accelwatch.tui.state.board import Board
 
+# Cells that a key moves the commands by.
 _STEP = 8
-"""Cells that a key moves the commands by."""
+# What is said of processes whose numbers mean nothing here, the whole of it first.
 _FOREIGN = (
     "belong to another pid namespace: no signals",
     "of another pid namespace: no signals",
     "foreign: no signals",
     "foreign",
 )
-"""What is said of processes whose numbers mean nothing here, the whole of it first."""
 ProcessFilter = Callable[[ProcessRow], bool]
 
 
@@ -53,12 +53,12 @@ class ProcessList:
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
         self.filter_text = ""
+        # How many processes the filter leaves, and of how many.
         self.kept = self.total = 0
-        """How many processes the filter leaves, and of how many."""
+        # Columns in which no row has anything.
         self.empty: frozenset[str] = NONE_EMPTY
-        """Columns in which no row has anything."""
+        # Cells of the commands that are left of the screen.
         self.scroll = 0
-        """Cells of the commands that are left of the screen."""
         self._positions: dict[Key, int] = {}
 
     def update(self) -> None:

@@ -23,8 +23,8 @@ from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
 from accelwatch.tui.drawing.plot import pooled
 
 _MOST_NAMED = 3
+# A sign and its role.
 Cell = tuple[str, str]
-"""A sign and its role."""
 
 
 def local_time(timestamp: float) -> str:

@@ -9,8 +9,8 @@ from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.fleet.node_list import render_context
 
+# Cells, so that the keys have room beside it.
 _MOST = 40
-"""Cells, so that the keys have room beside it."""
 
 
 def trouble_hint(board: Board, screen: str) -> Line:

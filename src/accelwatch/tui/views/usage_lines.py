@@ -9,8 +9,9 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, clipped, fit, paragraph
 
 _DIMMED = frozenset({Kind.FREE, Kind.UNKNOWN, Kind.OTHERS})
+# Cells of a name at least; a longer one gets what is left.
 _NAME = 12
-"""Cells of a name at least; a longer one gets what is left."""
+# How early a column gives way; the first one stays.
 _RANKS = {
     "HELD": 1,
     "USER": 2,
@@ -25,7 +26,6 @@ _RANKS = {
     "PEAK": 11,
     "BEGAN": 12,
 }
-"""How early a column gives way; the first one stays."""
 
 
 def lines(

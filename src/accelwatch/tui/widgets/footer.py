@@ -14,12 +14,12 @@ from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.views.trouble_hint import trouble_hint
 from accelwatch.tui.widgets.painted import Painted
 
+# Keys that stand first while something is wrong, right after what it is.
 _WHEN_WRONG = ("next_problem", "why", "blackbox")
-"""Keys that stand first while something is wrong, right after what it is."""
 
 
+# Cells from which there is room for words beside the keys.
 _WORDY = 60
-"""Cells from which there is room for words beside the keys."""
 
 
 def footer_line(

@@ -9,8 +9,8 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.header import header, tab_at
 from accelwatch.tui.widgets.panel import Panel
 
+# Screens without a number, whose actions are named as they are.
 _FURTHER = frozenset(id_ for _, id_ in further_screens(topology=True))
-"""Screens without a number, whose actions are named as they are."""
 
 
 def header_panel(board: Board, now: Callable[[], float], screen: str) -> Panel:

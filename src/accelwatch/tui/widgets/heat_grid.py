@@ -17,12 +17,12 @@ from accelwatch.tui.widgets.painted import Painted
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BLOCKS_ASCII = " .:-=+*#@"
+# Cells of history in a roomy cell: columns of ten seconds.
 _SPARK = 15
-"""Cells of history in a roomy cell: columns of ten seconds."""
+# Cells of a cell beside its label, with the gap behind it.
 _TERSE, _ROOMY = 10, 11 + _SPARK
-"""Cells of a cell beside its label, with the gap behind it."""
+# Lines of the selected device's row with its heading and a blank.
 _BELOW = 3
-"""Lines of the selected device's row with its heading and a blank."""
 
 
 def cell(view: DeviceView, label_width: int, board: Board, *, roomy: bool = False) -> Line:

@@ -19,8 +19,8 @@ class Painted(Widget):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
+        # Lines over the whole width, by number.
         self._made: dict[int, Strip] = {}
-        """Lines over the whole width, by number."""
         self._made_for = Size(0, 0)
 
     def draw(self, lines: Iterable[int]) -> list[Strip]:

@@ -10,10 +10,10 @@ from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.painted import Painted
 
+# Lines for a width and a height.
 Draw = Callable[[int, int], list[Line]]
-"""Lines for a width and a height."""
+# The id of the action of a cell, for a width and the cell's column and line; empty for none.
 ActionAt = Callable[[int, int, int], str]
-"""The id of the action of a cell, for a width and the cell's column and line; empty for none."""
 
 
 class Panel(Painted):
@@ -39,8 +39,8 @@ class Panel(Painted):
         self._action_at = action_at
         self.board = board
         self._lines = lines
+        # Whether the first line is the edge of the screen.
         self._edge = edge
-        """Whether the first line is the edge of the screen."""
 
     def draw(self, lines: Iterable[int]) -> list[Strip]:
         """The lines of the function."""

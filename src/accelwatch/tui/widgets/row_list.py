@@ -79,14 +79,14 @@ class RowList(Painted):
         self.rows = rows
         self.cursor = 0
         self.top = 0
+        # Whether a row is selected at all, or the lines only scroll.
         self.pointed = pointed
-        """Whether a row is selected at all, or the lines only scroll."""
+        # Whether the selected row stands out while the keys go elsewhere: it still means something.
         self._highlighted = highlighted
-        """Whether the selected row stands out while the keys go elsewhere: it still means something."""
         self._key: Hashable = None
         self._bare = bare
+        # Called at once when another row is selected, so that nothing comes between.
         self._moved = moved
-        """Called at once when another row is selected, so that nothing comes between."""
 
     @property
     def selected_key(self) -> Hashable:

@@ -10,8 +10,8 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import time_line as drawn
 from accelwatch.tui.widgets.painted import Painted
 
+# Parts of the whole that a page is one of.
 _PAGE = 10
-"""Parts of the whole that a page is one of."""
 
 
 class TimeLine(Painted):

@@ -8,13 +8,13 @@ from textual import events
 from textual.binding import Binding
 from textual.widgets import Input
 
+# What a key does in a line; what it does in any widget, such as to scroll, is the dialog's to say.
 _ACTIONS = {
     key: binding.action
     for binding in Input.BINDINGS
     if isinstance(binding, Binding)
     for key in binding.key.split(",")
 }
-"""What a key does in a line; what it does in any widget, such as to scroll, is the dialog's to say."""
 
 
 class TypedLine(Input):

@@ -20,20 +20,20 @@ _NOT_MEANT = (
     "the Host header names another machine; ask by address or by a name of this machine, "
     "or list the name in web.allowed_hosts"
 )
+# Of a Unix socket's other end: process, user, group (unix(7), SO_PEERCRED).
 _CREDENTIALS = struct.Struct("3i")
-"""Of a Unix socket's other end: process, user, group (unix(7), SO_PEERCRED)."""
 
 
 class Admitted(NamedTuple):
     """Why a request is refused, or who sends it."""
 
     refusal: Page | None = None
+    # Who has proved to be it; empty where nobody has to.
     user: str = ""
-    """Who has proved to be it; empty where nobody has to."""
+    # What he may do.
     role: Role = Role.READ
-    """What he may do."""
+    # Whether nothing but a link has let him in.
     guest: bool = False
-    """Whether nothing but a link has let him in."""
 
 
 class Admission:

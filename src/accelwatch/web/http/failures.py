@@ -5,8 +5,8 @@ import logging
 from accelwatch.base.clock import Clock
 
 _AGAIN_S = 60.0
+# Kinds of failure that are kept apart; the others share one.
 _KINDS = 64
-"""Kinds of failure that are kept apart; the others share one."""
 
 
 class FailureLog:

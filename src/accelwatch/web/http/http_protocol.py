@@ -22,8 +22,8 @@ from accelwatch.web.pages.page import plain
 
 logger = logging.getLogger(__name__)
 
+# How long what a client still sends is read past, so that it comes to read its answer.
 _LINGER_S = 1.0
-"""How long what a client still sends is read past, so that it comes to read its answer."""
 _VERSIONS = (b"1.0", b"1.1")
 
 Answer = Callable[[Request, Reply], Awaitable[None]]
@@ -42,19 +42,19 @@ class HttpProtocol(asyncio.Protocol):
         self._spawn = spawn
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._heads = HeadReader()
+        # What h11 has not been given yet.
         self._arrived = bytearray()
-        """What h11 has not been given yet."""
+        # Of the request in turn; None between requests.
         self._body: Body | None = None
-        """Of the request in turn; None between requests."""
+        # Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal.
         self._method = "GET"
-        """Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal."""
         self._answering = False
         self._lingering = False
+        # Whether the client sends no more; what it has asked for is answered all the same.
         self._has_eof = False
-        """Whether the client sends no more; what it has asked for is answered all the same."""
         self._gone = False
+        # Whether the client reads slower than we write.
         self._full = False
-        """Whether the client reads slower than we write."""
         self._writer: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 

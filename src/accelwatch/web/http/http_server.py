@@ -39,25 +39,25 @@ logger = logging.getLogger(__name__)
 
 _MAX_PARAMETERS = 64
 _READING = ("GET", "HEAD")
+# Longer than any honest client needs for the little that is taken.
 _BODY_WAIT_S = 5.0
-"""Longer than any honest client needs for the little that is taken."""
+# For answers whose connections have been closed.
 _FINAL_REPLY_S = 0.1
-"""For answers whose connections have been closed."""
+# Answers after which a connection is closed.
 _LAST = frozenset({401, 413, 415})
-"""Answers after which a connection is closed."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds on requests and streams; times in seconds."""
 
     requests: int = 40
+    # A client that takes longer to read its answer gives way when there are too many requests.
     slow_s: float = 1.0
-    """A client that takes longer to read its answer gives way when there are too many requests."""
     streams: int = 32
     stall_s: float = 10.0
     connections: Limits = Limits()
+    # Names in lower case, beyond this machine's own, by which it may be asked on loopback.
     allowed_hosts: frozenset[str] = frozenset()
-    """Names in lower case, beyond this machine's own, by which it may be asked on loopback."""
 
 
 class PageSource(Protocol):
@@ -135,8 +135,8 @@ class HttpServer:
         self._beating: asyncio.Task[None] | None = None
         self._in_flight = 0
         self._sending: dict[Connection, float] = {}
+        # Streams open now.
         self.streams = 0
-        """Streams open now."""
         self._idle = asyncio.Event()
         self._stopping = False
 

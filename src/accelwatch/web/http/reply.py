@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import h11
 
+# A body up to this size goes out in one write with its head.
 _JOINED = 256 << 10
-"""A body up to this size goes out in one write with its head."""
+# The codes that are answered. The standard library has them all, in 70 KiB.
 PHRASES = {
     200: "OK",
     400: "Bad Request",
@@ -23,7 +24,6 @@ PHRASES = {
     501: "Not Implemented",
     503: "Service Unavailable",
 }
-"""The codes that are answered. The standard library has them all, in 70 KiB."""
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
@@ -54,11 +54,11 @@ class Reply:
         self._http = http
         self._transport = transport
         self._drain = drain
+        # Whether only the head is asked for.
         self.bodiless = method == "HEAD"
-        """Whether only the head is asked for."""
         self._close = close
+        # That of the answer, once there is one.
         self.code = 500
-        """That of the answer, once there is one."""
         self.started = False
 
     async def send(

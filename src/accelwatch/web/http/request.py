@@ -10,8 +10,8 @@ import msgspec
 from accelwatch.web.http.request_head import BadHeadError
 
 _ENCODED = re.compile("(?:%[0-9A-Fa-f]{2})+")
+# What stands for a byte of no UTF-8 (PEP 383).
 _NO_UTF8, _LAST_NO_UTF8 = "\udc80", "\udcff"
-"""What stands for a byte of no UTF-8 (PEP 383)."""
 
 
 class Headers(Mapping[str, str]):
@@ -43,13 +43,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request; its head is whole, its body may still be on its way."""
 
     method: str
+    # Percent-decoded; the bytes of no UTF-8 stay encoded.
     path: str
-    """Percent-decoded; the bytes of no UTF-8 stay encoded."""
     raw_query: str
     headers: Headers
     transport: asyncio.Transport
+    # The body, once all is there. Raises ConnectionError when the client goes before.
     read: Callable[[], Awaitable[bytes]]
-    """The body, once all is there. Raises ConnectionError when the client goes before."""
 
     @property
     def length(self) -> int:

@@ -9,8 +9,8 @@ class Body:
     def __init__(self, missing: int | None) -> None:
         """`missing` bytes are to come; None: nobody knows or cares how many."""
         self.missing = missing
+        # Whether all of it is here.
         self.is_complete = False
-        """Whether all of it is here."""
         self._pieces: list[bytes] = []
         self._gone = False
         self._reader: asyncio.Future[None] | None = None

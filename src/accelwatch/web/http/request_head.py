@@ -9,12 +9,12 @@ import re
 
 _MAX_LINE = 8190
 _MAX_FIELDS = 64
+# Before a request; RFC 9112, section 2.2, asks for one at least to be passed over.
 _MAX_BLANK_LINES = 8
-"""Before a request; RFC 9112, section 2.2, asks for one at least to be passed over."""
 MAX_HEAD = 64 << 10
 _END = b"\r\n\r\n"
+# None of these stands in a head; a carriage return and a line feed do together.
 _CONTROL = re.compile(rb"(?<!\r)\n|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""None of these stands in a head; a carriage return and a line feed do together."""
 _PRINTABLE = range(0x21, 0x7F)
 
 

@@ -11,16 +11,16 @@ STREAM = "/v1/stream"
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
+# MessagePack with the values of ticks packed (`schema/stream/packed.py`), for a reader that asks.
 PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
-"""MessagePack with the values of ticks packed (`schema/stream/packed.py`), for a reader that asks."""
 INCIDENTS: Final = "application/vnd.accelwatch.incidents+msgpack"
+# The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it.
 INCIDENT_LINES: Final = "application/vnd.accelwatch.incidents+x-ndjson"
-"""The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it."""
 HUB_HEADER = "Accelwatch-Hub"
+# What a hub that tells people of incidents says of itself to the agents it follows.
 ALERTING = "alerts"
-"""What a hub that tells people of incidents says of itself to the agents it follows."""
+# JSON lines first: what a client gets that does not say.
 OFFERED = (NDJSON, SSE, MSGPACK)
-"""JSON lines first: what a client gets that does not say."""
 
 
 _to_json = msgspec.json.Encoder().encode

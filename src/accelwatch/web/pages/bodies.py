@@ -9,8 +9,8 @@ from typing import Protocol
 
 from accelwatch.web.pages.page import Page, plain
 
+# Bytes of a body that are taken, or read past where none is needed.
 MAX_BODY = 64 << 10
-"""Bytes of a body that are taken, or read past where none is needed."""
 
 
 class BodyHeaders(Protocol):

@@ -9,8 +9,8 @@ import hashlib
 
 from accelwatch.base.untrusted_text import printable
 
+# Elements without an end; those of SVG are closed in their beginning.
 _VOID = frozenset({"br", "circle", "input", "line", "link", "meta", "path", "rect"})
-"""Elements without an end; those of SVG are closed in their beginning."""
 _REFERENCES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#x27;"))
 Attribute = str | int | float | bool | None
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 Accepted = list[tuple[str, dict[str, str], float]]
 
 _MAX_HEADER = 2048
+# The window of zlib, with gzip's header and trailer around it (zlib.h): no other module is needed.
 _GZIP = 31
-"""The window of zlib, with gzip's header and trailer around it (zlib.h): no other module is needed."""
 
 
 def accepted(header: str) -> Accepted:

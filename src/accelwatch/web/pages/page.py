@@ -13,13 +13,13 @@ PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
 _MAX_MESSAGE = 400
 _DEFAULT_LIMIT = 1000
+# Rows of one page at most.
 LONGEST_LIST = 20_000
-"""Rows of one page at most."""
 
 Query = Mapping[str, Sequence[str]]
 Headers = Mapping[str, str]
+# Answered without credentials, for probes; they say one word and nothing about devices.
 OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
-"""Answered without credentials, for probes; they say one word and nothing about devices."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +28,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     headers: dict[str, str] = {}
     code: int = 200
+    # Gives the body piece by piece, instead of `body`.
     chunks: Callable[[], AsyncIterator[bytes]] | None = None
-    """Gives the body piece by piece, instead of `body`."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,16 +39,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     query: Query
     headers: Headers
+    # As long as `bodies.MAX_BODY` at most.
     body: bytes = b""
-    """As long as `bodies.MAX_BODY` at most."""
+    # Who has proved to be it; empty where nobody has to, or a token has no name.
     user: str = ""
-    """Who has proved to be it; empty where nobody has to, or a token has no name."""
+    # What he may do.
     role: Role = Role.READ
-    """What he may do."""
+    # Where it comes from; empty on a Unix socket.
     address: str = ""
-    """Where it comes from; empty on a Unix socket."""
+    # Whether nothing but a link of the page has let him in.
     guest: bool = False
-    """Whether nothing but a link of the page has let him in."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +57,11 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     query: Query
     headers: Headers
+    # As of a change.
     user: str = ""
-    """As of a change."""
     role: Role = Role.READ
+    # Whether nothing but the page's own link has let him in.
     guest: bool = False
-    """Whether nothing but the page's own link has let him in."""
 
 
 class VisitedPages(Protocol):

@@ -35,32 +35,32 @@ class Parameter(msgspec.Struct, frozen=True):
 
     name: str
     text: str
+    # JSON Schema of a value.
     schema: Mapping[str, object] = _STRING
-    """JSON Schema of a value."""
     required: bool = False
 
 
 class Route(msgspec.Struct, frozen=True):
     """One row: what is asked for how, who answers, and with what."""
 
+    # GET answers HEAD as well.
     method: Method
-    """GET answers HEAD as well."""
+    # `/v1/silences/{id}`; `{node:path}` may have slashes in it.
     path: str
-    """`/v1/silences/{id}`; `{node:path}` may have slashes in it."""
     summary: str
+    # Gets the path's values in their order, then query and headers for GET, else the change.
     handler: Callable[..., Page | Awaitable[Page]]
-    """Gets the path's values in their order, then query and headers for GET, else the change."""
+    # The struct that is answered as JSON, or `module:name` of one that few load; empty for text.
     answer: type[msgspec.Struct] | str = ""
-    """The struct that is answered as JSON, or `module:name` of one that few load; empty for text."""
     media: tuple[str, ...] = (JSON,)
+    # Others are refused.
     parameters: tuple[Parameter, ...] = ()
-    """Others are refused."""
+    # What is sent, as JSON.
     body: type[msgspec.Struct] | None = None
-    """What is sent, as JSON."""
+    # Who may ask for it.
     role: Role = Role.READ
-    """Who may ask for it."""
+    # Reasons of refusals by their code, beside those that any route may have.
     errors: Mapping[str, str] = {}
-    """Reasons of refusals by their code, beside those that any route may have."""
 
     @property
     def template(self) -> str:

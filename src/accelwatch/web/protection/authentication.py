@@ -18,10 +18,10 @@ class AuthResult(NamedTuple):
     """What to do with a request, and whose it is."""
 
     verdict: "Verdict"
+    # Who has proved to be it: a user, or a name in a certificate. A token has no name.
     user: str = ""
-    """Who has proved to be it: a user, or a name in a certificate. A token has no name."""
+    # What he may do.
     role: Role = Role.READ
-    """What he may do."""
 
 
 class Verdict(Enum):

@@ -27,6 +27,7 @@ def check_exposure(web: Web, protection: Protection) -> None:
         )
 
 
+# What can be asked of a client; each is needed besides the others.
 _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
     ("passwords and tokens", lambda protection: protection.users or protection.tokens),
     ("client certificates", lambda protection: protection.client_certificates),
@@ -34,7 +35,6 @@ _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
     ("TLS", lambda protection: protection.tls),
     ("roles", lambda protection: protection.roles is not None),
 )
-"""What can be asked of a client; each is needed besides the others."""
 
 
 def check_kept(before: Protection, after: Protection) -> None:

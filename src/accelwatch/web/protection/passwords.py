@@ -16,8 +16,8 @@ from typing import NamedTuple
 _THREADS = 2
 _WAITING = 32
 _REMEMBERED = 64
+# Salt and digest of no password in use; checked when the user is unknown, so that it costs the same.
 _FILLER = "N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
-"""Salt and digest of no password in use; checked when the user is unknown, so that it costs the same."""
 
 
 class Busy(Exception):  # noqa: N818 - a state of the server

@@ -13,12 +13,12 @@ class Role(StrEnum):
     """Each may do what those before it may."""
 
     READ = "read"
+    # Say yes or no to what is proposed.
     APPROVE = "approve"
-    """Say yes or no to what is proposed."""
+    # Change what is shown and told, take nodes out and give them back.
     ACT = "act"
-    """Change what is shown and told, take nodes out and give them back."""
+    # Stop and start, and what undoes a protection.
     ADMIN = "admin"
-    """Stop and start, and what undoes a protection."""
 
     @property
     def weight(self) -> int:

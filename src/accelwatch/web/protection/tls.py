@@ -15,8 +15,9 @@ from accelwatch.schema.metrics import nearest
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 Version = Literal["TLS10", "TLS11", "TLS12", "TLS13"]
 
+# Go's words to the names of `ssl.TLSVersion`.
 VERSIONS = {"TLS12": "TLSv1_2", "TLS13": "TLSv1_3"}
-"""Go's words to the names of `ssl.TLSVersion`."""
+# Go's names (crypto/tls CipherSuites) to OpenSSL's; TLS 1.3 has its own suites, always on.
 _SUITES = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -25,7 +26,6 @@ _SUITES = {
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
 }
-"""Go's names (crypto/tls CipherSuites) to OpenSSL's; TLS 1.3 has its own suites, always on."""
 _ALWAYS = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 

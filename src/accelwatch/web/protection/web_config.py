@@ -23,8 +23,8 @@ from accelwatch.web.protection.tls import TlsSettings, server_context
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 
 _BCRYPT = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
+# A check of cost 15 takes seconds; each further step doubles it.
 _MAX_COST = 15
-"""A check of cost 15 takes seconds; each further step doubles it."""
 _MIN_TOKEN = 16
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _REFUSED = {
@@ -76,22 +76,22 @@ class WebConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Protection(msgspec.Struct, frozen=True, kw_only=True):
     """What the server asks of a client, and the files that decided it."""
 
+    # User name to bcrypt hash.
     users: dict[str, str] = {}
-    """User name to bcrypt hash."""
     tokens: tuple[str, ...] = ()
+    # Where each token was read, which is its name among the roles.
     token_files: tuple[str, ...] = ()
-    """Where each token was read, which is its name among the roles."""
+    # By user, token file or name in a certificate; None: whoever is admitted may do everything.
     roles: Mapping[str, Role] | None = None
-    """By user, token file or name in a certificate; None: whoever is admitted may do everything."""
     tls: "ssl.SSLContext | None" = None
+    # Whether a connection without a verified client certificate is refused.
     client_certificates: bool = False
-    """Whether a connection without a verified client certificate is refused."""
     allowed_sans: frozenset[str] = frozenset()
     headers: dict[str, str] = {}
+    # Every file read, with a digest of its content; the web configuration itself is the first.
     files: dict[str, str] = {}
-    """Every file read, with a digest of its content; the web configuration itself is the first."""
+    # Whether the file says anything at all.
     configured: bool = False
-    """Whether the file says anything at all."""
 
     @property
     def authenticates(self) -> bool:

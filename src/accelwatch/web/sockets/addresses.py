@@ -2,8 +2,8 @@
 
 import socket
 
+# Before an IPv4 address that is written as one of IPv6; RFC 4291, 2.5.5.2.
 _MAPPED = b"\0" * 10 + b"\xff\xff"
-"""Before an IPv4 address that is written as one of IPv6; RFC 4291, 2.5.5.2."""
 _LOOPBACK = b"\0" * 15 + b"\1"
 _LOOPBACK_NET = 127
 _IPV4_BYTES = 4

@@ -34,12 +34,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Phase(Enum):
     """What a connection is doing."""
 
+    # A handshake or a request has begun and is not complete.
     ARRIVING = "arriving"
-    """A handshake or a request has begun and is not complete."""
+    # Answered; nothing of a next request is here yet.
     IDLE = "idle"
-    """Answered; nothing of a next request is here yet."""
+    # A request is being answered.
     BUSY = "busy"
-    """A request is being answered."""
 
 
 class Connection(asyncio.Protocol):
@@ -53,8 +53,8 @@ class Connection(asyncio.Protocol):
         self.phase = Phase.ARRIVING
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
+        # Set once it is closed at our end.
         self.gone = asyncio.Event()
-        """Set once it is closed at our end."""
         self._enter(Phase.ARRIVING, owner.limits.header_timeout_s)
 
     def _enter(self, phase: Phase, timeout_s: float | None) -> None:

@@ -40,10 +40,10 @@ RebootProgram={reboot_program}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+# Else newer daemons want a cgroup of their own, which takes root.
 CGROUP_CONF = "CgroupPlugin=disabled\n"
-"""Else newer daemons want a cgroup of their own, which takes root."""
+# Earlier ones know no such plugin.
 NEEDS_CGROUP_CONF = (23, 2)
-"""Earlier ones know no such plugin."""
 _NODE = (
     "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
     " CPUs=1 RealMemory=100 State=UNKNOWN"

@@ -18,11 +18,11 @@ from accelwatch_lab.cluster.slurm.installed import plugin_folder, program, slurm
 from accelwatch_lab.cluster.slurm.munge import start_munge
 from accelwatch_lab.cluster.waiting import until
 
+# Variable of a slurmd, and of what it begins.
 NODE = "ACCELWATCH_LAB_NODE"
-"""Variable of a slurmd, and of what it begins."""
 _COMMAND_S = 30.0
+# Nodes register one after another, which takes long beside other work.
 _IDLE_S = 60.0
-"""Nodes register one after another, which takes long beside other work."""
 _STARTS = 20
 
 

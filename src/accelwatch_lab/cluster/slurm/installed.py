@@ -8,8 +8,8 @@ from pathlib import Path
 
 from accelwatch.base.errors import UnmetError
 
+# Programs that a cluster on one machine needs.
 SLURM = ("munged", "slurmctld", "slurmd", "scontrol", "sbatch", "squeue", "scancel")
-"""Programs that a cluster on one machine needs."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 INSTALL_HINT = (
     "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"

@@ -15,8 +15,8 @@ from accelwatch_lab.cluster.slurm.controller import Slurm, SlurmError
 from accelwatch_lab.cluster.slurm.installed import INSTALL_HINT, missing, program
 from accelwatch_lab.cluster.slurm.step_counter import script_of
 
+# After which it sets a node down by itself; it looks for silent ones three times as often.
 _SLURMD_TIMEOUT_S = 120
-"""After which it sets a node down by itself; it looks for silent ones three times as often."""
 _ACTIONS = """\
   - name: slurm
     type: slurm

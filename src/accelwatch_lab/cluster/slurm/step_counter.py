@@ -17,20 +17,20 @@ import msgspec
 from accelwatch.base.host_ranges import expand, listed
 
 STEP_S = 0.1
+# Steps.
 CHECKPOINT_EVERY = 8
-"""Steps."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What the job did."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
+    # `begun`, `step` or `checkpoint`.
     what: str
-    """`begun`, `step` or `checkpoint`."""
     step: int
+    # How often it has been begun again.
     restart: int
-    """How often it has been begun again."""
     pid: int
     nodes: tuple[str, ...]
 

@@ -11,8 +11,8 @@ import msgspec
 
 from accelwatch_lab.cluster.stand_in.wire import Copy, Orders, Report
 
+# Between the end of a job's old copy and the earliest begin of the next, as a scheduler's rounds.
 ROUND_S = 1.0
-"""Between the end of a job's old copy and the earliest begin of the next, as a scheduler's rounds."""
 _BY = "accelwatch"
 
 
@@ -80,17 +80,17 @@ class Node(msgspec.Struct, kw_only=True):
     """One node."""
 
     name: str
+    # Jobs come to it only while it is drawn.
     spare: bool = False
-    """Jobs come to it only while it is drawn."""
     drawn: bool = False
+    # Why it takes no work; empty when it does.
     reason: str = ""
-    """Why it takes no work; empty when it does."""
     set_by: str = ""
+    # Unix seconds.
     set_at: float | None = None
-    """Unix seconds."""
     annotation: OwnerAnnotation | None = None
+    # Its power was taken: nothing is begun there.
     down: bool = False
-    """Its power was taken: nothing is begun there."""
     answering: bool = False
 
 
@@ -98,21 +98,21 @@ class Job(msgspec.Struct, kw_only=True):
     """One job."""
 
     id: str
+    # Nodes that it needs.
     count: int
-    """Nodes that it needs."""
+    # Unix seconds.
     submitted: float
-    """Unix seconds."""
     state: State = State.WAITING
     nodes: tuple[str, ...] = ()
     restarts: int = 0
+    # Unix seconds.
     started: float | None = None
-    """Unix seconds."""
     avoided: frozenset[str] = frozenset()
     liked: tuple[str, ...] = ()
+    # Unix seconds.
     not_before: float = 0.0
-    """Unix seconds."""
+    # Whether it is not restarted when its copy is gone.
     over: bool = False
-    """Whether it is not restarted when its copy is gone."""
     failed: bool = False
 
     @property
@@ -127,8 +127,8 @@ class Books:
     def __init__(self, names: Sequence[str], spares: Sequence[str], user: str) -> None:
         self.nodes = {name: Node(name=name, spare=name in spares) for name in names}
         self.jobs: dict[str, Job] = {}
+        # What should run on each node.
         self.orders = dict.fromkeys(names, Orders())
-        """What should run on each node."""
         self._user = user
         self._done: dict[str, HookReply] = {}
         self._greatest = 0

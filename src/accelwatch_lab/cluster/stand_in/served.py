@@ -15,8 +15,8 @@ from accelwatch_lab.cluster.power import is_off, power_off
 from accelwatch_lab.cluster.stand_in.books import Books, Call
 from accelwatch_lab.cluster.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, write
 
+# A daemon that has not reported for so long does not answer.
 ANSWERS_S = 3.0
-"""A daemon that has not reported for so long does not answer."""
 _ROUND_S = 0.05
 _MOST = 1 << 20
 

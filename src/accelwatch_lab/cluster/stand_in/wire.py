@@ -30,22 +30,22 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """What should run on a node."""
 
+    # Grows with each change.
     number: int = 0
-    """Grows with each change."""
     copies: tuple[Copy, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What does."""
 
+    # Monotonic seconds.
     time: float
-    """Monotonic seconds."""
+    # Of the orders that were carried out before this was written.
     number: int = 0
-    """Of the orders that were carried out before this was written."""
+    # Names of copies.
     running: tuple[str, ...] = ()
-    """Names of copies."""
+    # Those that are still ordered and have ended by themselves.
     ended: tuple[str, ...] = ()
-    """Those that are still ordered and have ended by themselves."""
 
 
 def write(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:

@@ -9,10 +9,10 @@ from accelwatch_lab.cluster.lab import Lab, Record
 from accelwatch_lab.cluster.simulated import Simulated
 from accelwatch_lab.cluster.stories.scenarios import Act
 
+# Twice as long as a node has to look well before it is given back.
 PAUSE_S = 4.0
-"""Twice as long as a node has to look well before it is given back."""
+# How much longer a controller hangs than what asks it waits.
 HANG_MORE_S = 2.0
-"""How much longer a controller hangs than what asks it waits."""
 _ADMIN = "swapping the power supply, back at nine"
 _GPU = 3
 
@@ -24,11 +24,11 @@ class Hands:
         self._lab = lab
         self._scheduler = lab.scheduler
         self._simulated: Simulated = lab.simulated(record)
+        # Nodes with a fault, the oldest first.
         self.sick: list[str] = []
-        """Nodes with a fault, the oldest first."""
         self.controller_hangs = False
+        # Nodes whose daemon was stopped.
         self._hung: list[str] = []
-        """Nodes whose daemon was stopped."""
 
     def do(self, act: Act, node: str) -> tuple[str, str]:
         """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""

@@ -14,8 +14,8 @@ from accelwatch_lab.cluster.stories.signs import PhaseContext, recognised
 from accelwatch_lab.cluster.stories.story import Entry, Story, copies, resumed_at
 from accelwatch_lab.cluster.waiting import WaitTimeoutError, until
 
+# Of four nodes, by the lab's budget.
 MOST_OUT = 2
-"""Of four nodes, by the lab's budget."""
 _JOB_NODES = 2
 _POLL_EVERY_S = 0.1
 _FAULTS = frozenset({Act.LOSE_GPU, Act.HANG_NODE, Act.CUT_LINKS})
@@ -34,8 +34,8 @@ class Play:
         self._on_entry = on_entry
         self._hands = Hands(lab, record)
         self._job = ""
+        # A node that an administrator holds.
         self._theirs = ""
-        """A node that an administrator holds."""
 
     def run(self) -> Story:
         """Play it; what was missing stands in the story. Raises AccelwatchError for a broken lab."""

@@ -43,8 +43,8 @@ class Phase(NamedTuple):
     """Some acts, and what has to be seen after them, in whatever order."""
 
     acts: tuple[Act, ...]
+    # What one look shows at once is told in this order.
     expected: tuple[Observation, ...]
-    """What one look shows at once is told in this order."""
     within_s: float = 60.0
 
 
@@ -53,8 +53,8 @@ class Scenario(NamedTuple):
 
     title: str
     phases: tuple[Phase, ...]
+    # Whether it leaves something behind for which a lab has to be begun anew.
     fresh: bool = False
-    """Whether it leaves something behind for which a lab has to be begun anew."""
 
 
 _LEFT = (Observation.INCIDENT, Observation.ALERT, Observation.DRAINED, Observation.REQUEUED)

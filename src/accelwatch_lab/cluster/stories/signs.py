@@ -13,14 +13,14 @@ class PhaseContext(NamedTuple):
     """What a phase is about."""
 
     node: str
+    # Nodes with a fault now.
     sick: Sequence[str]
-    """Nodes with a fault now."""
+    # Unix seconds at which the phase began.
     since: float
-    """Unix seconds at which the phase began."""
+    # How often the job had been begun again by then.
     restarts: int
-    """How often the job had been begun again by then."""
+    # The greatest restart count in its log by then.
     written: int
-    """The greatest restart count in its log by then."""
 
 
 class Sign(NamedTuple):

@@ -7,15 +7,15 @@ import msgspec
 
 from accelwatch_lab.cluster.slurm.step_counter import Line
 
+# A pause between two steps from which on a job has stood still; it takes a tenth of that for one.
 _STOOD_STILL_S = 1.0
-"""A pause between two steps from which on a job has stood still; it takes a tenth of that for one."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a timeline."""
 
+    # Unix seconds.
     at: float
-    """Unix seconds."""
     what: str
     text: str
 
@@ -25,13 +25,13 @@ class Story(msgspec.Struct, kw_only=True):
 
     scenario: str
     title: str
+    # Unix seconds of the first fault.
     fault_at: float | None = None
-    """Unix seconds of the first fault."""
     entries: list[Entry] = []
+    # What should have been seen and was not, or never should have been seen.
     missing: list[str] = []
-    """What should have been seen and was not, or never should have been seen."""
+    # From the first fault to the first step that the job did after it.
     recovered_s: float | None = None
-    """From the first fault to the first step that the job did after it."""
 
     @property
     def succeeded(self) -> bool:

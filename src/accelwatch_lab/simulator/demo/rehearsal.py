@@ -15,26 +15,27 @@ from accelwatch_lab.simulator.nodes import Node
 from accelwatch_lab.simulator.scenario import NodeFault, NodeFaultSpec, Scenario
 
 RACK_SIZE = 8
+# From so many nodes on whole nodes fail too.
 _MANY = 8
-"""From so many nodes on whole nodes fail too."""
+# The jobs have been running for half an hour, so that nothing warms up.
 _JOBS_STARTED_S = -1800.0
-"""The jobs have been running for half an hour, so that nothing warms up."""
+# From then on every fault has appeared.
 ALL_THERE_S = 62.0
-"""From then on every fault has appeared."""
+# After this the faults that heal come again.
 _ROUND_S = 240.0
-"""After this the faults that heal come again."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the audience is told of beforehand."""
 
     at_s: float
+    # What will happen, as in `in 8 s ...`.
     coming: str
-    """What will happen, as in `in 8 s ...`."""
+    # Whether a whole node fails, which happens in a fleet that is large enough only.
     of_nodes: bool = False
-    """Whether a whole node fails, which happens in a fleet that is large enough only."""
 
 
+# The faults below that are the easiest to see, in their order.
 SCENES = (
     Scene(at_s=9, coming="a device falls off the bus"),
     Scene(at_s=18, coming="a driver call hangs"),
@@ -44,7 +45,6 @@ SCENES = (
     Scene(at_s=46, coming="links of a device go down"),
     Scene(at_s=52, coming="a node goes down", of_nodes=True),
 )
-"""The faults below that are the easiest to see, in their order."""
 
 
 def scenes(node_count: int) -> tuple[Scene, ...]:

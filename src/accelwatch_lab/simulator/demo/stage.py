@@ -22,8 +22,8 @@ from accelwatch_lab.simulator.serving.server import SimulatorServer
 from accelwatch_lab.simulator.serving.targets import targets, write_targets
 
 _TARGETS = "targets.json"
+# How long a simulated node may be silent: it is near, and a demonstration is short.
 _SCRAPE_S = 2.0
-"""How long a simulated node may be silent: it is near, and a demonstration is short."""
 
 
 def run_stage(

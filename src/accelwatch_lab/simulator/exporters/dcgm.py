@@ -19,8 +19,8 @@ from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import Node
 
 CONTENT_TYPE = "text/plain; charset=utf-8"
+# What builds before 4.9 print for a value that a device did not give (DCGM_INT64_NOT_FOUND).
 BLANK = "9223372036854775794"
-"""What builds before 4.9 print for a value that a device did not give (DCGM_INT64_NOT_FOUND)."""
 
 _MIB = 1 / (1 << 20)
 _DEV, _PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"

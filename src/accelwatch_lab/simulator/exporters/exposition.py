@@ -17,11 +17,11 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import Node
 
+# An exposition of a snapshot; true asks for OpenMetrics.
 Render = Callable[[Snapshot, bool], str]
-"""An exposition of a snapshot; true asks for OpenMetrics."""
 
+# Printable, because labels are rendered with what is not escaped; no name or number reads so.
 _PLACEHOLDER = re.compile(r"@hole (\d+)@")
-"""Printable, because labels are rendered with what is not escaped; no name or number reads so."""
 _MAX_FORMS = 256
 
 

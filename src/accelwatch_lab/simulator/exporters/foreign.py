@@ -18,11 +18,11 @@ class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     unit: Unit
     values: Mapping[Series, Number]
+    # Growth a second of the counters.
     rates: Mapping[Series, float]
-    """Growth a second of the counters."""
     condition: DeviceCondition
+    # Id of the job on it; empty without one.
     job: str
-    """Id of the job on it; empty without one."""
 
 
 Value = Callable[[DeviceSample], Number | None]

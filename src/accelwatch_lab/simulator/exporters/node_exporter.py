@@ -8,8 +8,9 @@ from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import Node
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# How long machines had been up when the scenario began.
 _UP_S = 30 * 86_400.0
-"""How long machines had been up when the scenario began."""
+# Family, kind, labels, and our own series of the same value.
 _CARRIED: tuple[tuple[str, str, str, Series], ...] = (
     ("node_load1", "gauge", "", ("host_load_average", "1")),
     ("node_load5", "gauge", "", ("host_load_average", "5")),
@@ -31,7 +32,6 @@ _CARRIED: tuple[tuple[str, str, str, Series], ...] = (
         ("host_network_bytes_total", "bond0", "transmit"),
     ),
 )
-"""Family, kind, labels, and our own series of the same value."""
 
 
 def text(fleet: Fleet, node: Node, instant: Instant) -> str:

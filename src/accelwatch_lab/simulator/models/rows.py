@@ -46,8 +46,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     part_number: str
     fabric: str
     board_watts: float
+    # 0 where nothing tells it.
     memory_bytes: int
-    """0 where nothing tells it."""
     rows: tuple[Row, ...]
 
 
@@ -55,8 +55,8 @@ class Plan(msgspec.Struct, frozen=True):
     """A model's rows sorted for speed: moving fractions, moving whole numbers, constants."""
 
     series: tuple[Series, ...]
+    # (signal, scale, offset)
     fractions: tuple[tuple[int, float, float], ...]
-    """(signal, scale, offset)"""
     wholes: tuple[tuple[int, int, int], ...]
     constants: tuple[Number, ...]
 

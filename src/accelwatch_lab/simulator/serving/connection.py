@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 _MAX_HEAD = 16 << 10
+# Linger for no time at all: what is closed is reset (socket(7), SO_LINGER).
 _RESET = struct.pack("ii", 1, 0)
-"""Linger for no time at all: what is closed is reset (socket(7), SO_LINGER)."""
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -51,12 +51,12 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, owner: Owner, node_name: str) -> None:
         self._owner = owner
+        # What the listening socket stands for: a node's name, or empty for the whole fleet.
         self.node_name = node_name
-        """What the listening socket stands for: a node's name, or empty for the whole fleet."""
         self.transport: asyncio.Transport | None = None
         self._received = b""
+        # Nothing more is read: a long answer is under way, or there will be none.
         self.mute = False
-        """Nothing more is read: a long answer is under way, or there will be none."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""

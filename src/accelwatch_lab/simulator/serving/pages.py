@@ -28,8 +28,8 @@ class Page(msgspec.Struct, frozen=True):
 
     media: str
     body: bytes
+    # Whether it may be sent compressed.
     vary: bool = False
-    """Whether it may be sent compressed."""
 
 
 class Pages:

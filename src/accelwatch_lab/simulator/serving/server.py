@@ -25,8 +25,8 @@ from accelwatch_lab.simulator.serving.connection import Connection, Request, chu
 from accelwatch_lab.simulator.serving.pages import Page, Pages, encoded, garbage
 from accelwatch_lab.simulator.serving.ticks import TickWriter, tick_message
 
+# Parts of an interval in which a part of the nodes ticks.
 _SLICES: Final = 20
-"""Parts of an interval in which a part of the nodes ticks."""
 _DRIP_S: Final = 0.5
 _DRIPPED: Final = b"# " * 500_000
 _BACKLOG: Final = 1024
@@ -39,8 +39,8 @@ class _Stream:
     def __init__(self, connection: Connection, media: str) -> None:
         self.connection = connection
         self.media = media
+        # Whether it asked for packed values.
         self.as_bytes = media == PACKED
-        """Whether it asked for packed values."""
         self.sequence = 0
         self.opened = False
         self.encoder = CompactEncoder()
@@ -66,8 +66,8 @@ class SimulatorServer:
         self._drips: dict[Connection, asyncio.Task[None]] = {}
         self._servers: list[asyncio.Server] = []
         self._beating: asyncio.Task[None] | None = None
+        # By how much the latest slice of ticks was late.
         self.late_s = 0.0
-        """By how much the latest slice of ticks was late."""
 
     def now(self) -> Instant:
         """This moment of the scenario."""

@@ -65,8 +65,8 @@ class _PackedForm:
         example = pack((*[0.0] * fractions, *[0] * wholes, *plan.constants))
         count = len(plan.series)
         constants = count + 8 * (fractions + wholes)
+        # The length, and the marks of all values.
         self._lead = _pack(example)[: -len(example)] + example[:count]
-        """The length, and the marks of all values."""
         self._packer = struct.Struct("<" + "d" * fractions + "q" * wholes)
         self.tail = example[constants:] + _pack("")
 

@@ -25,7 +25,7 @@ print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
 """
 
 
-@pytest.mark.parametrize("shared", ["session", "source"])
+@pytest.mark.parametrize("shared", ["connection.session", "source"])
 def test_both_processes_share_no_screen_no_parser_and_no_table(shared: str) -> None:
     words = [sys.executable, "-c", _LOADED.format(shared=shared)]
     run = subprocess.run(words, check=True, capture_output=True, text=True)

@@ -16,12 +16,12 @@ _ID = "own-"
 class OwnProblem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong with this process."""
 
+    # A word for its kind, such as `journal`: of each kind there is one notification.
     key: str
-    """A word for its kind, such as `journal`: of each kind there is one notification."""
+    # What it means for whoever relies on this process.
     title: str
-    """What it means for whoever relies on this process."""
+    # What happened.
     text: str
-    """What happened."""
     what_to_do: str
     severity: Severity = Severity.CRITICAL
 

@@ -14,8 +14,8 @@ class Agenda:
         self._messages = messages
         self._entries: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in sinks}
         self._numbers = itertools.count()
+        # Messages whose row has changed since it was last written.
         self.changes: set[Key] = set()
-        """Messages whose row has changed since it was last written."""
 
     def schedule(self, message: Message, due: float, now: float) -> None:
         """Have a message be due at a moment, and at no other."""

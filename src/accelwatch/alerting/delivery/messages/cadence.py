@@ -15,18 +15,18 @@ NO_QUIET_HOURS = QuietHours()
 class Cadence(msgspec.Struct, frozen=True, kw_only=True):
     """How often one route has its sinks notified."""
 
+    # After how long sinks are reminded that an incident is still open; 0 for never.
     remind_s: float = 0.0
-    """After how long sinks are reminded that an incident is still open; 0 for never."""
     quiet: QuietHours = NO_QUIET_HOURS
 
 
 class Plan(NamedTuple):
     """When a sink is notified of an incident."""
 
+    # Unix seconds.
     due: float
-    """Unix seconds."""
+    # Of the routes that lead there.
     cadences: tuple[Cadence, ...] = ()
-    """Of the routes that lead there."""
 
 
 def rings_at(cadences: Sequence[Cadence], severity: Severity, timestamp: float) -> float:

@@ -8,16 +8,16 @@ from accelwatch.alerting.delivery.messages.message import Message
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.sink import Notice, NoticeKind
 
+# The notice of an incident, of a kind, with its sequence number.
 Describe = Callable[[Incident, NoticeKind, int], Notice]
-"""The notice of an incident, of a kind, with its sequence number."""
 
 
 class Notification(NamedTuple):
     """What a sink is to be notified of, and when."""
 
     kind: NoticeKind
+    # Unix seconds.
     due: float
-    """Unix seconds."""
 
 
 class Composer:

@@ -10,8 +10,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
 
 NEVER = math.inf
+# Incident and sink.
 Key = tuple[str, str]
-"""Incident and sink."""
 # Rows of earlier versions have these names.
 _NAMES_IN_ROWS = {
     "is_pending": "waits",
@@ -39,39 +39,39 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
 
     incident: str
     sink: str
+    # What is pending, or what was delivered last.
     notice: Notice
-    """What is pending, or what was delivered last."""
+    # Whether `notice` is still to be delivered.
     is_pending: bool = True
-    """Whether `notice` is still to be delivered."""
+    # When it is to be delivered; while nothing is pending, when the sink is to be reminded.
     due: float = 0.0
-    """When it is to be delivered; while nothing is pending, when the sink is to be reminded."""
+    # When `due` was set, by which a clock that jumped back is recognised.
     scheduled_at: float = 0.0
-    """When `due` was set, by which a clock that jumped back is recognised."""
     pending_since: float = 0.0
+    # The incident's last change that counts in it.
     incident_updated: float = 0.0
-    """The incident's last change that counts in it."""
+    # What the sink calls its message, for edits and replies.
     reference: str = ""
-    """What the sink calls its message, for edits and replies."""
+    # In vain, since something was delivered.
     attempts: int = 0
-    """In vain, since something was delivered."""
     error: str = ""
+    # When something was last delivered; None while the sink knows nothing.
     notified_at: float | None = None
-    """When something was last delivered; None while the sink knows nothing."""
+    # When something was last delivered that is meant to be heard.
     alerted_at: float = msgspec.field(default=0.0, name="rung_at")
-    """When something was last delivered that is meant to be heard."""
     notified_severity: Severity = Severity.INFO
+    # Whether the sink knows that the incident is over.
     is_end_notified: bool = False
-    """Whether the sink knows that the incident is over."""
+    # How often the incident had come back, as of the last change that counts in it.
     reopened: int = 0
-    """How often the incident had come back, as of the last change that counts in it."""
+    # How often and when it rings, as the routes have it; none while the incident is muted.
     cadences: tuple[Cadence, ...] = ()
-    """How often and when it rings, as the routes have it; none while the incident is muted."""
+    # What people were asked in it last.
     request_names: str = ""
-    """What people were asked in it last."""
+    # The latest call for a person that counts in it.
     called_at: float = 0.0
-    """The latest call for a person that counts in it."""
+    # Whether it is no incident, which is open until it is over.
     is_one_off: bool = False
-    """Whether it is no incident, which is open until it is over."""
 
     @property
     def key(self) -> Key:

@@ -19,8 +19,8 @@ class MessageStore:
         self._sinks_of: dict[str, set[str]] = {}
         self._agenda = Agenda(self._count, self._messages)
         self._in_flight: dict[str, Key] = {}
+        # Notifications that were dropped because too many waited.
         self.dropped = 0
-        """Notifications that were dropped because too many waited."""
 
     def restore(self, rows: Iterable[bytes], now: float) -> None:
         """Go on with what an earlier process left; rows of sinks that are gone, or odd, are dropped."""

@@ -21,8 +21,8 @@ class GroupStage:
         self._wait_s = wait_s
         self._last_started: dict[str, float] = {}
         self._last_of_family: dict[tuple[str, str], float] = {}
+        # The families of those that are held.
         self._family_of: dict[Key, str] = {}
-        """The families of those that are held."""
 
     def open(self, sink: str, incident: Incident, now: float) -> float:
         """For how many seconds an incident that begins is held."""

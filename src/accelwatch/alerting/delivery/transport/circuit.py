@@ -14,8 +14,8 @@ class Circuit:
     def __init__(self, pace_s: float) -> None:
         self._pace_s = pace_s
         self._backoff = Backoff(_FIRST_S, _LIMIT_S)
+        # Moment before which nothing is sent.
         self.until = -math.inf
-        """Moment before which nothing is sent."""
 
     @property
     def closed(self) -> bool:

@@ -29,8 +29,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     body: bytes = b""
     retry_after_s: float | None = None
+    # The header `Location`, as it came.
     location: str = ""
-    """The header `Location`, as it came."""
 
     @property
     def well(self) -> bool:
@@ -43,8 +43,8 @@ class PostError(Exception):
 
     def __init__(self, text: str, *, sent: bool = True) -> None:
         super().__init__(text)
+        # Whether the receiver may have got the request all the same.
         self.sent = sent
-        """Whether the receiver may have got the request all the same."""
 
 
 class Poster:

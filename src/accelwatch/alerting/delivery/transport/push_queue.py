@@ -17,8 +17,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     body: bytes
     samples: int
+    # Unix seconds of its newest sample.
     newest: float
-    """Unix seconds of its newest sample."""
 
 
 class Counts(msgspec.Struct, kw_only=True):
@@ -29,8 +29,8 @@ class Counts(msgspec.Struct, kw_only=True):
     dropped: int = 0
     retries: int = 0
     bytes: int = 0
+    # Unix seconds of the newest sample that was taken.
     newest: float | None = None
-    """Unix seconds of the newest sample that was taken."""
 
 
 class NotAccepted(Exception):  # noqa: N818 - a state of the receiver, not a mistake
@@ -40,10 +40,10 @@ class NotAccepted(Exception):  # noqa: N818 - a state of the receiver, not a mis
         self, text: str, *, passes: bool, label: str = "", retry_after_s: float | None = None
     ) -> None:
         super().__init__(text)
+        # Whether it may go better later.
         self.passes = passes
-        """Whether it may go better later."""
+        # What stands before the text in a log: `code=400`.
         self.label = label
-        """What stands before the text in a log: `code=400`."""
         self.retry_after_s = retry_after_s
 
 
@@ -67,8 +67,8 @@ class PushQueue:
         self._queue: deque[Request] = deque()
         self._queued_bytes = 0
         self._filled = asyncio.Event()
+        # Kinds of trouble that were logged since a request was taken.
         self._logged: set[str] = set()
-        """Kinds of trouble that were logged since a request was taken."""
 
     @property
     def pending(self) -> int:

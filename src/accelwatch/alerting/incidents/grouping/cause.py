@@ -13,25 +13,25 @@ AT_ONCE = 256
 class Cause:
     """Incidents that are one."""
 
+    # The first has the smallest.
     number: int
-    """The first has the smallest."""
+    # Id of the incident that people are to look at.
     leader: str
-    """Id of the incident that people are to look at."""
+    # Nodes that it is on; of a job whose culprit is not known all that it runs on.
     nodes: set[str]
-    """Nodes that it is on; of a job whose culprit is not known all that it runs on."""
     jobs: set[str]
     device: str
     level: str
+    # When anything was added last, Unix seconds.
     grew: float
-    """When anything was added last, Unix seconds."""
+    # Its incidents that are open, by id.
     open_: dict[str, Incident] = field(default_factory=dict)
-    """Its incidents that are open, by id."""
+    # Whom each of them was said to follow; who leads is not in it.
     follows: dict[str, str] = field(default_factory=dict)
-    """Whom each of them was said to follow; who leads is not in it."""
     closed: float | None = None
     group: bool = False
+    # Whether it is known where it is.
     located: bool = True
-    """Whether it is known where it is."""
 
 
 class Leading:
@@ -43,8 +43,8 @@ class Leading:
 
     def __init__(self) -> None:
         self._moves: dict[str, str] = {}
+        # Those in which another incident may have to lead.
         self._unsettled: dict[Cause, None] = {}
-        """Those in which another incident may have to lead."""
 
     def update_incident(self, cause: Cause, incident: Incident) -> None:
         """Have an open incident in a cause as it stands."""

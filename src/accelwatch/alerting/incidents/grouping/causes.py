@@ -30,10 +30,10 @@ _FORGET_EVERY_S = 60.0
 # Groups for whose members nobody waits: they are of one node anyhow.
 _ALONE = frozenset({"node"})
 
+# Nodes that may be to blame for what has befallen a job, the likeliest first.
 Suspects = Callable[[Incident], Sequence[str]]
-"""Nodes that may be to blame for what has befallen a job, the likeliest first."""
+# Until when nodes are worked on; None where they are not.
 Until = Callable[[Sequence[str], float], float | None]
-"""Until when nodes are worked on; None where they are not."""
 
 
 class CauseReport(NamedTuple):
@@ -53,18 +53,18 @@ class Causes:
         self.rules = rules
         self._suspects = suspects
         self._worked_on_until = worked_on_until
+        # By id: until when, and how it stands.
         self._waiting: dict[str, tuple[float, Incident]] = {}
-        """By id: until when, and how it stands."""
+        # The cause of each incident that was reported, or is part of what was.
         self._of: dict[str, Cause] = {}
-        """The cause of each incident that was reported, or is part of what was."""
         self._recent: dict[Cause, None] = {}
+        # Causes by their nodes, and by `job:` and their jobs.
         self._at: dict[str, dict[Cause, None]] = {}
-        """Causes by their nodes, and by `job:` and their jobs."""
         self._leading = Leading()
         self._forgot_at = float("-inf")
         self._number = 0
+        # Of families: when one of them was first heard of last, and on which node.
         self._last_started: dict[str, tuple[float, str]] = {}
-        """Of families: when one of them was first heard of last, and on which node."""
 
     def step(self, changed: Iterable[Incident], now: float) -> list[CauseReport]:
         """What people are notified of at `now`, Unix seconds."""

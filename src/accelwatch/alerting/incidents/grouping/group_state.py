@@ -11,16 +11,16 @@ from accelwatch.alerting.incidents.model.incident import Incident
 class GroupState(msgspec.Struct, kw_only=True):
     """Of what is, or may become, a group; times in monotonic seconds."""
 
+    # The group's own, once it has begun.
     incident: Incident | None = None
-    """The group's own, once it has begun."""
+    # Those in the group that are open, by id.
     members: dict[str, Incident] = {}
-    """Those in the group that are open, by id."""
+    # Those that are open and may join it, the first to begin first.
     candidates: dict[str, Incident] = {}
-    """Those that are open and may join it, the first to begin first."""
+    # Ids of all that the group has ever had: one that comes back is no candidate.
     member_ids: set[str] = set()
-    """Ids of all that the group has ever had: one that comes back is no candidate."""
+    # When members and candidates were opened or came back.
     started_at: dict[str, float] = {}
-    """When members and candidates were opened or came back."""
     calm_since: float | None = None
 
     def restore(self, incident: Incident, members: Iterable[Incident]) -> None:

@@ -15,8 +15,8 @@ class Where(NamedTuple):
 
     scope: str
     node: str | None
+    # The likeliest first.
     nodes: tuple[str, ...]
-    """The likeliest first."""
 
 
 def where_of(incident: Incident, suspects: Sequence[str]) -> Where:

@@ -25,8 +25,8 @@ from accelwatch.alerting.incidents.model.incident import (
 )
 from accelwatch.alerting.rules.rule import Grouping, Rule
 
+# Family, and what its members have in common.
 _Key = tuple[str, str]
-"""Family, and what its members have in common."""
 
 
 class RuleGroups:
@@ -36,8 +36,8 @@ class RuleGroups:
         self._next_id = next_id
         self._groups: dict[_Key, GroupState] = {}
         self._rules: dict[_Key, Grouping] = {}
+        # Of which groups an incident is a member or a candidate, by its id.
         self._keys_of: dict[str, set[_Key]] = {}
-        """Of which groups an incident is a member or a candidate, by its id."""
 
     @property
     def open(self) -> list[Incident]:

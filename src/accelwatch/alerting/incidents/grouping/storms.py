@@ -42,12 +42,12 @@ class Storms:
         """`within_s`: within which time they begin that are one."""
         self._next_id = next_id
         self._within_s = within_s
+        # By family: what of it is open on nodes, and the storm that it has become.
         self._storms: dict[str, GroupState] = {}
-        """By family: what of it is open on nodes, and the storm that it has become."""
+        # By family: groups of rules that had begun before, and are part of its storm now.
         self._groups_in: dict[str, dict[str, Incident]] = {}
-        """By family: groups of rules that had begun before, and are part of its storm now."""
+        # Groups that ended with their storm, until the next step reports them.
         self._over: list[Incident] = []
-        """Groups that ended with their storm, until the next step reports them."""
 
     @property
     def open(self) -> list[Incident]:

@@ -14,14 +14,14 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """What was found."""
 
     journal: str
+    # Those that are what was written, from the oldest on.
     entries: int
-    """Those that are what was written, from the oldest on."""
+    # The sequence of the first that is not; null when the chain is whole.
     bad: int | None
-    """The sequence of the first that is not; null when the chain is whole."""
+    # The hash of the last that is: kept elsewhere, it shows whether the whole file was exchanged.
     last: str
-    """The hash of the last that is: kept elsewhere, it shows whether the whole file was exchanged."""
+    # Tables that are not what the entries say; not looked for when the chain is broken.
     differing: tuple[str, ...]
-    """Tables that are not what the entries say; not looked for when the chain is broken."""
 
     @property
     def is_well(self) -> bool:

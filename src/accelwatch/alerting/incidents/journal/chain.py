@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
+# SQLite's greatest integer.
 _END = 2**63 - 1
-"""SQLite's greatest integer."""
 
 
 class Line(NamedTuple):
@@ -16,8 +16,8 @@ class Line(NamedTuple):
     time: float
     actor: str
     address: str
+    # Text where somebody else's hand was in it.
     body: bytes | str
-    """Text where somebody else's hand was in it."""
     hash: str
 
 
@@ -61,12 +61,12 @@ def last_hash(database: sqlite3.Connection) -> str:
 class Verdict(NamedTuple):
     """What following the chain has shown."""
 
+    # Entries that are what was written.
     good: int
-    """Entries that are what was written."""
+    # The first that is not.
     bad: int | None
-    """The first that is not."""
+    # The hash of the last that is.
     last: str
-    """The hash of the last that is."""
 
 
 def follow(database: sqlite3.Connection) -> Verdict:

@@ -12,10 +12,10 @@ from pathlib import Path
 from accelwatch.alerting.incidents.journal.schema import version_of
 from accelwatch.files.sqlite_files import open_to_read
 
+# Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for.
 LEAST_ROOM = 256 * 1024
-"""Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for."""
+# Device and inode.
 Identity = tuple[int, int]
-"""Device and inode."""
 
 
 def identity(path: Path) -> Identity:

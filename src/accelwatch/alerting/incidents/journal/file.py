@@ -55,11 +55,11 @@ from accelwatch.files.sqlite_files import (
 )
 
 FILE = "journal.sqlite"
+# Incidents closed within this time are loaded: they may come back.
 RECENT_S = 86_400.0
-"""Incidents closed within this time are loaded: they may come back."""
 KEPT_S = 400 * 86_400.0
+# Those that follow from the entries.
 STATE_TABLES = ("incident", "silence", "maintenance", "state")
-"""Those that follow from the entries."""
 _NUMBERED = ("incident", "silence", "maintenance")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Record)

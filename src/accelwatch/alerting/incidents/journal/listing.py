@@ -14,34 +14,34 @@ from accelwatch.alerting.incidents.journal.records import (
 )
 from accelwatch.schema.timestamps import timestamp
 
+# Entries that are looked through for one page.
 MOST_SCANNED = 20_000
-"""Entries that are looked through for one page."""
+# Of the records of one page, about.
 _MOST_BYTES = 4 << 20
-"""Of the records of one page, about."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry."""
 
     sequence: int
+    # RFC 3339.
     time: str
-    """RFC 3339."""
+    # Who did it: a person, `link:` and a sink, or `engine`.
     actor: str
-    """Who did it: a person, `link:` and a sink, or `engine`."""
+    # Where his request came from; null where none came over a network.
     address: str | None
-    """Where his request came from; null where none came over a network."""
+    # What was written, an object with its `type`, and Unix seconds.
     record: msgspec.Raw
-    """What was written, an object with its `type`, and Unix seconds."""
+    # SHA-256 over the hash before and what stands here, in hexadecimal.
     hash: str
-    """SHA-256 over the hash before and what stands here, in hexadecimal."""
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Entries of the journal."""
 
     entries: tuple[AuditEntry, ...]
+    # The cursor of the page after this one; absent where there is none.
     next: str | None = None
-    """The cursor of the page after this one; absent where there is none."""
 
 
 def document_of(entry: Entry) -> AuditEntry:

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 LOCK = "journal.lock"
 MARKER_FILE = "journal.begun"
+# File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet).
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
-"""File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet)."""
 
 
 class Opened(NamedTuple):
@@ -35,10 +35,10 @@ class Opened(NamedTuple):
 
     file: JournalFile | None
     loaded: Loaded
+    # What is wrong until somebody mends it; empty when nothing is.
     problem: str
-    """What is wrong until somebody mends it; empty when nothing is."""
+    # Descriptor that holds the folder for this process.
     lock: int | None
-    """Descriptor that holds the folder for this process."""
 
 
 def open_journal(folder: Path | None, now: float) -> Opened:

@@ -16,10 +16,10 @@ from accelwatch.alerting.incidents.model.incident import ENGINE
 
 logger = logging.getLogger(__name__)
 
+# Among the fingerprints: what is written to see that the disk takes something again.
 _TRIAL = "\x1fcheck"
-"""Among the fingerprints: what is written to see that the disk takes something again."""
+# How long the disk is waited for; what there is to say is said after that all the same.
 COMMIT_WAIT_S = 2.0
-"""How long the disk is waited for; what there is to say is said after that all the same."""
 
 
 class _Owed(msgspec.Struct):
@@ -27,25 +27,25 @@ class _Owed(msgspec.Struct):
 
     record: Record
     actor: str
+    # Whether it was tried; else it is just being written.
     failed: bool = False
-    """Whether it was tried; else it is just being written."""
 
 
 class PatientJournal:
     """The journal of a folder, once it is open; for one event loop."""
 
     def __init__(self) -> None:
+        # Who writes it; None where there is none.
         self.writer: JournalWriter | None = None
-        """Who writes it; None where there is none."""
+        # Whether there is a folder for it.
         self.has_folder = False
-        """Whether there is a folder for it."""
         self._lock: int | None = None
         self._unopened = ""
         self._unwritten = ""
+        # Whether something was not written in time, and still is not.
         self._hangs = False
-        """Whether something was not written in time, and still is not."""
+        # What is not on the disk, the newest of each thing; written once the disk takes something.
         self._owed: dict[tuple[str, ...], _Owed] = {}
-        """What is not on the disk, the newest of each thing; written once the disk takes something."""
 
     async def open(self, folder: Path | None, now: float) -> Loaded:
         """Open it; what it knows from before. Raises nothing."""

@@ -5,10 +5,10 @@ import msgspec
 from accelwatch.alerting.incidents.model.incident import ENGINE, Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 
+# Bytes of the body of a state.
 MOST_BODY = 64 * 1024
-"""Bytes of the body of a state."""
+# The body of what does not stand any more.
 GONE = msgspec.Raw(b"null")
-"""The body of what does not stand any more."""
 
 
 class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
@@ -47,15 +47,15 @@ class RuleSetRecord(msgspec.Struct, frozen=True, tag="rules"):
 class StateRecord(msgspec.Struct, frozen=True, tag="state"):
     """How something that belongs to whoever wrote it stands from now on; the journal keeps it only."""
 
+    # What it is: `remedy`, `operation`, `hold`, ...
     kind: str
-    """What it is: `remedy`, `operation`, `hold`, ..."""
     key: str
+    # JSON, at most MOST_BODY bytes; GONE for what does not stand any more.
     body: msgspec.Raw = GONE
-    """JSON, at most MOST_BODY bytes; GONE for what does not stand any more."""
+    # Unix seconds after which it need not be known any more; None while it stands.
     until: float | None = None
-    """Unix seconds after which it need not be known any more; None while it stands."""
+    # What no other row may claim at the same time, `node:n12`; a batch that does is refused.
     claim: str = ""
-    """What no other row may claim at the same time, `node:n12`; a batch that does is refused."""
     incident: str = ""
     node: str = ""
 
@@ -70,13 +70,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     sequence: int
     time: float
+    # Who did it: a person, or `engine`.
     actor: str
-    """Who did it: a person, or `engine`."""
+    # Where that person's request came from; empty where none came over a network.
     address: str = ""
-    """Where that person's request came from; empty where none came over a network."""
     record: Record
+    # SHA-256 over the hash before and what stands here, in hexadecimal.
     hash: str = ""
-    """SHA-256 over the hash before and what stands here, in hexadecimal."""
 
 
 class Batch(msgspec.Struct, kw_only=True):
@@ -85,28 +85,28 @@ class Batch(msgspec.Struct, kw_only=True):
     time: float
     records: list[Record] = []
     actor: str = ENGINE
+    # Where a person's request came from.
     address: str = ""
-    """Where a person's request came from."""
+    # Fingerprints of events that were judged, and until when (Unix seconds) they are remembered.
     fingerprints: dict[str, float] = {}
-    """Fingerprints of events that were judged, and until when (Unix seconds) they are remembered."""
+    # What is to be told, by incident and sink, as whoever tells it writes it; None for what is done.
+    # It is no entry of the journal: what was said to whom changes with every attempt.
     outbox: dict[tuple[str, str], bytes | None] = {}
-    """What is to be told, by incident and sink, as whoever tells it writes it; None for what is done.
-    It is no entry of the journal: what was said to whom changes with every attempt."""
 
 
 class Loaded(msgspec.Struct, kw_only=True):
     """What the journal knows when it is opened."""
 
+    # Those that are open, and those closed lately.
     incidents: list[Incident] = []
-    """Those that are open, and those closed lately."""
     silences: list[Silence] = []
     windows: list[Maintenance] = []
     fingerprints: dict[str, float] = {}
     outbox: list[bytes] = []
+    # Without `until` that is over.
     states: list[StateRecord] = []
-    """Without `until` that is over."""
+    # The greatest number that an incident, silence or window has.
     number: int = 0
-    """The greatest number that an incident, silence or window has."""
 
 
 def key_of(record: Record) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from accelwatch.alerting.incidents.journal.records import Batch
 
 logger = logging.getLogger(__name__)
 
+# Batches of one transaction.
 MOST_TOGETHER = 256
-"""Batches of one transaction."""
 
 _Job = tuple[Batch, "asyncio.Future[None]"]
 

@@ -49,44 +49,44 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     labels: Mapping[str, str] = {}
     jobs: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    # The nodes of a job or rack; a device or node has its own.
     nodes: tuple[str, ...] = ()
-    """The nodes of a job or rack; a device or node has its own."""
 
 
 class TimelineKind(StrEnum):
     """What happened to an incident."""
 
     OPENED = "opened"
+    # It became more severe.
     ROSE = "rose"
-    """It became more severe."""
+    # Another rule of the family fires too.
     RULE = "rule"
-    """Another rule of the family fires too."""
+    # A rule that has fired before has begun to fire anew, on what is seen since.
     AGAIN = "again"
-    """A rule that has fired before has begun to fire anew, on what is seen since."""
     BLIND = "blind"
     SEEING = "seeing"
+    # It is part of a group's incident.
     JOINED = "joined"
-    """It is part of a group's incident."""
+    # One more has joined this group.
     GREW = "grew"
-    """One more has joined this group."""
     CLOSED = "closed"
     REOPENED = "reopened"
+    # Its rule is gone; a person closes it.
     ORPHANED = "orphaned"
-    """Its rule is gone; a person closes it."""
     NOTE = "note"
+    # A person has to look: what is done about it does not continue on its own.
     CALL = "call"
-    """A person has to look: what is done about it does not continue on its own."""
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, gc=False):
     """One line of an incident's history."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
     kind: TimelineKind
     text: str
+    # Who did it, where a person did.
     actor: str = ""
-    """Who did it, where a person did."""
 
     @property
     def of_person(self) -> bool:
@@ -106,10 +106,10 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     family: str
+    # The rule that weighs most.
     rule: str
-    """The rule that weighs most."""
+    # The rules of the family that fire now, that first; of a closed one those that fired last.
     rules: tuple[str, ...]
-    """The rules of the family that fire now, that first; of a closed one those that fired last."""
     rule_digest: str
     title: str
     entity: Entity
@@ -118,27 +118,27 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     confidence: Confidence
     advice: Advice
     state: IncidentState = IncidentState.OPEN
+    # Unix seconds at which what is wrong began.
     since: float
-    """Unix seconds at which what is wrong began."""
     opened: float
     updated: float
     closed: float | None = None
+    # How often it has come back within its cool-down.
     reopened: int = 0
-    """How often it has come back within its cool-down."""
     evidence: tuple[Evidence, ...] = ()
+    # All nodes concerned, the first to be seen first.
     nodes: tuple[str, ...] = ()
-    """All nodes concerned, the first to be seen first."""
+    # Id of the incident that this one is part of.
     group: str = ""
-    """Id of the incident that this one is part of."""
+    # Ids of the incidents that are part of this one.
     members: tuple[str, ...] = ()
-    """Ids of the incidents that are part of this one."""
+    # Id of the incident that leads those of its cause; empty of that one.
     follows: str = ""
-    """Id of the incident that leads those of its cause; empty of that one."""
+    # Whether it is a group across nodes that no rule asks for.
     storm: bool = False
-    """Whether it is a group across nodes that no rule asks for."""
     trusted: bool = True
+    # The class of what the rule that weighs most rests on.
     provenance: Provenance = Provenance.UNKNOWN
-    """The class of what the rule that weighs most rests on."""
     what_to_do: str = ""
     runbook: str = ""
     source: str = ""

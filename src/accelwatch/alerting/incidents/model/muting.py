@@ -23,14 +23,14 @@ MuteSource = Silence | Maintenance
 class Mute(msgspec.Struct, frozen=True, kw_only=True):
     """Why an incident is muted."""
 
+    # Of the silence or window.
     id: str
-    """Of the silence or window."""
+    # `silence` or `maintenance`.
     kind: str
-    """`silence` or `maintenance`."""
     reason: str
     by: str
+    # Unix seconds.
     until: float
-    """Unix seconds."""
 
 
 class Muting:
@@ -43,8 +43,8 @@ class Muting:
         self._windows = {window.id: window for window in windows}
         self._announced: tuple[Maintenance, ...] = ()
         self._in_force: tuple[MuteSource, ...] = ()
+        # Windows in force by each of their nodes, those of every node by None.
         self._covering: dict[str | None, list[tuple[Maintenance, frozenset[str]]]] = {}
-        """Windows in force by each of their nodes, those of every node by None."""
         self._mutes: dict[str, Mute] = {}
 
     @property

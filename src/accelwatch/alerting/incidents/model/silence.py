@@ -114,8 +114,8 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     ends: float
     by: str
     reason: str
+    # Whether `by` has proved to be it.
     verified: bool = False
-    """Whether `by` has proved to be it."""
 
     def mutes(self, labels: Mapping[str, str], now: float) -> bool:
         """Whether an incident with these labels is muted now."""
@@ -139,14 +139,14 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
     """An announced window in which nodes are worked on; without nodes all of them."""
 
     id: str
+    # Host ranges as they were written, `n[1-9]`.
     nodes: tuple[str, ...]
-    """Host ranges as they were written, `n[1-9]`."""
     starts: float
     ends: float
     by: str
     reason: str
+    # Whether `by` has proved to be it.
     verified: bool = False
-    """Whether `by` has proved to be it."""
 
     @property
     def names(self) -> frozenset[str]:

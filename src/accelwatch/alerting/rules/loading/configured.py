@@ -10,12 +10,12 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
 from accelwatch.located_yaml.nodes import read_file
 
+# Path, inode, size and time of change of each file.
 FileStamps = tuple[tuple[str, int, int, int], ...]
-"""Path, inode, size and time of change of each file."""
 
 
+# The rules that were loaded last, by what stood in their files: they are checked, then used.
 _latest: dict[tuple[tuple[str, bytes], ...], RuleSet] = {}
-"""The rules that were loaded last, by what stood in their files: they are checked, then used."""
 
 
 def loaded_rules(settings: RuleSettings) -> RuleSet:

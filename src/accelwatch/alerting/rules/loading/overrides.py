@@ -23,18 +23,18 @@ _ANY = "*"
 class Amendment:
     """A checked amendment; what is None stays as the rule has it."""
 
+    # Ids; one that ends with `*` stands for all that begin so.
     rules: tuple[str, ...]
-    """Ids; one that ends with `*` stands for all that begin so."""
     mode: Mode | None
     act_on: Confidence | None
     trust: Trust | None
     action: Action | None
     canary: Canary | None
     digest: str
+    # Where it is written.
     section: Section
-    """Where it is written."""
+    # Where its action is, or would be.
     action_origin: Origin
-    """Where its action is, or would be."""
 
 
 def amendments_of(

@@ -46,8 +46,8 @@ MOST_RULES = 1000
 # How far a profile lets rules go, from nothing to a resumed job.
 CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
 Setting = TypeVar("Setting")
+# Whether somebody here may be meant by a selection.
 Concerned = Callable[[Scope, RuleExpression | None], bool]
-"""Whether somebody here may be meant by a selection."""
 _ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
@@ -194,8 +194,8 @@ class _FileLoader:
         self._names = names
         self._before = before
         self._concerned = concerned
+        # Expressions by text: most selections of a pack are the same.
         self._checked: dict[tuple[str, Scope, bool], RuleExpression] = {}
-        """Expressions by text: most selections of a pack are the same."""
         self.amendments: tuple[Amendment, ...] = ()
 
     def load(self) -> RuleSet:

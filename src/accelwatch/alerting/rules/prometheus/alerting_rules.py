@@ -13,15 +13,15 @@ from accelwatch.expr.promql import Assumed, PromqlError, condition
 class AlertingRule:
     """One alerting rule; durations in seconds."""
 
+    # The id of our rule.
     alert: str
-    """The id of our rule."""
     expr: str
     for_s: float
     keep_firing_for_s: float
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    # What differs from our rule, and what it needs.
     notes: tuple[str, ...]
-    """What differs from our rule, and what it needs."""
     file: Path
 
 

@@ -50,8 +50,8 @@ class Play(msgspec.Struct, kw_only=True):
 
     interval_s: float
     members: list[Member] = []
+    # The values of each node and device.
     scripts: dict[tuple[str, str], Script] = {}
-    """The values of each node and device."""
     happenings: list[Happening] = []
 
     @property

@@ -38,10 +38,10 @@ class Member(msgspec.Struct, kw_only=True):
 
     node: str
     device: str = ""
+    # Identity, owners, and labels as `labels.NAME`.
     fields: Mapping[str, str | float] = {}
-    """Identity, owners, and labels as `labels.NAME`."""
+    # Those of this tick.
     values: dict[Series, float] = {}
-    """Those of this tick."""
 
 
 class World:
@@ -49,8 +49,8 @@ class World:
 
     def __init__(self, needs: Needs, interval_s: float, members: Sequence[Member]) -> None:
         self.now = 0.0
+        # Whom rules ask whether others fire.
         self.engine: Engine | None = None
-        """Whom rules ask whether others fire."""
         self.members = {
             (participant.node, participant.device): participant for participant in members
         }

@@ -12,44 +12,44 @@ Severity = Literal["critical", "warning", "info"]
 class NewEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One thing that is told of a node or a device."""
 
+    # Such as `disk_failed`; rules ask for `evidence_disk_failed`.
     code: str
-    """Such as `disk_failed`; rules ask for `evidence_disk_failed`."""
     node: str = ""
+    # Name, id, uuid, PCI address or index of a device of the node; a uuid alone is enough.
     device: str = ""
-    """Name, id, uuid, PCI address or index of a device of the node; a uuid alone is enough."""
+    # Instead of both: by some of them (`evidence` of hub.yaml) node and device are found.
     labels: dict[str, str] = {}
-    """Instead of both: by some of them (`evidence` of hub.yaml) node and device are found."""
     text: str = ""
     severity: Severity = "warning"
     category: Category = Category.OTHER
+    # What began stands until it ends.
     status: Literal["happened", "began", "ended"] = "happened"
-    """What began stands until it ends."""
+    # RFC 3339 with its zone; now if it is left out.
     at: str = ""
-    """RFC 3339 with its zone; now if it is left out."""
+    # By what its end is known; else by source, code, node and device.
     key: str = ""
-    """By what its end is known; else by source, code, node and device."""
 
 
 class NewEvidences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is told by POST /v1/evidence."""
 
+    # Who finds it, such as `nhc`.
     source: str
-    """Who finds it, such as `nhc`."""
     evidence: tuple[NewEvidence, ...]
+    # Counts where nobody has to prove who he is, and is marked as unverified.
     by: str = ""
-    """Counts where nobody has to prove who he is, and is marked as unverified."""
 
 
 class EvidenceTaken(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it."""
 
     accepted: int = msgspec.field(name="taken")
+    # Codes of what is about nobody whom the hub knows; it is not kept.
     unplaced: tuple[str, ...]
-    """Codes of what is about nobody whom the hub knows; it is not kept."""
+    # Codes for which there was no room.
     refused: tuple[str, ...]
-    """Codes for which there was no room."""
+    # Why what stands would not outlive the hub; empty when it would.
     problem: str
-    """Why what stands would not outlive the hub; empty when it would."""
 
 
 class StandingEvidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,14 +59,14 @@ class StandingEvidence(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     code: str
     node: str
+    # Id of the device; empty for the node.
     device: str
-    """Id of the device; empty for the node."""
     severity: str
     text: str
     by: str
     since: str
+    # When it is over if nobody tells of it again.
     until: str
-    """When it is over if nobody tells of it again."""
 
 
 class EvidencePage(msgspec.Struct, frozen=True, kw_only=True):

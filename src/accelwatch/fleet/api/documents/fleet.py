@@ -6,6 +6,7 @@ from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
+# The fields of devices that are told where none are asked for.
 DEFAULT_FIELDS = (
     "utilization_ratio",
     "memory_used_bytes",
@@ -13,7 +14,6 @@ DEFAULT_FIELDS = (
     "power_watts",
     "temperature_celsius",
 )
-"""The fields of devices that are told where none are asked for."""
 
 
 class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +27,8 @@ class BackendNote(msgspec.Struct, frozen=True, kw_only=True):
     """A backend of a node that cannot tell of its accelerators."""
 
     name: str
+    # One word for programs.
     reason: str
-    """One word for programs."""
     message: str
     remedy: str
 
@@ -37,8 +37,8 @@ class TargetNote(msgspec.Struct, frozen=True, kw_only=True):
     """One target of a node."""
 
     address: str
+    # `stream`, `poll`, or empty before the first attempt.
     mode: str
-    """`stream`, `poll`, or empty before the first attempt."""
     dialect: str
     version: str
     connected: bool
@@ -47,8 +47,8 @@ class TargetNote(msgspec.Struct, frozen=True, kw_only=True):
     restarts_total: int
     read_duration_s: float | None = None
     fault: FaultNote | None = None
+    # Series not taken, by reason.
     rejected: dict[str, int] = {}
-    """Series not taken, by reason."""
 
 
 class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,25 +56,25 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     state: str
+    # Seconds since something arrived; null when nothing ever has.
     age_s: float | None
-    """Seconds since something arrived; null when nothing ever has."""
     labels: dict[str, str]
+    # Devices present when it was last heard.
     devices: int
-    """Devices present when it was last heard."""
     devices_expected: int
     devices_missing: int
     clock_skew_s: float | None
     interval_s: float | None
+    # Whether a target stands for it.
     listed: bool
-    """Whether a target stands for it."""
     acknowledged: bool
     first_seen: str | None
     last_seen: str | None
     targets: tuple[TargetNote, ...]
+    # What of it cannot be read, as its agent says.
     unusable: tuple[BackendNote, ...] = ()
-    """What of it cannot be read, as its agent says."""
+    # In what it differs from the many alike, where few nodes do.
     odd: tuple[Deviation, ...] = ()
-    """In what it differs from the many alike, where few nodes do."""
 
 
 class NodesPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,18 +99,18 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     uuid: str | None
     pci_bus_id: str | None
     parent_id: str | None
+    # A device state; `stale` or `unreachable` when its node is silent, `missing` when it has gone.
     state: str
-    """A device state; `stale` or `unreachable` when its node is silent, `missing` when it has gone."""
     health: str
     sample_age_s: float | None
+    # The fields asked for; null where there is no value.
     values: dict[str, Number | None]
-    """The fields asked for; null where there is no value."""
+    # Id of the batch job that has the device; several are joined by `+`, here and below.
     job: str | None = None
-    """Id of the batch job that has the device; several are joined by `+`, here and below."""
+    # Whose job it is, else who runs processes on it.
     user: str | None = None
-    """Whose job it is, else who runs processes on it."""
+    # The job's queue or Slurm partition.
     queue: str | None = None
-    """The job's queue or Slurm partition."""
     account: str | None = None
     scheduler: str | None = None
     namespace: str | None = None
@@ -131,25 +131,25 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
 class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     """An error event of a node."""
 
+    # Grows with every event that this hub has taken in; the order is that of arrival.
     sequence: int
-    """Grows with every event that this hub has taken in; the order is that of arrival."""
     node: str
+    # Id of the device; null when the fault belongs to the node.
     device: str | None
-    """Id of the device; null when the fault belongs to the node."""
+    # Short name of the device (`gpu3`); null for the node.
     name: str | None
-    """Short name of the device (`gpu3`); null for the node."""
     code: str
     category: str
+    # `critical`, `warning` or `info`.
     severity: str
-    """`critical`, `warning` or `info`."""
+    # On the hub's clock, at which the fault was reported; null where nobody tells it.
     time: str | None
-    """On the hub's clock, at which the fault was reported; null where nobody tells it."""
     text: str
     source: str
+    # What the source named, such as a PCI id.
     subject: str | None
-    """What the source named, such as a PCI id."""
+    # False for kernel log records that user space wrote.
     trusted: bool
-    """False for kernel log records that user space wrote."""
 
 
 class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,24 +165,24 @@ class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
 class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs together, in numbers. Sums are over the devices of nodes that are up or slow."""
 
+    # The common value; null for what has none.
     group: str | None
-    """The common value; null for what has none."""
     nodes_total: int
+    # By state.
     nodes: dict[str, int]
-    """By state."""
+    # Whole devices. By an owner: partitions are counted in place of a device that has some.
     devices_total: int
-    """Whole devices. By an owner: partitions are counted in place of a device that has some."""
+    # By state.
     devices: dict[str, int]
-    """By state."""
+    # Devices of nodes that are up or slow, by health.
     health: dict[str, int]
-    """Devices of nodes that are up or slow, by health."""
+    # The worst state of a device; `failed` or `degraded` when only its health is.
     worst: str
-    """The worst state of a device; `failed` or `degraded` when only its health is."""
     power_watts: float | None
     memory_used_bytes: int | None
     memory_size_bytes: int | None
+    # Mean over the devices that have one.
     utilization_ratio: float | None
-    """Mean over the devices that have one."""
 
 
 class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,8 +201,8 @@ class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
     step_s: int
     end: str
     values: dict[str, list[float | None]]
+    # By how much counters have grown a second, as far as rules ask for it.
     growth: dict[str, list[float | None]] = {}
-    """By how much counters have grown a second, as far as rules ask for it."""
 
 
 class FleetHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,8 +213,8 @@ class FleetHistory(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     step_s: int
+    # Of the newest step.
     end: str
-    """Of the newest step."""
     values: dict[str, list[float | None]]
 
 

@@ -11,13 +11,13 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.documents.evidence import NewEvidence, NewEvidences, Severity
 
 SOURCE = "alertmanager"
+# Labels that the alerts of our own sink have.
 _OURS = frozenset({"incident", "rule"})
-"""Labels that the alerts of our own sink have."""
+# Words that sites use for `severity`; all others are a warning.
 _SEVERITIES: dict[str, Severity] = {
     **dict.fromkeys(("critical", "page", "emergency", "error", "fatal"), "critical"),
     **dict.fromkeys(("info", "none", "debug"), "info"),
 }
-"""Words that sites use for `severity`; all others are a warning."""
 
 
 class AlertmanagerAlert(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,8 +28,8 @@ _NOBODY = RulesNow(
 
 
 class _Notice(msgspec.Struct, frozen=True, gc=False):
+    # Of the look that brought it.
     sequence: int
-    """Of the look that brought it."""
     incident: Incident
     mute: Mute | None
     message: IncidentNow
@@ -40,14 +40,14 @@ class IncidentFeed:
 
     def __init__(self, runner: "Callable[[], RuleRunner | None]") -> None:
         self._runner = runner
+        # Of the last look that brought something; 0 before the first.
         self.sequence = 0
-        """Of the last look that brought something; 0 before the first."""
         self._rules = _NOBODY
+        # Who knows less than this sequence begins anew.
         self._restart_sequence = 0
-        """Who knows less than this sequence begins anew."""
         self._notices: dict[str, _Notice] = {}
+        # Who judged, and the version of his incidents, when they were looked at last.
         self._observed: tuple[object, int] = (self, -1)
-        """Who judged, and the version of his incidents, when they were looked at last."""
         self._frames: dict[tuple[str, int], list[bytes]] = {}
         self._refreshing = asyncio.Lock()
 

@@ -28,6 +28,7 @@ SPARES = "/v1/spares"
 # Only hubs that act load them.
 _DOCUMENTS = "accelwatch.fleet.remedies.documents"
 _QUARANTINE_DOCUMENTS = "accelwatch.fleet.remedies.quarantine_documents"
+# Whoever may act may stop everything; to let it go on again takes more.
 _OF_ALL: Mapping[str, tuple[str, str, Role]] = MappingProxyType(
     {
         "/v1/stop": ("stop", "Start no new remedies on any node", Role.ACT),
@@ -35,7 +36,6 @@ _OF_ALL: Mapping[str, tuple[str, str, Role]] = MappingProxyType(
         "/v1/breaker/reset": ("reset_breaker", "Close the breaker", Role.ADMIN),
     }
 )
-"""Whoever may act may stop everything; to let it go on again takes more."""
 _OF_NODE: Mapping[str, tuple[str, Role]] = MappingProxyType(
     {
         "approve": ("Approve the plan for a node as it was shown", Role.APPROVE),
@@ -57,12 +57,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What is asked for by a POST: why, and what belongs to it."""
 
     reason: str
+    # Counts where nobody has to prove who he is, and is marked as unverified.
     by: str = ""
-    """Counts where nobody has to prove who he is, and is marked as unverified."""
+    # How long a hold or a no counts, such as `4h`; a hold without it until it is removed.
     lasts: str = msgspec.field(name="for", default="")
-    """How long a hold or a no counts, such as `4h`; a hold without it until it is removed."""
+    # Digest of the plan that was seen; needed to approve.
     plan: str = ""
-    """Digest of the plan that was seen; needed to approve."""
 
 
 class RemedyPages:

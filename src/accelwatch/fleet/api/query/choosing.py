@@ -68,8 +68,8 @@ class _Rows:
     def __init__(self, fleet: Fleet, now: FleetStatus) -> None:
         self._fleet = fleet
         self._now = now
+        # Devices with an integer among what was asked for that no double holds.
         self.large: Bools = np.zeros(len(now.rows), dtype=np.bool_)
-        """Devices with an integer among what was asked for that no double holds."""
 
     def number(self, key: Key) -> Floats:
         now = self._now

@@ -16,10 +16,10 @@ from accelwatch.schema.timestamps import timestamp_or_none, unix_seconds
 from accelwatch.web.pages.routes import Parameter
 
 _NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")
+# What `parse_start` reads.
 SINCE = Parameter("since", "A time (Unix seconds or RFC 3339), or how long ago (`30m`).")
-"""What `parse_start` reads."""
+# A bare number from here is a time, below it a duration: 1973, or three years ago.
 _UNIX_S = 1e8
-"""A bare number from here is a time, below it a duration: 1973, or three years ago."""
 
 
 def event_row(noted: Noted) -> FleetEvent:

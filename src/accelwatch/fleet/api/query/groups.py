@@ -32,15 +32,15 @@ from accelwatch.fleet.table.state_codes import HEALTHS, STATES
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.status.device_status import WORST_FIRST, effective_state
 
+# Labels that may be asked for though no target has them.
 _USUAL = ("rack", "pool", STAGE)
-"""Labels that may be asked for though no target has them."""
+# What changes without a change of devices, labels or owners.
 _OF_NOW = frozenset({"state", "health", "node_state"})
-"""What changes without a change of devices, labels or owners."""
+# How bad a device is by its state and its health, worst first.
 _RANK = np.array(
     [[WORST_FIRST.index(effective_state(state, health)) for health in HEALTHS] for state in STATES],
     dtype=np.intp,
 )
-"""How bad a device is by its state and its health, worst first."""
 
 
 def check_grouping(by: str, labels: Iterable[str]) -> None:
@@ -88,8 +88,8 @@ class _Group:
 
     def __init__(self, totals: Totals, nodes: dict[str, str], worst: int) -> None:
         self.totals = totals
+        # State by name.
         self.nodes = nodes
-        """State by name."""
         self.worst = worst
 
     def row(self, name: str | None) -> GroupRow:
@@ -107,8 +107,8 @@ class _Group:
 class Grouping(NamedTuple):
     """Rows and the group of each; a device that several own has several."""
 
+    # What changes and shape of the table were.
     stamp: tuple[int, int]
-    """What changes and shape of the table were."""
     rows: Indices
     groups: Indices
     names: tuple[str | None, ...]

@@ -27,11 +27,11 @@ from accelwatch.schema.series import path_of, series_of
 
 _MAX_EXPRESSION = 2000
 _MAX_FIELDS = 64
+# What only a device with its node and its moment answers.
 _OF_SUBJECT = frozenset({"node", "host", "device", "sample_age_s", "state", "health", "node_state"})
-"""What only a device with its node and its moment answers."""
 
+# A field as it was asked for, and the series of which the first present one is its value.
 Column = tuple[str, tuple[Series, ...]]
-"""A field as it was asked for, and the series of which the first present one is its value."""
 
 
 class Subject(msgspec.Struct, kw_only=True):
@@ -41,8 +41,8 @@ class Subject(msgspec.Struct, kw_only=True):
     node_state: NodeState
     labels: dict[str, str]
     device: Device
+    # None when it is missing.
     present: FleetDevice | None
-    """None when it is missing."""
     age_s: float | None
 
     @property

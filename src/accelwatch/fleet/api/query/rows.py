@@ -18,13 +18,13 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, status_of
 from accelwatch.schema.metrics import Series
 
+# Node, index and id of the last device of a page.
 PagePosition = tuple[str, int, str]
-"""Node, index and id of the last device of a page."""
 
+# Devices looked at for one page: a filter that finds little must not hold up the streams.
 SCAN = 1500
-"""Devices looked at for one page: a filter that finds little must not hold up the streams."""
+# Of a node: no more nodes are brought up to date than a page may need.
 _USUAL_DEVICES = 8
-"""Of a node: no more nodes are brought up to date than a page may need."""
 
 
 def cursor_of(position: PagePosition) -> str:

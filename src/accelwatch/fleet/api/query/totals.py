@@ -22,22 +22,22 @@ SUMMED: tuple[Series, ...] = (
     ("utilization_ratio",),
 )
 _MAX_INTEGER = 2**63 - 1
+# Bytes are summed in halves: a sum of doubles would lose the last of them in a large fleet.
 _HALF = 2.0**32
-"""Bytes are summed in halves: a sum of doubles would lose the last of them in a large fleet."""
 
 
 class Totals:
     """Sums over some devices."""
 
     def __init__(self) -> None:
+        # How many are how fresh; of the whole fleet only.
         self.nodes: Counter[NodeState] = Counter()
-        """How many are how fresh; of the whole fleet only."""
         self.states: Counter[str] = Counter()
         self.health: Counter[str] = Counter()
+        # By vendor, model and state; of the whole fleet only.
         self.kinds: Counter[tuple[str, str, str]] = Counter()
-        """By vendor, model and state; of the whole fleet only."""
+        # By key; what no device has is not there.
         self.sums: dict[str, float] = {}
-        """By key; what no device has is not there."""
         self.means: dict[str, float] = {}
 
     def numbers(self) -> dict[str, Any]:

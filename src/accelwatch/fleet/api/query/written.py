@@ -19,8 +19,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Number
 
 _to_json = msgspec.json.Encoder().encode
+# No field of a device has this name.
 _STATIC = "\0standing"
-"""No field of a device has this name."""
 _NODE_STATE = b',"node_state":""'
 _MOVING = b',"state":"","health":"","sample_age_s":null,"values":{}'
 _UNREACHABLE = STATE["unreachable"]

@@ -7,8 +7,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import EVENT_MEMORY_S
 from accelwatch.schema.snapshot import EventCount
 
+# Source of events that only a counter told of.
 COUNTER = "counter"
-"""Source of events that only a counter told of."""
 
 
 def counted_event(count: EventCount, device_id: str, time: float, times: int) -> ErrorEvent:

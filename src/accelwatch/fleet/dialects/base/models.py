@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from accelwatch.schema.device import DeviceKind, MemoryKind
 
+# Beginning or word of a model's name, and the vendor, as our own agent calls it.
 _VENDOR_KEYWORDS = (
     ("nvidia", "nvidia"),
     ("tesla", "nvidia"),
@@ -31,7 +32,6 @@ _VENDOR_KEYWORDS = (
     ("trainium", "neuron"),
     ("inferentia", "neuron"),
 )
-"""Beginning or word of a model's name, and the vendor, as our own agent calls it."""
 
 _NPU_VENDORS = frozenset(
     {"ascend", "furiosa", "habana", "neuron", "rebellions", "tenstorrent", "tpu"}
@@ -39,8 +39,8 @@ _NPU_VENDORS = frozenset(
 _KINDS = {"gpu": DeviceKind.GPU, "npu": DeviceKind.NPU, "tpu": DeviceKind.NPU}
 _APPLE_LIBRARY = "metal"
 _SHARED_MEMORY = frozenset({"unified", "integrated", "shared"})
+# Devices that have no memory of their own: Apple's, NVIDIA's Jetson family and GB10.
 _SHARED_MODELS = re.compile(r"\b(apple|jetson|tegra|orin|xavier|thor|gb10)\b")
-"""Devices that have no memory of their own: Apple's, NVIDIA's Jetson family and GB10."""
 
 
 def vendor_of(model: str) -> str:

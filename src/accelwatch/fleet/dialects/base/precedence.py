@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from accelwatch.base.errors import UsageError
 from accelwatch.schema.metrics import nearest
 
+# Ours, then the vendor's, then others; a dialect that is not listed comes last.
 PRECEDENCE: tuple[str, ...] = (
     "accelwatch",
     "dcgm-exporter-4.9",
@@ -26,7 +27,6 @@ PRECEDENCE: tuple[str, ...] = (
     "node_exporter",
     "red-hat",
 )
-"""Ours, then the vendor's, then others; a dialect that is not listed comes last."""
 _OURS = PRECEDENCE[0]
 
 

@@ -21,8 +21,8 @@ MAX_COUNTS = 1 << 16
 class Failure(NamedTuple):
     """That an exporter read none of its devices."""
 
+    # Whether it says that one of them is lost, but not which.
     lost: bool
-    """Whether it says that one of them is lost, but not which."""
     note: str
 
 
@@ -41,11 +41,11 @@ class Remembered:
     """The memory of one target; every dialect of its page has its own devices in it."""
 
     def __init__(self) -> None:
+        # Processor times of the scrape before, by dialect.
         self.times: dict[str, CpuTimes] = {}
-        """Processor times of the scrape before, by dialect."""
         self._devices: dict[str, dict[str, _CachedDevice]] = {}
+        # Since when a dialect's exporter reads no device.
         self._failing: dict[str, float] = {}
-        """Since when a dialect's exporter reads no device."""
         self._counts: dict[tuple[str, str], tuple[int, float]] = {}
         self._since: dict[str, dict[str, _Since]] = {}
 

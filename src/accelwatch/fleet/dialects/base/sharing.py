@@ -16,8 +16,8 @@ def shared(series: Series) -> Series:
 
 
 _MOST_LAYOUTS = 256
+# What is kept is bounded by both: devices with more series than that are laid out each by itself.
 _MOST_SERIES = 2048
-"""What is kept is bounded by both: devices with more series than that are laid out each by itself."""
 
 
 def series_positions(series: tuple[Series, ...]) -> dict[Series, int]:

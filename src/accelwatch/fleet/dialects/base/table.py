@@ -9,8 +9,8 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 
+# Multiply by the first, divide by the second: a division by 100 is exact where a product is not.
 Scale = tuple[int, int]
-"""Multiply by the first, divide by the second: a division by 100 is exact where a product is not."""
 
 UNSCALED: Scale = (1, 1)
 PERCENT: Scale = (1, 100)
@@ -30,10 +30,10 @@ class Combine(StrEnum):
     SUM = "sum"
     MEAN = "mean"
     MAX = "max"
+    # 1 where the rows of a group that must be there are not 0 and its optional ones are.
     ALONE = "alone"
-    """1 where the rows of a group that must be there are not 0 and its optional ones are."""
+    # How many there are.
     COUNT = "count"
-    """How many there are."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,36 +47,36 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     target: str
     scale: Scale = UNSCALED
+    # Values that a label must have; an empty string allows its absence.
     where: Mapping[str, tuple[str, ...]] = {}
-    """Values that a label must have; an empty string allows its absence."""
+    # By label, then by value; a value that is not listed stays as it is, in lower case.
     value_names: Mapping[str, Mapping[str, str | None]] = {}
-    """By label, then by value; a value that is not listed stays as it is, in lower case."""
+    # Value to word: the word becomes the last label and the number 1; None means no information.
     states: Mapping[float, str | None] = {}
-    """Value to word: the word becomes the last label and the number 1; None means no information."""
+    # A label over whose values is combined, `*` for all; without it a device's first sample counts.
     over: str = ""
-    """A label over whose values is combined, `*` for all; without it a device's first sample counts."""
     combine: Combine = Combine.FIRST
+    # Whether any number but 0 is 1.
     flag: bool = False
-    """Whether any number but 0 is 1."""
+    # Of a flag: more numbers that are 0.
     unset: tuple[float, ...] = ()
-    """Of a flag: more numbers that are 0."""
+    # The number that is 1, any other being 0.
     equals: float | None = None
-    """The number that is 1, any other being 0."""
+    # Of a mask: the bits any of which makes it 1.
     bits: int = 0
-    """Of a mask: the bits any of which makes it 1."""
+    # Of a mask: the bits any of which makes it 0 all the same.
     unless: int = 0
-    """Of a mask: the bits any of which makes it 0 all the same."""
+    # By label a pattern of values that leave the sample out.
     without: Mapping[str, str] = {}
-    """By label a pattern of values that leave the sample out."""
+    # Whether values of labels keep their case; an empty one leaves the sample out all the same.
     verbatim: bool = False
-    """Whether values of labels keep their case; an empty one leaves the sample out all the same."""
+    # Rows of one group are added up, if each but the optional ones has a value; one of a negative scale
+    # is taken away.
     group: str = ""
-    """Rows of one group are added up, if each but the optional ones has a value; one of a negative scale
-    is taken away."""
     optional: bool = False
     low: float | None = None
+    # Bounds of the raw number, where those of the quantity do not tell two meanings apart.
     high: float | None = None
-    """Bounds of the raw number, where those of the quantity do not tell two meanings apart."""
 
 
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,21 +92,21 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     vbios: tuple[str, ...] = ()
     firmware: tuple[str, ...] = ()
     architecture: tuple[str, ...] = ()
+    # Name of the one device that all samples are about.
     only: str = ""
-    """Name of the one device that all samples are about."""
     kind: tuple[str, ...] = ()
+    # Labels that only an NPU's samples have.
     npu: tuple[str, ...] = ()
-    """Labels that only an NPU's samples have."""
+    # What the exporter reads the device with.
     library: tuple[str, ...] = ()
-    """What the exporter reads the device with."""
+    # Says whether the memory is the device's own.
     memory: tuple[str, ...] = ()
-    """Says whether the memory is the device's own."""
+    # Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address.
     positional: tuple[str, ...] = ()
-    """Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address."""
+    # What stands in place of a uuid where the device has none.
     no_uuid: str = ""
-    """What stands in place of a uuid where the device has none."""
+    # A tile: samples of the whole device are preferred, else the tiles are combined.
     tile: str = ""
-    """A tile: samples of the whole device are preferred, else the tiles are combined."""
     namespace: tuple[str, ...] = ("namespace", "exported_namespace")
     pod: tuple[str, ...] = ("pod", "exported_pod")
     container: tuple[str, ...] = ("container", "exported_container")
@@ -120,21 +120,21 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """A foreign family whose number is a part of what a device is."""
 
     field: Literal["numa_node", "partition_mode"]
+    # By number, where the part is a word; a number that is not listed says nothing.
     names: Mapping[float, str] = {}
-    """By number, where the part is a word; a number that is not listed says nothing."""
 
 
+# NVML_DEVICE_MIG_DISABLE and NVML_DEVICE_MIG_ENABLE (nvml.h).
 MIG_MODE = Fact(field="partition_mode", names={0: "disabled", 1: "enabled"})
-"""NVML_DEVICE_MIG_DISABLE and NVML_DEVICE_MIG_ENABLE (nvml.h)."""
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """Labels that name a part of a device, and what the vendor calls such a part."""
 
+    # Names a partition when it is not empty.
     label: str
-    """Names a partition when it is not empty."""
+    # Label of a part of the partition, of which each is a row of its own then.
     within: str = ""
-    """Label of a part of the partition, of which each is a row of its own then."""
     technology: str = "mig"
     name: str = "gi{}"
     suffix: str = "/ci{}"
@@ -146,25 +146,25 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     """One foreign family that gives a number of each process."""
 
     name: str
+    # Of `Process`.
     field: str
-    """Of `Process`."""
     scale: Scale = UNSCALED
     low: float = 0.0
+    # Bounds of the raw number; what lies outside is not told.
     high: float = 2.0**53
-    """Bounds of the raw number; what lies outside is not told."""
 
 
 class Processes(msgspec.Struct, frozen=True, kw_only=True):
     """Families about processes. A process uses a device that other families tell of, or none of ours."""
 
     rows: tuple[ProcessRow, ...] = ()
+    # Family read for its labels alone.
     info: str = ""
-    """Family read for its labels alone."""
+    # Families that show that processes are collected, even when there is none.
     shown_by: tuple[str, ...] = ()
-    """Families that show that processes are collected, even when there is none."""
+    # Labels with the uuid of the device, where its other ids are not to be believed: a process whose
+    # uuid is empty or unknown uses no device then. Without them the labels of the dialect tell.
     uuid: tuple[str, ...] = ()
-    """Labels with the uuid of the device, where its other ids are not to be believed: a process whose
-    uuid is empty or unknown uses no device then. Without them the labels of the dialect tell."""
     pid: str = "pid"
     command: str = ""
     user: str = ""
@@ -179,57 +179,57 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One exporter: how to know it, how it names devices, and its rows."""
 
     name: str
+    # Empty when the model's name must tell.
     vendor: str
-    """Empty when the model's name must tell."""
+    # Families of which one is enough; one that ends in `*` is the beginning of a name.
     fingerprints: tuple[str, ...]
-    """Families of which one is enough; one that ends in `*` is the beginning of a name."""
+    # Families by which it is known while it tells of no device.
     alive: tuple[str, ...] = ()
-    """Families by which it is known while it tells of no device."""
+    # Labels that a family of the fingerprint must carry, with their values.
     required: Mapping[str, str] = {}
-    """Labels that a family of the fingerprint must carry, with their values."""
+    # Whether an operator may have put a prefix before every name.
     any_prefix: bool = False
-    """Whether an operator may have put a prefix before every name."""
     labels: Labels
     rows: tuple[Row, ...] = ()
+    # What it tells of the host itself.
     host: tuple[Row, ...] = ()
-    """What it tells of the host itself."""
+    # By family: a label of the host's rows, and the label that has the word for its value.
     host_names: Mapping[str, tuple[str, str]] = {}
-    """By family: a label of the host's rows, and the label that has the word for its value."""
+    # Families read for their labels alone.
     identity: tuple[str, ...] = ()
-    """Families read for their labels alone."""
+    # By family.
     facts: Mapping[str, Fact] = {}
-    """By family."""
+    # Values a label must have for a sample to be read; an empty string allows its absence.
     where: Mapping[str, tuple[str, ...]] = {}
-    """Values a label must have for a sample to be read; an empty string allows its absence."""
     processes: Processes | None = None
+    # Empty when labels or the vendor tell.
     kind: str = ""
-    """Empty when labels or the vendor tell."""
+    # Labels of the claim by which a pod holds a device, where the exporter may list only devices with
+    # one: its pages are looked at for that (`claims`).
     claim: tuple[str, ...] = ()
-    """Labels of the claim by which a pod holds a device, where the exporter may list only devices with
-    one: its pages are looked at for that (`claims`)."""
+    # The first that fits a sample names its partition.
     partitions: tuple[Partition, ...] = ()
-    """The first that fits a sample names its partition."""
+    # Patterns of the exporter's names of models, and what our own agent says; the first that fits.
     models: tuple[tuple[str, str], ...] = ()
-    """Patterns of the exporter's names of models, and what our own agent says; the first that fits."""
+    # Beginning of a device's name, before its index, when no label gives the name.
     device_name: str = ""
-    """Beginning of a device's name, before its index, when no label gives the name."""
+    # Numbers that stand for "no value".
     blanks: Mapping[float, Absence] = {}
-    """Numbers that stand for "no value"."""
+    # A failed read is reported as 0.
     zero_may_be_failure: bool = False
-    """A failed read is reported as 0."""
+    # Families whose number, when it is not 0, is told in a note: a text with `{}` for it.
     remarks: Mapping[str, str] = {}
-    """Families whose number, when it is not 0, is told in a note: a text with `{}` for it."""
+    # What each chip behind one PCI function repeats of its card, and the series that is the board's.
     card_wide: Mapping[Series, Series] = {}
-    """What each chip behind one PCI function repeats of its card, and the series that is the board's."""
+    # Family that is 0 when the exporter's own last collection failed, its numbers being old.
     success: str = ""
-    """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
+    # By family the number by which a failed collection is told to be because of a lost device.
     lost: Mapping[str, float] = {}
-    """By family the number by which a failed collection is told to be because of a lost device."""
+    # Beginning of a text in place of the model's name of a device that is lost.
     broken: str = ""
-    """Beginning of a text in place of the model's name of a device that is lost."""
 
 
+# DCGM's blank integers begin here (dcgm_fields.h); nothing that is measured is as great.
 INT64_BLANK = 9.2233720368547757e18
-"""DCGM's blank integers begin here (dcgm_fields.h); nothing that is measured is as great."""
 UINT32_BLANK = 4294967295.0
 INT32_BLANK = 2147483647.0

@@ -20,8 +20,8 @@ from accelwatch.fleet.dialects.base.table import (
     Scale,
 )
 
+# 1 while the label `status` is the vendor's word for normal.
 _STATUS: dict[float, str | None] = {1: "ok", 0: "degraded"}
-"""1 while the label `status` is the vendor's word for normal."""
 
 
 def _smi(name: str, target: str, scale: Scale = UNSCALED) -> Row:

@@ -22,12 +22,12 @@ from accelwatch.fleet.dialects.base.table import (
 )
 from accelwatch.kernel.amdgpu_ras import BLOCKS, BOGUS
 
+# The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField).
 _BLOCKS = {block: block for block in sorted(BLOCKS - {"mmsch"})} | {"pcie_bif": "bif"}
-"""The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField)."""
+# A share of time may be measured as a little more than 100 %; what is far beyond stands for nothing.
 _MORE_THAN_ALL = 1000
-"""A share of time may be measured as a little more than 100 %; what is far beyond stands for nothing."""
+# Of virtual functions, which have none.
 _NO_PARTITION = str((1 << 32) - 1)
-"""Of virtual functions, which have none."""
 _SEVERITIES = (("correct", "corrected"), ("uncorrect", "uncorrected"), ("deferred", "deferred"))
 _DOMAINS = {
     "clock_type": {

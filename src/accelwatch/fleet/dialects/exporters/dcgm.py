@@ -62,8 +62,9 @@ def _size(name: str, optional: bool = False) -> Row:
     )
 
 
+# NVML_GPU_FABRIC_HEALTH_SUMMARY_* (nvml.h); that all is well says less than the manager's status.
 _FABRIC_HEALTH: dict[float, str | None] = {0: None, 1: None, 2: "unhealthy", 3: "limited_capacity"}
-"""NVML_GPU_FABRIC_HEALTH_SUMMARY_* (nvml.h); that all is well says less than the manager's status."""
+# dcgmFabricManagerStatus_t (dcgm_structs.h); -1, 5 and 6 are versions that do not know each other.
 _FABRIC_MANAGER: dict[float, str | None] = {
     -1: None,
     0: None,
@@ -74,11 +75,11 @@ _FABRIC_MANAGER: dict[float, str | None] = {
     5: None,
     6: None,
 }
-"""dcgmFabricManagerStatus_t (dcgm_structs.h); -1, 5 and 6 are versions that do not know each other."""
 _FAILED: dict[float, str | None] = {
     number: state if state == "failed" else None for number, state in _FABRIC_MANAGER.items()
 }
 
+# Under the names that DCGM had for its fields up to 4.5, and has since.
 _STATUS_FIELDS = (
     *(
         _dev(name.format(bank), f"memory_row_remap_banks.{bank.lower()}")
@@ -97,10 +98,9 @@ _STATUS_FIELDS = (
         for row in recovery.rows(_DEV + name)
     ),
 )
-"""Under the names that DCGM had for its fields up to 4.5, and has since."""
 _LICENSES: dict[float, str | None] = {0: "unlicensed", 1: "licensed"}
+# Models but `H100-20C` and its like: DCGM says 0 of every GPU that needs no license.
 _NO_VIRTUAL_GPU = r"(?!.*-\d+[ABCQ](?:ME)?$).*"
-"""Models but `H100-20C` and its like: DCGM says 0 of every GPU that needs no license."""
 _VIRTUAL = tuple(
     Row(
         name=_DEV + "VGPU_LICENSE_STATUS",
@@ -110,6 +110,7 @@ _VIRTUAL = tuple(
     )
     for label in ("modelName", "model_name")
 )
+# Fields that kept their names, and units, when others got base units.
 _ALIKE = (
     _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
     _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
@@ -122,8 +123,8 @@ _ALIKE = (
     _dev("LOW_UTIL_VIOLATION", "throttle_seconds_total.low_utilization", NANO),
     _dev("RELIABILITY_VIOLATION", "throttle_seconds_total.reliability", NANO),
 )
-"""Fields that kept their names, and units, when others got base units."""
 
+# Bits of nvmlClocksEventReasons (nvml.h); a slowdown whose cause is told is no other one.
 _REASONS = (
     ("clock_setting", 0x002 | 0x100, 0),
     ("power", 0x004, 0),
@@ -133,14 +134,14 @@ _REASONS = (
     ("power_brake", 0x080, 0),
     ("other", 0x008, 0x040 | 0x080),
 )
-"""Bits of nvmlClocksEventReasons (nvml.h); a slowdown whose cause is told is no other one."""
+# Under the names of DCGM 4 and of before.
 _MASKS = tuple(
     Row(name=_DEV + name, target=f"throttle_active.{reason}", bits=bits, unless=unless)
     for name in ("CLOCKS_EVENT_REASONS", "CLOCK_THROTTLE_REASONS")
     for reason, bits, unless in _REASONS
 )
-"""Under the names of DCGM 4 and of before."""
 
+# Families that are the same in both generations of the exporter.
 BOTH = (
     Row(
         name="DCGM_EXP_GPU_HEALTH_STATUS",
@@ -158,7 +159,6 @@ BOTH = (
     *_VIRTUAL,
     *_ALIKE,
 )
-"""Families that are the same in both generations of the exporter."""
 
 _LEGACY = (
     _dev("GPU_UTIL", "utilization_ratio", PERCENT),
@@ -215,11 +215,12 @@ _LEGACY = (
     _dev("ROW_REMAP_FAILURE", "memory_repair_failed"),
 )
 
+# In DCGM 4.6 the new name had the old unit; a 1 may be either.
 _PERCENT_OF_4_6 = Row(
     name=_DEV + "GPU_UTIL_RATIO", target="utilization_ratio", scale=PERCENT, low=2, high=100
 )
-"""In DCGM 4.6 the new name had the old unit; a 1 may be either."""
 
+# Fields 1617 and on, of DCGM 4.7.
 _THROTTLED = tuple(
     _dev(f"GPU_{name}_THROTTLE_SECONDS_TOTAL", f"throttle_seconds_total.{reason}")
     for name, reason in (
@@ -230,7 +231,6 @@ _THROTTLED = tuple(
         ("RELIABILITY", "reliability"),
     )
 )
-"""Fields 1617 and on, of DCGM 4.7."""
 
 _BASE_UNITS = (
     *_THROTTLED,

@@ -23,6 +23,7 @@ def _rule(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return Row(name=f"accelerator_{name}", target=target, scale=scale)
 
 
+# Recording rules over other exporters, so the labels are the source's.
 RED_HAT = Dialect(
     name="red-hat",
     vendor="",
@@ -47,4 +48,3 @@ RED_HAT = Dialect(
         *_hertz("accelerator_memory_clock_hertz", "memory"),
     ),
 )
-"""Recording rules over other exporters, so the labels are the source's."""

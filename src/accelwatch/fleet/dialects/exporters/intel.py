@@ -18,6 +18,7 @@ _SENSORS = {"mem": "memory", "memory": "memory", "gpu": "gpu", "global": "gpu", 
 _DOMAINS = {"gpu": "graphics", "mem": "memory", "": "graphics"}
 _SEVERITY = {"correctable": "corrected", "uncorrectable": "uncorrected"}
 _IO = {"network_io_direction": {"receive": "receive", "transmit": "transmit"}}
+# zes_freq_throttle_reason_flags_t (zes_api.h).
 _REASONS = {
     "ave_pwr_cap": "power",
     "burst_pwr_cap": "power",
@@ -28,7 +29,7 @@ _REASONS = {
     "hw_range": "other",
     "none": None,
 }
-"""zes_freq_throttle_reason_flags_t (zes_api.h)."""
+# hw.state of the OpenTelemetry hardware conventions.
 _STATES = {
     "ok": "ok",
     "degraded": "degraded",
@@ -36,7 +37,6 @@ _STATES = {
     "predicted_failure": "degraded",
     "needs_cleaning": "degraded",
 }
-"""hw.state of the OpenTelemetry hardware conventions."""
 
 
 def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:

@@ -13,6 +13,7 @@ def _row(name: str, target: str, scale: Scale = UNSCALED, low: float | None = No
     return Row(name=f"macmon_{name}", target=target, scale=scale, low=low)
 
 
+# A temperature of 0 is that of a chip of which macmon knows no sensor. Memory is the machine's.
 MACMON = Dialect(
     name="macmon",
     vendor="apple",
@@ -45,4 +46,3 @@ MACMON = Dialect(
         _row("memory_swap_used_bytes", "host_swap_used_bytes"),
     ),
 )
-"""A temperature of 0 is that of a chip of which macmon knows no sensor. Memory is the machine's."""

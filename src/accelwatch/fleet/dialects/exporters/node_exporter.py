@@ -17,8 +17,8 @@ from accelwatch.fleet.dialects.base.table import (
     Scale,
 )
 
+# Block devices that are no disks, or whose traffic the disks under them count too.
 NO_DISK = r"(loop|ram|zram|dm-|md|sr|fd)\d.*"
-"""Block devices that are no disks, or whose traffic the disks under them count too."""
 VIRTUAL_INTERFACE = (
     r"lo|(veth|docker|cali|tunl|br-|virbr|cni|flannel|kube-|vxlan|lxc|cilium|dummy|ifb|sit|gre|erspan"
     r"|ip6|ip_vti|nodelocaldns|tap|vnet|nerdctl|podman|teql).*"
@@ -26,15 +26,16 @@ VIRTUAL_INTERFACE = (
 
 
 _NEGATIVE: Scale = (-1, 1)
+# Types of file systems that are the host's own.
 _LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs", "vfat")
-"""Types of file systems that are the host's own."""
 _NO_DISK = {"device": NO_DISK}
 _VIRTUAL = {"device": VIRTUAL_INTERFACE}
 _PORT = "{device}.{port}"
+# Of other transports the exporter says 0, since the kernel does not tell.
 _HAS_SLOTS = {"protocol": ("tcp", "udp")}
-"""Of other transports the exporter says 0, since the kernel does not tell."""
+# Of the InfiniBand PortState.
 _ACTIVE = 4.0
-"""Of the InfiniBand PortState."""
+# node_exporter's name of a counter and the kernel's.
 _PORT_ERRORS = (
     ("symbol_error_total", "symbol_error"),
     ("link_error_recovery_total", "link_error_recovery"),
@@ -71,7 +72,6 @@ _PORT_ERRORS = (
     ("efa_retrans_packets_total", "retrans_pkts"),
     ("efa_retrans_timeout_events_total", "retrans_timeout_events"),
 )
-"""node_exporter's name of a counter and the kernel's."""
 
 
 def _node(name: str, target: str, scale: Scale = UNSCALED) -> Row:
@@ -227,6 +227,7 @@ _NETWORK = (
     *(_rdma(name, f"host_rdma_errors_total.{_PORT}.{ours}") for name, ours in _PORT_ERRORS),
 )
 
+# Without `mountstats` the kernel's counts of all mounts together.
 _NFS = (
     _operations("requests", "host_nfs_requests_total"),
     _operations("transmissions", "host_nfs_retransmissions_total", "retransmissions"),
@@ -246,7 +247,6 @@ _NFS = (
     _node("nfs_rpcs_total", "host_nfs_requests_total.all"),
     _node("nfs_rpc_retransmissions_total", "host_nfs_retransmissions_total.all"),
 )
-"""Without `mountstats` the kernel's counts of all mounts together."""
 
 
 def _drm(name: str, target: str, scale: Scale = UNSCALED) -> Row:

@@ -31,6 +31,7 @@ def _gaudi(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"habanalabs_{name}", target, scale)
 
 
+# A failed driver read is written as 0; the exporter refuses more than one scrape in 5 s (429).
 GAUDI = Dialect(
     name="gaudi-metric-exporter",
     vendor="habana",
@@ -72,19 +73,20 @@ GAUDI = Dialect(
         ),
     ),
 )
-"""A failed driver read is written as 0; the exporter refuses more than one scrape in 5 s (429)."""
 
 
 def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"npu_chip_info_{name}", target, scale)
 
 
+# Words of the die's id on a chip that has none.
 _NO_DIE = "-".join(["0" * 8] * 5)
-"""Words of the die's id on a chip that has none."""
 
+# Of one chip that are told in words; the exporter has up to 128.
 _MOST_CODES = 16
-"""Of one chip that are told in words; the exporter has up to 128."""
 
+# MB is MiB; every sample has a timestamp; -1 is a failed read. Of a 310P the power is what the card's
+# microcontroller measures (mind-cluster, collectPower), told again by each chip of the card.
 ASCEND = Dialect(
     name="npu-exporter",
     vendor="ascend",
@@ -149,8 +151,6 @@ ASCEND = Dialect(
     },
     card_wide={("power_watts",): BOARD_POWER},
 )
-"""MB is MiB; every sample has a timestamp; -1 is a failed read. Of a 310P the power is what the card's
-microcontroller measures (mind-cluster, collectPower), told again by each chip of the card."""
 
 
 def _rebellions(
@@ -163,11 +163,11 @@ def _rebellions(
     )
 
 
+# The inverse of the others.
 _RBLN_HEALTH: dict[float, str | None] = {0: "ok", 1: "failed"}
-"""The inverse of the others."""
+# What states of the device's state machine mean. `ready`, `busy` and `finish` leave it to
+# rbln_npu_health.
 _RBLN_STATES = {"fault": "failed", "not_found": "failed", "init": "degraded"}
-"""What states of the device's state machine mean. `ready`, `busy` and `finish` leave it to
-rbln_npu_health."""
 
 
 def _rbln_state(state: str, health: str) -> Row:
@@ -186,6 +186,7 @@ def _rbln_generation(speed: float, generation: int) -> Row:
     )
 
 
+# Early versions wrote GiB for bytes, and with an old daemon 1/1000 of degrees and 1/10^6 of watts.
 REBELLIONS = Dialect(
     name="rbln-metrics-exporter",
     vendor="rebellions",
@@ -236,13 +237,13 @@ REBELLIONS = Dialect(
         Row(name="RBLN_DEVICE_STATUS:HEALTH", target="health", states=_RBLN_HEALTH),
     ),
 )
-"""Early versions wrote GiB for bytes, and with an old daemon 1/1000 of degrees and 1/10^6 of watts."""
 
 
 def _furiosa(name: str, target: str, scale: Scale = UNSCALED) -> Row:
     return _row(f"furiosa_npu_{name}", target, scale)
 
 
+# Partitions repeat the device's series; the first counts.
 FURIOSA = Dialect(
     name="furiosa-metrics-exporter",
     vendor="furiosa",
@@ -284,8 +285,8 @@ FURIOSA = Dialect(
         _furiosa("alive", "device_up"),
     ),
 )
-"""Partitions repeat the device's series; the first counts."""
 
+# The text names cores and no devices, so a row is a core.
 NEURON = Dialect(
     name="neuron-monitor",
     vendor="neuron",
@@ -317,8 +318,9 @@ NEURON = Dialect(
         ),
     ),
 )
-"""The text names cores and no devices, so a row is a core."""
 
+# Names without a prefix: only the label `make` tells them from others. Those that end in `_node` are
+# there for every device, the others only while a container holds it, and name that container.
 TPU = Dialect(
     name="gke-tpu",
     vendor="tpu",
@@ -347,8 +349,6 @@ TPU = Dialect(
         _row("memory_used", "memory_used_bytes"),
     ),
 )
-"""Names without a prefix: only the label `make` tells them from others. Those that end in `_node` are
-there for every device, the others only while a container holds it, and name that container."""
 
 
 def _hwmon(sensor: str, target: str, scale: Scale) -> Row:
@@ -360,6 +360,7 @@ def _hwmon(sensor: str, target: str, scale: Scale) -> Row:
     )
 
 
+# hwmon values are in the kernel's units: millidegrees, microwatts, millivolts.
 TENSTORRENT = Dialect(
     name="tt-metrics-exporter",
     vendor="tenstorrent",
@@ -397,4 +398,3 @@ TENSTORRENT = Dialect(
         _row("tt_device_present", "device_up"),
     ),
 )
-"""hwmon values are in the kernel's units: millidegrees, microwatts, millivolts."""

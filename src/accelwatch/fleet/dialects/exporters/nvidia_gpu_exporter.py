@@ -18,10 +18,11 @@ from accelwatch.fleet.dialects.base.table import (
 )
 from accelwatch.fleet.dialects.exporters import recovery
 
+# nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric.
 _FABRIC: dict[float, str | None] = {0: None, 1: "not_started", 2: "in_progress", 3: "completed"}
-"""nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
+# A number that is a name: its digits are the label.
 _NUMBERED: dict[float, str | None] = {UINT32_BLANK: None}
-"""A number that is a name: its digits are the label."""
+# Idle is no reason here.
 _REASONS = (
     ("sw_power_cap", "power"),
     ("hw_power_brake_slowdown", "power_brake"),
@@ -30,7 +31,6 @@ _REASONS = (
     ("sync_boost", "sync_boost"),
     ("applications_clocks_setting", "clock_setting"),
 )
-"""Idle is no reason here."""
 
 
 def _row(name: str, target: str) -> Row:
@@ -48,6 +48,7 @@ _THROTTLE = tuple(
         ),
     )
 )
+# `hw_slowdown` repeats the two hardware causes, and is a reason of its own without them.
 _HARDWARE = tuple(
     Row(
         name=f"nvidia_smi_clocks_{family}_reasons_{name}",
@@ -59,7 +60,6 @@ _HARDWARE = tuple(
     for family in ("event", "throttle")
     for name in ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 )
-"""`hw_slowdown` repeats the two hardware causes, and is a reason of its own without them."""
 _MODULE_LIMITS = (
     ("enforced_power_limit", "enforced"),
     ("power_limit", "requested"),

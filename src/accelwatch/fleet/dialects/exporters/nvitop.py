@@ -47,6 +47,7 @@ def _disk(name: str, direction: str) -> Row:
     )
 
 
+# Its load averages are percentages of the processors' number, which it does not tell.
 NVITOP = Dialect(
     name="nvitop-exporter",
     vendor="nvidia",
@@ -122,4 +123,3 @@ NVITOP = Dialect(
         _host("disk_usage_free_MiB", "host_filesystem_available_bytes.{mountpoint}", MIB),
     ),
 )
-"""Its load averages are percentages of the processors' number, which it does not tell."""

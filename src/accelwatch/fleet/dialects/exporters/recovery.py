@@ -3,8 +3,8 @@
 from accelwatch.backend_kit.text.recovery_action import ACTIONS, concerns_device
 from accelwatch.fleet.dialects.base.table import Row
 
+# The action of a newer driver keeps its number and is a wish all the same; no number is greater.
 _ANY_ACTION = 255
-"""The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _STATES: dict[float, str | None] = {float(number): name for number, name in ACTIONS.items()}
 
 _OF_OTHERS = tuple(number for number, name in _STATES.items() if name and not concerns_device(name))

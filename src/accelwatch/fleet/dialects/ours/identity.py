@@ -9,13 +9,13 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import Owner
 
+# Families of a partition, and the quantities of the partition's own row.
 PARTITION_KEYS = {
     "partition_memory_size_bytes": "memory_size_bytes",
     "partition_memory_used_bytes": "memory_used_bytes",
     "partition_utilization_ratio": "utilization_ratio",
     "partition_compute_active_ratio": "compute_active_ratio",
 }
-"""Families of a partition, and the quantities of the partition's own row."""
 
 
 class DeviceDraft(msgspec.Struct, kw_only=True):
@@ -23,11 +23,11 @@ class DeviceDraft(msgspec.Struct, kw_only=True):
 
     device: Device
     partitions: dict[str, Device] = {}
+    # By partition; the whole under an empty name.
     owners: dict[str, list[Owner]] = {}
-    """By partition; the whole under an empty name."""
     links: list[Link] = []
+    # Command and user by pid.
     processes: dict[int, tuple[str, str]] = {}
-    """Command and user by pid."""
 
 
 def start_draft(key: Key) -> DeviceDraft:

@@ -19,6 +19,7 @@ from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 _STATE_FAMILIES = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
 _UNREADABLE = "device_unreadable_info"
 _LAST_EVENT = "error_event_last_timestamp_seconds"
+# Families that are no values of a reading.
 _APART = frozenset(
     {
         *_STATE_FAMILIES,
@@ -38,7 +39,6 @@ _APART = frozenset(
         "job_allocation_info",
     }
 )
-"""Families that are no values of a reading."""
 
 
 class _Event(NamedTuple):
@@ -47,8 +47,8 @@ class _Event(NamedTuple):
     code: str
     category: str
     total: int
+    # Where the time of the last one is.
     last: int | None
-    """Where the time of the last one is."""
 
 
 class _Process(NamedTuple):
@@ -78,22 +78,22 @@ class OurRow(msgspec.Struct, kw_only=True):
     """One device or partition of our text: where its numbers are."""
 
     device: Device
+    # Empty once it is settled.
     values: list[tuple[Series, int]] = []
-    """Empty once it is settled."""
+    # Where the number of a series is among those that `pick` gives.
     positions: Mapping[Series, int] = {}
-    """Where the number of a series is among those that `pick` gives."""
     pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
+    # Families that are no values of a reading; empty once it is settled.
     others: dict[Series, int] = {}
-    """Families that are no values of a reading; empty once it is settled."""
     apart: _Apart = _Apart()
     absent: dict[Series, Absence] = {}
+    # The same while the text does not list the processes.
     unlisted: dict[Series, Absence] = {}
-    """The same while the text does not list the processes."""
     owners: tuple[Owner, ...] = ()
     links: tuple[Link, ...] = ()
     commands: dict[int, tuple[str, str]] = {}
+    # By key: part of the name, `le`, slot.
     histograms: dict[str, list[tuple[str, str, int]]] = {}
-    """By key: part of the name, `le`, slot."""
     partition_values: dict[str, list[tuple[Series, int]]] = {}
     partitions: "list[OurRow]" = []
     parent: "OurRow | None" = None

@@ -22,10 +22,10 @@ from accelwatch.fleet.dialects.plans.workload import ProcessSlots, owners, proce
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import Owner
 
+# Of a page that is worth to be known again.
 _MOST_KEYS = 2048
-"""Of a page that is worth to be known again."""
+# Arrangements that are kept.
 _MOST = 64
-"""Arrangements that are kept."""
 
 
 class Plain(NamedTuple):
@@ -47,8 +47,8 @@ class RowLayout(NamedTuple):
     partition: PartitionDraft | None
     plain: tuple[Plain, ...]
     cells: tuple[Cell, ...]
+    # What the exporter does not tell at all.
     absent: dict[Series, Absence]
-    """What the exporter does not tell at all."""
     owners: tuple[Owner, ...]
     processes: tuple[ProcessSlots, ...] | None
     remarks: tuple[tuple[int, str], ...] = ()
@@ -60,21 +60,21 @@ class Arrangement(NamedTuple):
 
     rows: tuple[RowLayout, ...]
     rejected: Counter[str]
+    # Slots that belong to the dialect, used or not.
     mapped: frozenset[int]
-    """Slots that belong to the dialect, used or not."""
     success: tuple[int, ...]
+    # Where a failed collection is told, and the number that means a lost device.
     lost: tuple[tuple[int, float], ...]
-    """Where a failed collection is told, and the number that means a lost device."""
 
 
+# The device that labels name, the one whose process they name, and what else of them matters.
 _KeySummary = tuple[int | None, int | None, tuple[tuple[str, str], ...]]
-"""The device that labels name, the one whose process they name, and what else of them matters."""
+# Dialect, prefix, and the name of each key with what its labels mean.
 _Shape = tuple[int, str, tuple[tuple[str, _KeySummary | None], ...]]
-"""Dialect, prefix, and the name of each key with what its labels mean."""
 
 _kept: dict[_Shape, Arrangement] = {}
+# By dialect; those that we know are never dropped.
 _consulted: dict[int, frozenset[str] | None] = {}
-"""By dialect; those that we know are never dropped."""
 
 
 def arranged(

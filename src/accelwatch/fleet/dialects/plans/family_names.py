@@ -9,18 +9,18 @@ from accelwatch.fleet.dialects.base.table import Dialect, Fact, Row
 class FamilyNames(NamedTuple):
     """By name, as the exporter writes it."""
 
+    # With the place of each among the dialect's rows.
     rows: Mapping[str, Sequence[tuple[int, Row]]]
-    """With the place of each among the dialect's rows."""
     identity: frozenset[str]
     remarks: Mapping[str, str]
     facts: Mapping[str, Fact]
+    # All of them.
     of_devices: frozenset[str]
-    """All of them."""
     processes: frozenset[str]
 
 
+# By the identity of a dialect, which is kept with it.
 _kept: dict[int, tuple[Dialect, FamilyNames]] = {}
-"""By the identity of a dialect, which is kept with it."""
 
 
 def cached_names(dialect: Dialect, prefix: str) -> FamilyNames:

@@ -18,8 +18,8 @@ from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView
 
 HOST = Device(id="host", vendor="host", backend="host", index=0, name="host", kind=DeviceKind.HOST)
+# Series of one quantity; a node of containers has thousands of interfaces and mounts.
 MAX_OF_EACH = 256
-"""Series of one quantity; a node of containers has thousands of interfaces and mounts."""
 _BUSY = ("host_cpu_utilization_ratio",)
 _TIMES = "host_cpu_seconds_total"
 
@@ -27,8 +27,8 @@ _TIMES = "host_cpu_seconds_total"
 class HostLayout(NamedTuple):
     """Where the host's quantities of one dialect are among the samples of a page. Never changed."""
 
+    # Of the dialect.
     name: str
-    """Of the dialect."""
     cells: tuple[Cell, ...]
     mapped: frozenset[int]
     rejected: Counter[str]

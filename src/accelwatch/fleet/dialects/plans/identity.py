@@ -29,8 +29,8 @@ _FACTS = (
 )
 _IDS = ("uuid", "pci", "serial", "index", "name")
 
+# Names and values, as a key has them.
 KeyLabels = tuple[tuple[str, ...], tuple[str, ...]]
-"""Names and values, as a key has them."""
 
 
 def first_value(key: Key, labels: Iterable[str]) -> str:
@@ -42,8 +42,8 @@ def first_value(key: Key, labels: Iterable[str]) -> str:
     return ""
 
 
+# Devices of one target that are believed, far above any node; a body of inventions costs no more.
 MAX_DEVICES = 1024
-"""Devices of one target that are believed, far above any node; a body of inventions costs no more."""
 
 
 class DeviceIndex:
@@ -52,13 +52,13 @@ class DeviceIndex:
     def __init__(self, dialect: Dialect, keys: Sequence[Key]) -> None:
         self._dialect = dialect
         self.facts: list[dict[str, str]] = []
+        # By kind of id and id; None when two devices claim it.
         self._numbers: dict[tuple[str, str], int | None] = {}
-        """By kind of id and id; None when two devices claim it."""
+        # What labels say of ids: dozens of samples of a device have the same.
         self._ids_by_labels: dict[KeyLabels, dict[str, str]] = {}
-        """What labels say of ids: dozens of samples of a device have the same."""
         self._doubles: dict[str, int] = {}
+        # PCI addresses of several devices.
         self._shared: frozenset[str] = frozenset()
-        """PCI addresses of several devices."""
         alike: dict[KeyLabels, Key] = {}
         for key in keys:
             alike.setdefault((key.labels, key.values), key)

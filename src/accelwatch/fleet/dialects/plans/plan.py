@@ -21,22 +21,23 @@ from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import series_of
 
+# Number of the device and partition within it (empty for the whole).
 Location = tuple[int, str]
-"""Number of the device and partition within it (empty for the whole)."""
 
+# Catalogue keys that are fields of a view rather than values of its reading.
 SPECIAL = frozenset(
     {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
 )
-"""Catalogue keys that are fields of a view rather than values of its reading."""
 
+# Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed.
 NEVER_ZERO = frozenset(
     {
         *("memory_size_bytes", "power_watts", "temperature_celsius", "temperature_limit_celsius"),
         "pcie_link_width_lanes",
     }
 )
-"""Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
 
+# Quantities that a partition does not have of its own: exporters repeat the device's on each.
 DEVICE_WIDE = (
     "temperature_",
     "power_",
@@ -48,7 +49,6 @@ DEVICE_WIDE = (
     "throttle_",
     "error_",
 )
-"""Quantities that a partition does not have of its own: exporters repeat the device's on each."""
 
 
 class Term(NamedTuple):
@@ -68,8 +68,8 @@ class Formula(NamedTuple):
     terms: tuple[Term, ...]
     combine: Combine
     states: Mapping[float, str | None]
+    # Whether a sum needs all its terms; links that are not there are left out of others.
     strict: bool
-    """Whether a sum needs all its terms; links that are not there are left out of others."""
     flag: bool
     equals: float | None
     unset: tuple[float, ...] = ()
@@ -119,18 +119,18 @@ class Planner:
         self.dialect = dialect
         self.device_index = device_index
         self.rejected: Counter[str] = Counter()
+        # Slots that belong to this dialect, used or not.
         self.mapped: set[int] = set()
-        """Slots that belong to this dialect, used or not."""
+        # Each device and partition with a sample of it; None for the whole device.
         self.locations: dict[Location, PartitionDraft | None] = {}
-        """Each device and partition with a sample of it; None for the whole device."""
         self._names = names
+        # By device: where the number is, and the text around it.
         self.remarks: dict[int, list[tuple[int, str]]] = {}
-        """By device: where the number is, and the text around it."""
+        # By device: where the number is, and which part of its identity it tells.
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
-        """By device: where the number is, and which part of its identity it tells."""
         own, processes = names.of_devices, names.processes
+        # By labels, which most samples of a device have in common.
         self._partitions: dict[KeyLabels, PartitionDraft | None] = {}
-        """By labels, which most samples of a device have in common."""
         self._drafts: Drafts = {}
         for slot, key in enumerate(keys):
             if key.name in own or key.name in processes:
@@ -308,8 +308,8 @@ def blanks_of(dialect: Dialect) -> Mapping[float, Absence]:
     return blanks
 
 
+# A value, the word of a state, or why there is none.
 Outcome = Number | str | Absence
-"""A value, the word of a state, or why there is none."""
 
 
 def evaluate(

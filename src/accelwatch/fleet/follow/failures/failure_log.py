@@ -15,11 +15,11 @@ from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
 
+# How long the first failure waits for others.
 FIRST_S = 5.0
-"""How long the first failure waits for others."""
 LONGEST_S = 60.0
+# Up to so many targets have a line each.
 SINGLE = 3
-"""Up to so many targets have a line each."""
 _MOST_NAMED = 8
 _MOST_CAUSES = 3
 
@@ -40,10 +40,10 @@ class FailureLog:
 
     def __init__(self, call_later: CallLater = _call_later) -> None:
         self._call_later = call_later
+        # Why the targets fail of which the log has said so, by key.
         self._logged: dict[str, Reason] = {}
-        """Why the targets fail of which the log has said so, by key."""
+        # Those of them that were one of many: another reason is not worth a line of its own.
         self._counted: set[str] = set()
-        """Those of them that were one of many: another reason is not worth a line of its own."""
         self._failed: dict[str, _Failure] = {}
         self._back: dict[str, Target] = {}
         self._wait_s = FIRST_S

@@ -14,22 +14,22 @@ class Reason(StrEnum):
     CONNECT = "connect"
     TLS = "tls"
     TIMEOUT = "timeout"
+    # 401 or 403, or our own secret file cannot be read.
     CREDENTIALS = "credentials"
-    """401 or 403, or our own secret file cannot be read."""
+    # A host that is reached by ssh shows a key that is not known, or another than before.
     HOST_KEY = "host_key"
-    """A host that is reached by ssh shows a key that is not known, or another than before."""
+    # 429 or 503.
     BUSY = "busy"
-    """429 or 503."""
     REDIRECT = "redirect"
+    # Any other answer than 200.
     STATUS = "status"
-    """Any other answer than 200."""
     TOO_LARGE = "too_large"
+    # An answer that cannot be read as what was asked for.
     GARBAGE = "garbage"
-    """An answer that cannot be read as what was asked for."""
+    # A host that is reached by ssh has no accelerator, or nothing that could tell of it.
     NO_SOURCE = "no_source"
-    """A host that is reached by ssh has no accelerator, or nothing that could tell of it."""
+    # The target ended the stream.
     CLOSED = "closed"
-    """The target ended the stream."""
 
 
 class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a mistake
@@ -40,8 +40,8 @@ class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a
     ) -> None:
         super().__init__(text)
         self.reason = reason
+        # The HTTP status, when there was one.
         self.code = code
-        """The HTTP status, when there was one."""
         self.retry_after_s = retry_after_s
 
 

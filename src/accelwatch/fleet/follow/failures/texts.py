@@ -8,11 +8,11 @@ from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 USER_AGENT = f"accelwatch/{__version__}"
+# What a peer that hangs up at once may have wanted, by what was spoken.
 SCHEME_HINTS = {
     "http": " (does it expect TLS?)",
     "https": " (does it ask for a client certificate?)",
 }
-"""What a peer that hangs up at once may have wanted, by what was spoken."""
 
 
 def without_guess(text: str) -> str:

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import BodyPrefix, BodyReader, OpenBody
 
+# Status line and headers; as much again for trailers.
 _MAX_HEAD = 32 << 10
-"""Status line and headers; as much again for trailers."""
+# Of the lines between chunks.
 _MAX_LINE = 4 << 10
-"""Of the lines between chunks."""
+# Answers of 1xx before the answer.
 _MAX_INTERIM = 16
-"""Answers of 1xx before the answer."""
 _MAX_DIGITS = 18
 _STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: .*)?\r?")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\r?")
 _PREFIX = b"HTTP/1."
+# How a TLS alert begins (RFC 8446, 5.1).
 _TLS_ALERT = b"\x15\x03"
-"""How a TLS alert begins (RFC 8446, 5.1)."""
 _FRAMING = ("content-length", "transfer-encoding")
 _OK = 200
 _BODILESS = (204, 304)
@@ -36,32 +36,32 @@ class Answer:
 
         Of any other `told_bytes` are waited for, if it is plain text.
         """
+        # 0 until its headers have come.
         self.status = 0
-        """0 until its headers have come."""
+        # By lower-case name; of one that is repeated the first.
         self.headers: dict[str, str] = {}
-        """By lower-case name; of one that is repeated the first."""
+        # Whether any byte of it has come.
         self.started = False
-        """Whether any byte of it has come."""
+        # Whether its connection may be used again, once it is complete.
         self.keeps = False
-        """Whether its connection may be used again, once it is complete."""
         self._open_body = open_body
         self._refusal_bytes = refusal_bytes
+        # What a refusal says.
         self._refusal: BodyPrefix | None = None
-        """What a refusal says."""
+        # What has come and is not taken yet, from `_at` on.
         self._data = b""
-        """What has come and is not taken yet, from `_at` on."""
         self._at = 0
+        # Bytes of a head in which its end is not.
         self._searched = 0
-        """Bytes of a head in which its end is not."""
         self._body: BodyReader | None = None
+        # Bytes that a body or a chunk still has.
         self._left = 0
-        """Bytes that a body or a chunk still has."""
+        # Bytes of chunks and around them; answers before this one.
         self._sent = self._around = self._interim = 0
-        """Bytes of chunks and around them; answers before this one."""
         self._complete = False
+        # Takes some of what has come; False when it has to wait for more. Bound, it would make a circle
+        # that keeps the page until the collector comes by.
         self._step: Callable[[Answer], bool] = Answer._head
-        """Takes some of what has come; False when it has to wait for more. Bound, it would make a circle
-        that keeps the page until the collector comes by."""
 
     def feed(self, data: bytes) -> bool:
         """Take bytes; True when the answer is complete. Raises TargetFault."""

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _GZIP = 16 + zlib.MAX_WBITS
+# Of a body, until they are put together.
 _MOST_CHUNKS = 1024
-"""Of a body, until they are put together."""
 
 
 class BodyReader(Protocol):
@@ -26,8 +26,8 @@ class BodyReader(Protocol):
         ...
 
 
+# What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for.
 OpenBody = Callable[[Mapping[str, str]], BodyReader]
-"""What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for."""
 
 
 async def read_body(response: "aiohttp.ClientResponse", limit_bytes: int) -> bytes:
@@ -78,8 +78,8 @@ class Body:
             )
         self._unpack = _Gzip() if coding == "gzip" else None
         self._limit = limit_bytes
+        # Few: each is an object of its own, and a chunk may be a byte.
         self._chunks: list[bytes] = []
-        """Few: each is an object of its own, and a chunk may be a byte."""
         self._sent = self._total = 0
 
     def feed(self, chunk: bytes) -> None:

@@ -17,10 +17,10 @@ from accelwatch.fleet.follow.http.resolver import Resolver
 
 _READ_BUFFER = 64 << 10
 _MAX_HEADER = 8190
+# What OpenSSL says of bytes that are no TLS at all.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
-"""What OpenSSL says of bytes that are no TLS at all."""
+# How a TLS alert begins (RFC 8446, 5.1), as an error message shows it.
 _TLS_ALERT = "\\x15\\x03"
-"""How a TLS alert begins (RFC 8446, 5.1), as an error message shows it."""
 
 
 class _Names(AbstractResolver):

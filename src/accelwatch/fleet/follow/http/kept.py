@@ -17,8 +17,8 @@ from accelwatch.fleet.follow.http.body import OpenBody
 from accelwatch.fleet.follow.http.resolver import Resolver, name_of
 
 _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+# RFC 8305, 5: the next address is tried beside the one before.
 _OTHER_FAMILY_AFTER_S = 0.25
-"""RFC 8305, 5: the next address is tried beside the one before."""
 
 
 async def connect(
@@ -82,8 +82,8 @@ class KeptConnection(asyncio.BufferedProtocol):
         self._waiting: asyncio.Future[Answer] | None = None
         self._until = math.inf
         self._alarm: asyncio.TimerHandle | None = None
+        # Whether another request may be sent.
         self.is_open = False
-        """Whether another request may be sent."""
 
     async def fetch(
         self, request: bytes, open_body: OpenBody, until: float, refusal_bytes: int = 0

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from queue import Empty, Queue
 
+# After which a thread that nobody wants ends.
 IDLE_S = 5.0
-"""After which a thread that nobody wants ends."""
 
+# Raises nothing.
 Call = Callable[[], object]
-"""Raises nothing."""
 
 
 class LookupThreads:
@@ -22,8 +22,8 @@ class LookupThreads:
         # No SimpleQueue: where several wait, its timeout may pass unheeded for ever (CPython 3.11).
         self._calls: Queue[Call] = Queue()
         self._lock = threading.Lock()
+        # Threads that wait, without those for which a call is on its way.
         self._free = 0
-        """Threads that wait, without those for which a call is on its way."""
 
     def run(self, call: Call) -> None:
         """Have it done; whoever asks is not kept."""

@@ -6,8 +6,8 @@ from urllib.parse import quote, urlsplit
 
 _PLAIN = "/:@!$&'()*+,;=-._~%"
 _LONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# Of an IPv6 address: it says which way to go, and the other side has no use for it.
 _ZONE = re.compile(r"%[^\]]*")
-"""Of an IPv6 address: it says which way to go, and the other side has no use for it."""
 
 
 def request(

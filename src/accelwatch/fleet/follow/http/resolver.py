@@ -11,12 +11,12 @@ from typing import Any, TypedDict
 
 from accelwatch.fleet.follow.http.lookup_threads import LookupThreads
 
+# At one time; others wait for their turn, and their own deadlines apply.
 MAX_LOOKUPS = 256
-"""At one time; others wait for their turn, and their own deadlines apply."""
 
 Addresses = list[tuple[Any, ...]]
+# Arguments and results of socket.getaddrinfo. Raises OSError.
 AddressQuery = Callable[..., Addresses]
-"""Arguments and results of socket.getaddrinfo. Raises OSError."""
 
 
 def name_of(host: str) -> str | bytes:

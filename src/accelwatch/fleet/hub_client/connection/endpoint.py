@@ -32,13 +32,13 @@ class HubAccess(msgspec.Struct, frozen=True, kw_only=True):
 class HubEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A hub as a client finds it."""
 
+    # For people.
     name: str
-    """For people."""
+    # Scheme, authority and what stands before `/v1`; no slash at the end.
     base: str
-    """Scheme, authority and what stands before `/v1`; no slash at the end."""
     unix_socket: str | None = None
+    # Only its credentials and certificates are used.
     access: Scrape = Scrape()
-    """Only its credentials and certificates are used."""
 
 
 def socket_endpoint(path: FilePath, name: str) -> HubEndpoint:

@@ -18,10 +18,10 @@ from accelwatch.fleet.wire import (
     RulesNow,
 )
 
+# The first key of every message, as MessagePack writes it.
 _TAG = b"\xa4type"
-"""The first key of every message, as MessagePack writes it."""
+# Lengths of the heads of maps with more than 15 entries.
 _MAP_HEADS = {b"\xde": 3, b"\xdf": 5}
-"""Lengths of the heads of maps with more than 15 entries."""
 
 
 Received = FleetMessage

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
+# Bytes of a refusal that are shown.
 MOST_REFUSAL_BYTES = 2000
-"""Bytes of a refusal that are shown."""
 
 
 def refusal(code: int, headers: Mapping[str, str], body: bytes) -> TargetFault:

@@ -19,12 +19,12 @@ from accelwatch.fleet.hub_client.connection.transport import (
 
 TIMEOUT_S = 5.0
 _MAX_BODY = 256 << 20
+# Connections that are kept for the next document.
 _MOST_IDLE = 4
-"""Connections that are kept for the next document."""
+# Gives the answer that is coming so many seconds from now on.
 Prolong = Callable[[float], None]
-"""Gives the answer that is coming so many seconds from now on."""
+# What takes a stream, by its headers in lower case. Raises TargetFault for one that is none.
 OpenStream = Callable[[Mapping[str, str], Prolong], BodyReader]
-"""What takes a stream, by its headers in lower case. Raises TargetFault for one that is none."""
 
 
 class HubSession:

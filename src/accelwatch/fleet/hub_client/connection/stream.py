@@ -14,8 +14,8 @@ _MAX_FRAME = 256 << 20
 NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
 _NO_STREAM = (404, 405, 406)
 _REFUSED = 400
+# An older hub knows no incidents in its stream and sends it without.
 _WITH_INCIDENTS = f"{INCIDENTS}, {MSGPACK};q=0.9"
-"""An older hub knows no incidents in its stream and sends it without."""
 
 
 async def follow(

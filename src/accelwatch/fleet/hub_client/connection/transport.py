@@ -67,10 +67,10 @@ class PlainTransport:
     def __init__(self, endpoint: HubEndpoint) -> None:
         self.endpoint = endpoint
         self.resolver = Resolver()
+        # What all links read into, one after the other.
         self.buffer = memoryview(bytearray(_READ_BUFFER))
-        """What all links read into, one after the other."""
+        # Of which family the address was that answered last, by name.
         self.families: dict[str, int] = {}
-        """Of which family the address was that answered last, by name."""
 
     def link(self) -> "PlainLink":
         """Another link."""

@@ -21,8 +21,8 @@ from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
 from accelwatch.node.sampler.protocol.frames import write_all
 from accelwatch.processes.child_process import ChildProcess, anonymous_file
 
+# A Unix socket's path has 107 bytes at most (linux/un.h); the name follows.
 _MAX_SOCKET_PATH = 100
-"""A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
 _SOCKET = "hub.socket"
 _STOP_TIMEOUT_S = 0.9
 _DYING_S = 0.5
@@ -33,10 +33,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a child tells once: that it is ready, or why not."""
 
     error: str = ""
+    # The exit code that the error means.
     code: int = 0
-    """The exit code that the error means."""
+    # Something for people, when it is ready all the same.
     remark: str = ""
-    """Something for people, when it is ready all the same."""
 
 
 class ChildError(AccelwatchError):
@@ -53,8 +53,8 @@ class Child:
     def __init__(self, pid: int, folder: Path, lifetime: int, outcome_fd: int, crash: int) -> None:
         self.process = ChildProcess(pid, crash)
         self.folder = folder
+        # What the child had to say when it was ready.
         self.remark = ""
-        """What the child had to say when it was ready."""
         self._lifetime = lifetime
         self._outcome_fd = outcome_fd
         self._open = True

@@ -38,10 +38,10 @@ from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from accelwatch.web.protection.web_config import Protection
 
 _THREADS = 16
+# How long the hub may take to hear of its nodes before the parent is answered.
 _HEAD_START_S = 0.5
-"""How long the hub may take to hear of its nodes before the parent is answered."""
+# After the last target was tried, the whole fleet is told.
 _POLL_S = 0.01
-"""After the last target was tried, the whole fleet is told."""
 
 ReadSettings = Callable[[], HubSettings]
 
@@ -49,12 +49,12 @@ ReadSettings = Callable[[], HubSettings]
 class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     """How an embedded hub differs from one that runs by itself."""
 
+    # Whether the inventory outlives the process.
     keep: bool = True
-    """Whether the inventory outlives the process."""
+    # Where, instead of a folder of these targets' own.
     state_dir: str | None = None
-    """Where, instead of a folder of these targets' own."""
+    # Whether nobody will acknowledge anything, so that a copy of the inventory is as good.
     printed: bool = False
-    """Whether nobody will acknowledge anything, so that a copy of the inventory is as good."""
 
 
 def run_embedded(

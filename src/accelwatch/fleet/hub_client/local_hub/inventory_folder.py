@@ -23,17 +23,17 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory.file import FILE
 
 _LOCK = "lock"
+# After this time a fleet that nobody looks at any more is forgotten.
 _UNUSED_S = 90 * 86400.0
-"""After this time a fleet that nobody looks at any more is forgotten."""
 
 
 class InventoryFolder(msgspec.Struct, frozen=True, kw_only=True):
     """Where the inventory is."""
 
+    # None: in memory only.
     folder: Path | None
-    """None: in memory only."""
+    # Why it is not kept, for people; empty when it is, or when nobody wanted it to be.
     remark: str = ""
-    """Why it is not kept, for people; empty when it is, or when nobody wanted it to be."""
 
 
 def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | None:

@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(Order).decode
 def start_hub(order: Order) -> Child:
     """Fork a hub for these targets; for a process with one thread. Raises AccelwatchError."""
     # Imported before the fork: once, and in memory that both processes share.
-    shared = "session" if order.printed else "source"
+    shared = "connection.session" if order.printed else "source"
     importlib.import_module(f"accelwatch.fleet.hub_client.{shared}")
     gc.freeze()
     child = fork_child(_be_hub)

@@ -22,24 +22,24 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: str
     kind: str
+    # Whether anything is wrong with it.
     wrong: bool
-    """Whether anything is wrong with it."""
     sentence: str
     evidence: tuple[str, ...] = ()
     remedy: str = ""
+    # What the hub does about it now.
     step: str = ""
-    """What the hub does about it now."""
+    # What is to blame: a device, a node, or a job itself.
     where: str = ""
-    """What is to blame: a device, a node, or a job itself."""
+    # RFC 3339.
     since: str | None = None
-    """RFC 3339."""
     incident: str = ""
+    # Devices that are idle because of it.
     waiting: int = 0
-    """Devices that are idle because of it."""
+    # How many more things are wrong with it.
     others: int = 0
-    """How many more things are wrong with it."""
+    # In what its node differs from the many alike, where the sentence does not say so.
     differs: str = ""
-    """In what its node differs from the many alike, where the sentence does not say so."""
 
 
 def answer(scene: Scene, subject: Subject) -> Answer:

@@ -5,8 +5,8 @@ import textwrap
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.why.answer import Answer
 
+# Columns before evidence and remedy.
 _NAMES = 14
-"""Columns before evidence and remedy."""
 
 
 def lines_of(answer: Answer, width: int, more: str = "accelwatch incidents {}") -> list[str]:

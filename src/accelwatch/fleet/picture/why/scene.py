@@ -20,24 +20,24 @@ class ObservedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     node: str
     id: str
+    # Short name, `nvidia6`.
     name: str
-    """Short name, `nvidia6`."""
     index: int
     uuid: str = ""
+    # False for a partition.
     is_full: bool = True
-    """False for a partition."""
+    # How it stands, a word of `schema.standing`.
     state: str
-    """How it stands, a word of `schema.standing`."""
     health: str
+    # Unix seconds since when its state is what it is; 0 where that is not known.
     since: float = 0.0
-    """Unix seconds since when its state is what it is; 0 where that is not known."""
     load_ratio: float | None = None
     jobs: tuple[str, ...] = ()
     user: str = ""
+    # What is wrong with it in words, as far as its node's own document is known.
     verdict: Verdict = NOTHING_WRONG
-    """What is wrong with it in words, as far as its node's own document is known."""
+    # Why its clocks are held down, in words of the catalogue's `throttle_active`.
     slowed_by: tuple[str, ...] = ()
-    """Why its clocks are held down, in words of the catalogue's `throttle_active`."""
 
 
 class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -45,30 +45,30 @@ class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     node: str
     state: str = NodeState.UP
+    # Seconds since it was heard.
     age_s: float | None = None
-    """Seconds since it was heard."""
     missing: int = 0
+    # Why it is silent; of one that is heard, what of it cannot be read.
     reason: str = ""
-    """Why it is silent; of one that is heard, what of it cannot be read."""
+    # What to do about that.
     remedy: str = ""
-    """What to do about that."""
+    # In what it differs from the many alike, in words.
     odd: str = ""
-    """In what it differs from the many alike, in words."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
     nodes: Mapping[str, ObservedNode]
     devices: Sequence[ObservedDevice]
+    # Those that are open.
     incidents: Sequence[IncidentDocument] = ()
-    """Those that are open."""
+    # What a hub does about a node, in words, by its name.
     steps: Mapping[str, str] = {}
-    """What a hub does about a node, in words, by its name."""
+    # Unix seconds since when what waits has been idle; 0 where it never worked or nobody has looked.
     idle_since: float = 0.0
-    """Unix seconds since when what waits has been idle; 0 where it never worked or nobody has looked."""
 
 
 def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()) -> Scene:

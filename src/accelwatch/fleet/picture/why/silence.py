@@ -19,8 +19,8 @@ from accelwatch.fleet.outages import (
 from accelwatch.fleet.picture.incidents import above, seconds_of
 from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
 
+# What a rule on the silence of nodes asks for.
 _SIGNAL = "node_state"
-"""What a rule on the silence of nodes asks for."""
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,14 +28,14 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: tuple[str, ...]
     weight: int
+    # Unix seconds; 0 of what never answered.
     since: float
-    """Unix seconds; 0 of what never answered."""
     why: str
     remedy: str
+    # What it is, or what the node is part of.
     outage: Outage | None = None
-    """What it is, or what the node is part of."""
+    # What a rule has opened about it.
     incident: IncidentDocument | None = None
-    """What a rule has opened about it."""
 
     @property
     def is_outage(self) -> bool:

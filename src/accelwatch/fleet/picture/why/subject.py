@@ -27,8 +27,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked about, and the devices that it has."""
 
     kind: Kind
+    # `n014/nvidia6`, `n014`, `4718`, `ann`.
     name: str = ""
-    """`n014/nvidia6`, `n014`, `4718`, `ann`."""
     devices: tuple[ObservedDevice, ...]
 
 

@@ -13,8 +13,8 @@ from accelwatch.fleet.picture.why.silence import is_about_silence, silences, tex
 from accelwatch.schema.status.device_status import severity
 from accelwatch.schema.status.verdict import NOTHING_WRONG, remedy_of
 
+# State of a device to what people call it, where that is another word.
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
-"""State of a device to what people call it, where that is another word."""
 NEVER_REPORTED = "never heard"
 _NODES: dict[str, str] = {
     NodeState.DOWN: "down",
@@ -22,44 +22,44 @@ _NODES: dict[str, str] = {
     NodeState.NEVER: NEVER_REPORTED,
     NodeState.SLOW: "late",
 }
+# What devices are called whose node is silent: the node is what is wrong.
 _OF_SILENCE = frozenset(GONE.values())
-"""What devices are called whose node is silent: the node is what is wrong."""
+# Severities of incidents beside those of states (`schema.standing`).
 _WEIGHTS = {Severity.CRITICAL: 7, Severity.WARNING: 3, Severity.INFO: 1}
-"""Severities of incidents beside those of states (`schema.standing`)."""
+# From here a job cannot go on with what is wrong.
 RUINS_JOBS = 4
-"""From here a job cannot go on with what is wrong."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong."""
 
+    # `n014/nvidia6`, `n014`, `job 4711`.
     where: str
-    """`n014/nvidia6`, `n014`, `job 4711`."""
     nodes: tuple[str, ...]
+    # Id of the device; empty where it is a node's or a job's trouble.
     device: str = ""
-    """Id of the device; empty where it is a node's or a job's trouble."""
+    # Greater is worse, on the scale of `schema.standing`.
     weight: int
-    """Greater is worse, on the scale of `schema.standing`."""
+    # How it stands: `lost`, `hung`, `down`; empty of what only a rule has seen.
     condition: str
-    """How it stands: `lost`, `hung`, `down`; empty of what only a rule has seen."""
+    # Unix seconds; 0 where that is not known.
     since: float = 0.0
-    """Unix seconds; 0 where that is not known."""
+    # What it amounts to, in words, without a full stop.
     verdict: str = ""
-    """What it amounts to, in words, without a full stop."""
     evidence: tuple[str, ...] = ()
     remedy: str = ""
+    # What the hub does about it.
     step: str = ""
-    """What the hub does about it."""
     jobs: tuple[str, ...] = ()
     incident: str = ""
+    # False of what stands below a group or its cause: told only when it is asked about.
     leads: bool = True
-    """False of what stands below a group or its cause: told only when it is asked about."""
+    # Whether it is that a node, or all nodes of an outage, do not answer.
     silent: bool = False
-    """Whether it is that a node, or all nodes of an outage, do not answer."""
+    # Whether it is an outage of many nodes; its verdict is the whole sentence.
     many: bool = False
-    """Whether it is an outage of many nodes; its verdict is the whole sentence."""
+    # Of a silent node that is part of an outage, how many nodes that has.
     among: int = 0
-    """Of a silent node that is part of an outage, how many nodes that has."""
 
 
 def troubles(scene: Scene) -> list[Trouble]:

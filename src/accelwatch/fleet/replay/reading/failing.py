@@ -14,10 +14,10 @@ class Failing:
     """Arrays by number of the entity, Unix milliseconds; -1 where there is no such sample."""
 
     def __init__(self, size: int) -> None:
+        # The newest sample of a read that did not fail.
         self.read_at: Timestamps = np.full(size, -1, dtype=np.int64)
-        """The newest sample of a read that did not fail."""
+        # The first one after it of a read that failed.
         self.since: Timestamps = np.full(size, -1, dtype=np.int64)
-        """The first one after it of a read that failed."""
 
     def add(self, group: Group, until: int, last: npt.NDArray[np.intp]) -> None:
         """The first `until` rows of a later row group; `last` is each entity's last of them, or -1."""

@@ -24,15 +24,15 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Number
 
+# Node and device.
 _Pair = tuple[str, str]
-"""Node and device."""
 
 
 class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A fleet at one moment, ordered by the names of nodes and the ids of devices."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
     nodes: tuple[NodeNow, ...]
     subjects: tuple[Subject, ...]
 
@@ -42,22 +42,22 @@ class Recorded(NamedTuple):
 
     devices: Latest
     nodes: Latest
+    # Who was heard before, and when last.
     last_seen: LastSeen
-    """Who was heard before, and when last."""
+    # Of what was seen.
     models: Sequence[str]
-    """Of what was seen."""
     events: Iterable[EventRow]
 
 
 class _Device(msgspec.Struct, kw_only=True):
+    # Unix milliseconds of its newest row.
     last: int
-    """Unix milliseconds of its newest row."""
     model: str = ""
     values: Mapping[Series, Number] = {}
+    # Unix seconds; when it was read last within reach.
     read_at: float = -math.inf
-    """Unix seconds; when it was read last within reach."""
+    # For how long its reads have failed.
     failing_s: float = 0.0
-    """For how long its reads have failed."""
 
 
 class _Context(NamedTuple):
@@ -65,10 +65,10 @@ class _Context(NamedTuple):
 
     now: int
     interval_s: float
+    # Those that health remembers.
     events: Mapping[_Pair, list[ErrorEvent]]
-    """Those that health remembers."""
+    # All that are at hand.
     logged: Mapping[_Pair, list[ErrorEvent]]
-    """All that are at hand."""
     running: Mapping[_Pair, list[JobRow]]
     slots: SlotRegistry
 

@@ -10,8 +10,8 @@ from accelwatch.archive.history.samples import Group, Samples
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+# How old a last row may be.
 _REACH_MS = 3_600_000
-"""How old a last row may be."""
 
 
 class NodeRows:

@@ -14,10 +14,10 @@ from accelwatch.archive.history.samples import Entity, Group, Samples
 from accelwatch.fleet.replay.reading.failing import Failing
 from accelwatch.schema.metrics import Series
 
+# An hour for graphs, and a little before it.
 LOOKBACK_MS = 3_660_000
-"""An hour for graphs, and a little before it."""
+# Of row groups that were read; what a moment needs is held however large it is.
 _CACHE_BYTES = 96 << 20
-"""Of row groups that were read; what a moment needs is held however large it is."""
 
 
 Timestamps = npt.NDArray[np.int64]
@@ -28,12 +28,12 @@ class Latest(NamedTuple):
     """Arrays by number of the entity."""
 
     entities: list[Entity]
+    # When the newest sample was taken, Unix milliseconds; -1 where none is within reach.
     times: Timestamps
-    """When the newest sample was taken, Unix milliseconds; -1 where none is within reach."""
+    # NaN where it has no value.
     columns: Columns
-    """NaN where it has no value."""
+    # Since when each was not read.
     failing: Failing
-    """Since when each was not read."""
 
 
 class Recent:

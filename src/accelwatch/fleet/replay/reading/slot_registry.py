@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from accelwatch.fleet.replay.reading.jobs import Occupancy
 from accelwatch.fleet.wire import DeviceSlot
 
+# Letters that tell the devices of a node apart: `6f1a2b3c` of a uuid, `65:00.0` of a PCI address.
 _NAME = 8
-"""Letters that tell the devices of a node apart: `6f1a2b3c` of a uuid, `65:00.0` of a PCI address."""
+# What is the same in all ids of a kind.
 _SAME = ("GPU-", "0000:")
-"""What is the same in all ids of a kind."""
 
 
 def short_name(device: str) -> str:

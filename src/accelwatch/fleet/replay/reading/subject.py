@@ -20,8 +20,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     health: str
     age_s: float | None
+    # Of a device that is not heard of, its last ones.
     values: Mapping[Series, Number]
-    """Of a device that is not heard of, its last ones."""
 
 
 def matches(condition: Expression, subject: Subject) -> bool:

@@ -17,10 +17,10 @@ from accelwatch.archive.history.presence import LastSeen, Presence
 from accelwatch.archive.history.row_groups import RowGroup
 from accelwatch.fleet.picture.timeline import Stretch
 
+# Equal shares of the span in which events are counted.
 SHARES = 4096
-"""Equal shares of the span in which events are counted."""
+# How long a device or node is still expected after its last row.
 EXPECTED_MS = 7 * 86_400_000
-"""How long a device or node is still expected after its last row."""
 _LEAST_GAP_S = 300.0
 _GAP_INTERVALS = 6
 
@@ -41,8 +41,8 @@ class Survey:
         self.events: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.silences: tuple[Stretch, ...] = ()
         self.complete = False
+        # The moment that is shown, Unix milliseconds.
         self.position = contents.first
-        """The moment that is shown, Unix milliseconds."""
         self._chunks: list[_Chunk] = []
         self._scanned: list[bool] = []
         self._first: list[int] = []

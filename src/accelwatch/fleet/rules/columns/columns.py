@@ -19,8 +19,8 @@ Indices = npt.NDArray[np.intp]
 class Texts(NamedTuple):
     """A column of text: each row's place among the different words."""
 
+    # -1 where there is none.
     codes: Indices
-    """-1 where there is none."""
     values: tuple[str, ...]
 
 

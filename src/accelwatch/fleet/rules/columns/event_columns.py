@@ -17,12 +17,12 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.event import ErrorEvent
 
+# Matching events of a pattern that are counted, of the whole fleet; the oldest give way.
 MOST_REMEMBERED = 65536
-"""Matching events of a pattern that are counted, of the whole fleet; the oldest give way."""
 
 
+# Whether an event was not judged before, by this hub or by the one that ran before it.
 IsNew = Callable[[Noted], bool]
-"""Whether an event was not judged before, by this hub or by the one that ran before it."""
 
 
 class EventHistory(Protocol):
@@ -77,15 +77,15 @@ class EventColumns:
         self._times: dict[EventPattern, deque[tuple[float, int]]] = {
             pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
         }
+        # When each pattern was matched last by anybody, Unix seconds.
         self._newest: dict[EventPattern, float] = {}
-        """When each pattern was matched last by anybody, Unix seconds."""
+        # By row, of patterns that match what stands now.
         self._active: dict[EventPattern, dict[int, ErrorEvent]] = {}
-        """By row, of patterns that match what stands now."""
         self._now = 0.0
         self._sequence = 0
         self._generation = np.zeros(0, dtype=np.uint32)
+        # Of the device that a row was last given to.
         self._who: dict[int, tuple[str, ...]] = {}
-        """Of the device that a row was last given to."""
 
     def refresh(self, now: float | None = None) -> None:
         """What has come since; `now` is Unix time as if nobody had set the clock since we began."""

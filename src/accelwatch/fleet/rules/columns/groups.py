@@ -26,8 +26,8 @@ class _Block(NamedTuple):
     """Lines of rows to compare with; where a line is shorter, the row after the last."""
 
     lines: Indices
+    # The numbers of the groups, or of the rows where every row has a line of its own.
     targets: Indices
-    """The numbers of the groups, or of the rows where every row has a line of its own."""
 
 
 class Groups:

@@ -20,8 +20,8 @@ from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
+# Nodes that are asked without a rest.
 _AT_ONCE = 48
-"""Nodes that are asked without a rest."""
 _LEAST = 64
 
 
@@ -40,8 +40,8 @@ class Hosts:
         self.past = Past(self._windows, windows)
         self._series = tuple(sorted(series for series in needs.series if of_host(series)))
         self._values: Floats = np.empty((len(self._series), 0))
+        # Who said something within the last two of its intervals.
         self._current: Bools = np.zeros(0, dtype=np.bool_)
-        """Who said something within the last two of its intervals."""
         self._names: list[str] = []
         self._generation = np.zeros(0, dtype=np.uint32)
 

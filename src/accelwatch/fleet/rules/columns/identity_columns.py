@@ -13,10 +13,10 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
+# Fields that change by themselves.
 _ELSEWHERE = frozenset({"state", "health", "node_state", "sample_age_s"})
-"""Fields that change by themselves."""
+# Rows that are looked up without a rest.
 _AT_ONCE = 512
-"""Rows that are looked up without a rest."""
 
 
 class IdentityColumns:

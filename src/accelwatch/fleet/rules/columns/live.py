@@ -74,11 +74,11 @@ class FleetColumns:
         self._needs_odd = ODD in needs.fields
         self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
+        # Which rows are devices, present or expected.
         self.here: Bools = np.zeros(0, dtype=np.bool_)
-        """Which rows are devices, present or expected."""
         self._speaks: Bools = self.here
+        # Whose last words are not older than two intervals.
         self._current: Bools = self.here
-        """Whose last words are not older than two intervals."""
         self._age_s: Floats = np.zeros(0)
         self._state: Indices = np.zeros(0, dtype=np.intp)
         self._health: Indices = self._state

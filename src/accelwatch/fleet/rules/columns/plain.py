@@ -14,8 +14,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import Provenance
 
+# Kind, series, seconds and quantile of a window.
 WindowKey = tuple[str, Series, int, float | None]
-"""Kind, series, seconds and quantile of a window."""
 
 
 @dataclass(slots=True)

@@ -15,17 +15,17 @@ from accelwatch.fleet.rules.columns.columns import Columns, Indices
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.schema.metrics import Series
 
+# Where a rule is firing, by row; None where there is no such rule.
 Firing = Callable[[str], Bools | None]
-"""Where a rule is firing, by row; None where there is no such rule."""
+# By what the devices of an entity that is no device are grouped.
 BY = {Scope.NODE: "node", Scope.JOB: "job", Scope.RACK: "rack"}
-"""By what the devices of an entity that is no device are grouped."""
 
 
 class TableViews(Columns, Protocol):
     """Columns that can be brought to the moment of the next tick."""
 
+    # Which rows are devices, present or expected.
     here: Bools
-    """Which rows are devices, present or expected."""
 
     async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""

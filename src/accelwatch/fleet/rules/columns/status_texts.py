@@ -7,8 +7,8 @@ import numpy as np
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
 from accelwatch.fleet.table.state_codes import HEALTHS, NODE_STATES, STATES
 
+# The fields that say how a row stands, with the words of each.
 STATUS_FIELDS = MappingProxyType({"state": STATES, "health": HEALTHS, "node_state": NODE_STATES})
-"""The fields that say how a row stands, with the words of each."""
 
 
 class StatusTexts:

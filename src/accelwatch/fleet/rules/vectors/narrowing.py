@@ -14,11 +14,11 @@ from accelwatch.fleet.rules.vectors.static import of_text
 from accelwatch.fleet.rules.vectors.vector import Condition, Generator, Tick
 from accelwatch.fleet.table.belief import Bools
 
+# Those of some rows on which a condition is true.
 Narrowing = Callable[[Tick, Bools], Bools]
-"""Those of some rows on which a condition is true."""
 
+# Windows that look at every bucket.
 _SLOW_KINDS = frozenset({"delta", "quantile"})
-"""Windows that look at every bucket."""
 
 
 def narrowing(generator: Generator, node: Node, condition: Condition) -> Narrowing:

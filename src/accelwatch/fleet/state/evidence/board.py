@@ -7,22 +7,22 @@ import msgspec
 
 from accelwatch.schema.event import ErrorEvent
 
+# More at one time are refused: somebody's alerts must not fill the hub.
 MAX_ACTIVE = 4096
-"""More at one time are refused: somebody's alerts must not fill the hub."""
+# In `detail` of an event in the log that tells of a beginning or an end; rules ask the board.
 STANDS = "stands"
-"""In `detail` of an event in the log that tells of a beginning or an end; rules ask the board."""
 
 
 class ReceivedAlert(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence that has begun."""
 
+    # What its end is known by.
     key: str
-    """What its end is known by."""
     node: str
+    # Its time is the beginning.
     event: ErrorEvent
-    """Its time is the beginning."""
+    # Unix seconds at which it is over unless it is told again.
     until: float
-    """Unix seconds at which it is over unless it is told again."""
 
 
 class EvidenceBoard:

@@ -44,23 +44,23 @@ class Expected(msgspec.Struct, kw_only=True):
 
     first_seen: float
     last_seen: float
+    # When somebody acknowledged that it is down; None again once it is seen.
     acknowledged: float | None = None
-    """When somebody acknowledged that it is down; None again once it is seen."""
+    # By id.
     devices: dict[str, Device] = {}
-    """By id."""
+    # Whether its exporter lists devices that no pod holds, where a page has shown it.
     listing: Listing | None = None
-    """Whether its exporter lists devices that no pod holds, where a page has shown it."""
 
 
+# Node, device, and when it was first seen.
 Added = tuple[str, Device, float]
-"""Node, device, and when it was first seen."""
 
 
 class Changes(msgspec.Struct, kw_only=True):
     """What is to be written."""
 
+    # Nodes whose row is new or changed.
     updated: dict[str, Expected] = msgspec.field(default_factory=dict)
-    """Nodes whose row is new or changed."""
     added: list[Added] = msgspec.field(default_factory=list)
     removed: list[tuple[str, str]] = msgspec.field(default_factory=list)
     forgotten: list[str] = msgspec.field(default_factory=list)

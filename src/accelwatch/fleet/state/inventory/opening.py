@@ -35,12 +35,12 @@ class Opened(NamedTuple):
 
     file: InventoryFile
     expected: dict[str, Expected]
+    # What is wrong with it; empty when nothing is.
     problem: str
-    """What is wrong with it; empty when nothing is."""
+    # Descriptor that holds the folder for this hub.
     lock: int | None
-    """Descriptor that holds the folder for this hub."""
+    # Whether what changes outlives the hub; false for one in memory.
     kept: bool = True
-    """Whether what changes outlives the hub; false for one in memory."""
 
 
 def open_inventory(folder: Path | None) -> Opened:

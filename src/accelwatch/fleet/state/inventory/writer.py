@@ -24,8 +24,8 @@ class InventoryWriter:
         self._opened = open_inventory(folder)
         self._unwritten = ""
         self._writing = asyncio.Lock()
+        # Not written yet.
         self.changes = Changes()
-        """Not written yet."""
 
     @property
     def expected(self) -> dict[str, Expected]:

@@ -8,9 +8,9 @@ from accelwatch.schema.device import Device
 logger = logging.getLogger(__name__)
 
 Uuids = set[str]
+# Vendors whose driver makes a uuid of device id and PCI address: equal nodes have equal ones (Level
+# Zero's `zes_uuid_t` as the Intel driver fills it, printed by xpu-smi and XPUM alike).
 _UUID_FROM_ADDRESS = frozenset({"intel"})
-"""Vendors whose driver makes a uuid of device id and PCI address: equal nodes have equal ones (Level
-Zero's `zes_uuid_t` as the Intel driver fills it, printed by xpu-smi and XPUM alike)."""
 
 
 def claimed(device: Device) -> str | None:
@@ -22,8 +22,8 @@ class Claims:
     """Uuids with the nodes on which they are present; the loop's thread only."""
 
     def __init__(self) -> None:
+        # Who has a uuid alone; of one that several have, any node.
         self._node: dict[str, str] = {}
-        """Who has a uuid alone; of one that several have, any node."""
         self._contested: dict[str, set[str]] = {}
 
     def change(self, node: str, before: Uuids, now: Uuids) -> None:

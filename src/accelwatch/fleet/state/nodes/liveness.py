@@ -6,11 +6,11 @@ import msgspec
 
 from accelwatch.fleet.names import NodeState
 
+# Above this the node's times are not shown as they are: those of arrival take their place.
 SKEW_LIMIT_S = 60.0
-"""Above this the node's times are not shown as they are: those of arrival take their place."""
 _SAMPLES = 8
+# The end of the year 9999, the last that a time can be written in.
 LATEST_S = 253_402_300_799.0
-"""The end of the year 9999, the last that a time can be written in."""
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,8 +29,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
         return NodeState.STALE if age_s <= max(self.down_s, 6.0 * interval_s) else NodeState.DOWN
 
 
+# Best first.
 ORDER = (NodeState.UP, NodeState.SLOW, NodeState.STALE, NodeState.DOWN, NodeState.NEVER)
-"""Best first."""
 
 
 class Skew:

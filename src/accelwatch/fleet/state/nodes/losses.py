@@ -7,9 +7,10 @@ said that it is lost since it was read last.
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.schema.event import ErrorEvent
 
+# Between the first and the last of several failed reads, of which nothing says why: a driver is loaded,
+# a device reset and its partitions changed in less time.
 LOST_AFTER_S = 150.0
-"""Between the first and the last of several failed reads, of which nothing says why: a driver is loaded,
-a device reset and its partitions changed in less time."""
+# Other faults of the bus are of devices that are still there.
 _CODES = frozenset(
     {
         "amdgpu_device_lost",
@@ -20,7 +21,6 @@ _CODES = frozenset(
         "xid_79",
     }
 )
-"""Other faults of the bus are of devices that are still there."""
 
 
 def reports_loss(event: ErrorEvent) -> bool:

@@ -26,17 +26,17 @@ class Node:
     def __init__(self, name: str, expected: Expected | None, started: float) -> None:
         self.name = name
         self.sources: dict[str, TargetSource] = {}
+        # What the inventory says; None for a node never seen.
         self.expected = expected
-        """What the inventory says; None for a node never seen."""
+        # Present devices by id, merged over the sources.
         self.devices: dict[str, FleetDevice] = {}
-        """Present devices by id, merged over the sources."""
         self._started = started
+        # The sources that the devices are of, with their dialects.
         self._gathered: list[tuple[TargetSource, str]] = []
-        """The sources that the devices are of, with their dialects."""
+        # Grows with everything that its sources tell.
         self.version = 0
-        """Grows with everything that its sources tell."""
+        # Grows when devices, expected devices or labels change.
         self.shape = 0
-        """Grows when devices, expected devices or labels change."""
         self._step = -1
 
     @property

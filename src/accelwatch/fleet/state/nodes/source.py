@@ -31,15 +31,15 @@ from accelwatch.schema.stream.context import Event, Findings, Own, Owners
 
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
+# Of one message beside the ticks; what is larger is not taken.
 MAX_CONTEXT_BYTES = 16 << 10
-"""Of one message beside the ticks; what is larger is not taken."""
+# Devices of which more than numbers is kept.
 MAX_CONTEXT_SLOTS = 512
-"""Devices of which more than numbers is kept."""
 MAX_WAITING_EVENTS = 128
+# More ticks are not left out in a row: the sequence has begun anew, wherever.
 _MAX_MISSED = 100_000
-"""More ticks are not left out in a row: the sequence has begun anew, wherever."""
+# The longest that an agent can be given: a target must not say itself how long it counts as up.
 _MAX_INTERVAL_S = 60.0
-"""The longest that an agent can be given: a target must not say itself how long it counts as up."""
 OURS = "accelwatch"
 decode_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
 
@@ -55,54 +55,54 @@ def _unusable_in(backends: bytes) -> tuple[BackendStatus, ...]:
 class TargetSource:
     """One target of a node; the loop's thread only."""
 
+    # Of its backends those that cannot tell of their accelerators.
     unusable: tuple[BackendStatus, ...] = ()
-    """Of its backends those that cannot tell of their accelerators."""
 
     def __init__(self, target: Target, columns: ColumnStore) -> None:
         self.target = target
         self.dialect = self.version = self.boot_id = ""
+        # What the machine calls itself.
         self.host_name = ""
-        """What the machine calls itself."""
+        # Unix seconds, of the node's own clock.
         self.boot_time: float | None = None
-        """Unix seconds, of the node's own clock."""
         self.system_uuid = ""
+        # `stream` or `poll`, once it is known.
         self.mode = ""
-        """`stream` or `poll`, once it is known."""
+        # Whether the certificate of a target that is read over TLS is looked at.
         self.verified = True
-        """Whether the certificate of a target that is read over TLS is looked at."""
         self.interval_s = 1.0
+        # Whether the latest attempt succeeded.
         self.connected = False
-        """Whether the latest attempt succeeded."""
         self.fault: TargetFault | None = None
         self.faults_total = 0
+        # Ticks that a stream left out.
         self.gaps_total = 0
-        """Ticks that a stream left out."""
+        # Times that a stream's sequence began anew.
         self.restarts_total = 0
-        """Times that a stream's sequence began anew."""
+        # Series that could not be taken, by reason.
         self.rejected: dict[str, int] = {}
-        """Series that could not be taken, by reason."""
+        # Monotonic seconds.
         self.arrived: float | None = None
-        """Monotonic seconds."""
         self.arrived_wall = 0.0
+        # The node's own time of its newest data, Unix seconds.
         self.time = 0.0
-        """The node's own time of its newest data, Unix seconds."""
+        # Duration of the latest poll, or from request to first tick of a stream.
         self.read_s: float | None = None
-        """Duration of the latest poll, or from request to first tick of a stream."""
         self.skew = Skew()
+        # The devices of the newest tick by id, without the host.
         self.devices: dict[str, FleetDevice] = {}
-        """The devices of the newest tick by id, without the host."""
         self.host: FleetDevice | None = None
         self.backends = RawBackends()
+        # What the agent says of its own collecting.
         self.own: dict[Series, Number] = {}
-        """What the agent says of its own collecting."""
+        # Events that arrived since the tick before, at most MAX_WAITING_EVENTS.
         self.events: list[Event] = []
-        """Events that arrived since the tick before, at most MAX_WAITING_EVENTS."""
+        # Grows with everything that a stream tells of its devices beside their ticks.
         self.noted = 0
-        """Grows with everything that a stream tells of its devices beside their ticks."""
+        # Grows when a device may say to be in another state than before.
         self.restated = 0
-        """Grows when a device may say to be in another state than before."""
+        # Whether a stream has not ticked yet: what it tells may be known from before.
         self.opening = False
-        """Whether a stream has not ticked yet: what it tells may be known from before."""
         self._columns = columns
         self._slots: dict[int, StreamDevice] = {}
         self._present: tuple[int, ...] = ()

@@ -21,10 +21,10 @@ class Occupancy(msgspec.Struct, frozen=True):
     """Owners of a device and what they are called, each part by name; shared between devices."""
 
     owners: tuple[Owner, ...] = ()
+    # The different values of each of OWNER_NAMES that has any, sorted.
     names: dict[str, tuple[str, ...]] = {}
-    """The different values of each of OWNER_NAMES that has any, sorted."""
+    # The same with several values joined by `+`.
     shown: dict[str, str] = {}
-    """The same with several values joined by `+`."""
 
 
 NOBODY = Occupancy()
@@ -52,10 +52,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a device beside its numbers."""
 
     occupancy: Occupancy = NOBODY
+    # Owners of processes.
     users: tuple[str, ...] = ()
-    """Owners of processes."""
+    # Processes as MessagePack; None when they were not told.
     rows: bytes | None = None
-    """Processes as MessagePack; None when they were not told."""
     processes_total: int = 0
     health_reasons: tuple[str, ...] = ()
     event_counts: tuple[EventCount, ...] = ()

@@ -23,15 +23,15 @@ from accelwatch.fleet.table.state_codes import HEALTH, STATE
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 
+# A device cannot say of itself that it is missing.
 _STATE = {state.value: STATE[state] for state in DeviceState}
-"""A device cannot say of itself that it is missing."""
 _DEGRADED, _UNKNOWN = STATE[DeviceState.DEGRADED], HEALTH[Health.UNKNOWN]
 
 _state, _health = attrgetter("state"), attrgetter("health")
 _sample_time = attrgetter("sample_time")
 
+# When a source was last heard (monotonic), its own time of then, and how often it is heard, seconds.
 Arrival = tuple[float, float, float]
-"""When a source was last heard (monotonic), its own time of then, and how often it is heard, seconds."""
 
 
 class Statements(NamedTuple):
@@ -41,18 +41,18 @@ class Statements(NamedTuple):
     states: npt.NDArray[np.uint8]
     healths: npt.NDArray[np.uint8]
     arrived: Floats
+    # How much older than that the newest numbers are; NaN where there are none.
     behind: Floats
-    """How much older than that the newest numbers are; NaN where there are none."""
+    # How often each one's source is heard, seconds.
     intervals: Floats
-    """How often each one's source is heard, seconds."""
 
 
 class _Times:
     """When the sources of devices were heard; those of one source are counted, not repeated."""
 
     def __init__(self) -> None:
+        # Of each in turn what `Heard` has.
         self.arrivals = array("d")
-        """Of each in turn what `Heard` has."""
         self.counts: list[int] = []
 
     def ages(self, sampled: Sequence[float | None]) -> tuple[Floats, Floats, Floats]:
@@ -83,8 +83,8 @@ class DeviceBatch:
     """Devices of some nodes, those of one layout together."""
 
     def __init__(self) -> None:
+        # Those that are no part of a stream, or of several sources.
         self.others: list[tuple[int, FleetDevice]] = []
-        """Those that are no part of a stream, or of several sources."""
         self._times = _Times()
         self._streamed: dict[int, Streamed] = {}
 

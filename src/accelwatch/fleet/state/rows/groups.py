@@ -20,11 +20,11 @@ from accelwatch.fleet.table.jobs import Jobs, RowJobs
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import OWNER_NAMES
 
+# The part of a job in a pipeline, by a label of the node's targets: no scheduler tells it.
 STAGE = "stage"
-"""The part of a job in a pipeline, by a label of the node's targets: no scheduler tells it."""
 NO_GROUP = -1
+# What a device belongs to by its job, beside its owner's names.
 _OF_JOB = frozenset({STAGE, "job_model", "stage_model"})
-"""What a device belongs to by its job, beside its owner's names."""
 
 Names = tuple[str, ...]
 Numbers = npt.NDArray[np.int32]
@@ -33,14 +33,14 @@ Numbers = npt.NDArray[np.int32]
 class Groups(NamedTuple):
     """Devices by what they have in common; a device that several own is in several groups."""
 
+    # By number, sorted.
     names: Names
-    """By number, sorted."""
+    # The group of each row, NO_GROUP of one without; of several the first by name.
     of_row: Numbers
-    """The group of each row, NO_GROUP of one without; of several the first by name."""
+    # Every membership: its row ...
     rows: Indices
-    """Every membership: its row ..."""
+    # ... and its group. Sorted by group, then row.
     groups: Indices
-    """... and its group. Sorted by group, then row."""
 
     def counts(self) -> Indices:
         """Members of each group."""
@@ -78,8 +78,8 @@ class _Memberships:
         self._key = key
         self._stamp = -1, -1
         self._names: dict[int, Names] = {}
+        # Rows of each node, by its number.
         self._rows: dict[int, list[int]] = {}
-        """Rows of each node, by its number."""
         self._groups: Groups | None = None
 
     def of(self, table: Table) -> Groups:
@@ -159,6 +159,7 @@ def _of_model(names: Names, device: Device) -> Names:
     return tuple(f"{name}/{device.vendor} {device.model or ''}".rstrip() for name in names)
 
 
+# How devices are called by what is no single field of theirs.
 _CALLS: dict[str, Callable[[Device, Occupancy, NodeSlots], Names]] = {
     "node": _by_node,
     "model": _by_model,
@@ -166,7 +167,6 @@ _CALLS: dict[str, Callable[[Device, Occupancy, NodeSlots], Names]] = {
     "job_model": _by_job_model,
     "stage_model": _by_stage_model,
 }
-"""How devices are called by what is no single field of theirs."""
 
 
 def _grouped(names: dict[int, Names], size: int) -> Groups:

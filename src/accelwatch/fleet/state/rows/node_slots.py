@@ -15,8 +15,8 @@ class Alike(NamedTuple):
     """Devices of a stream that have the same layout; each has ticked."""
 
     columns: Columns
+    # Many nodes' are put together at every tick: as bytes, not number by number.
     rows: "array[int]"
-    """Many nodes' are put together at every tick: as bytes, not number by number."""
     devices: list[StreamDevice]
 
 
@@ -25,27 +25,27 @@ class NodeSlots:
 
     def __init__(self, node: str, number: int) -> None:
         self.node = node
+        # Of the node in arrays by node.
         self.number = number
-        """Of the node in arrays by node."""
+        # In the order of lists: by index, then id.
         self.rows: list[int] = []
-        """In the order of lists: by index, then id."""
+        # The same, described.
         self.devices: list[Device] = []
-        """The same, described."""
+        # Rows of devices that are there.
         self.present: list[tuple[int, FleetDevice]] = []
-        """Rows of devices that are there."""
+        # Those of them that are only of a stream, by layout.
         self.alike: list[Alike] = []
-        """Those of them that are only of a stream, by layout."""
+        # The rest.
         self.others: list[tuple[int, FleetDevice]] = []
-        """The rest."""
+        # What `Node.noted` was when the rows' owners were last brought up to date.
         self.noted = -1
-        """What `Node.noted` was when the rows' owners were last brought up to date."""
         self.labels: dict[str, str] = {}
+        # Whether the latest arrangement found other labels.
         self.relabelled = False
-        """Whether the latest arrangement found other labels."""
+        # Devices that are expected and not there.
         self.missing = 0
-        """Devices that are expected and not there."""
+        # Ids of the devices that have a row: those that are there or expected.
         self.keys: tuple[str, ...] = ()
-        """Ids of the devices that have a row: those that are there or expected."""
         self.shape = -1
         self.version = -1
         self.epoch = -1

@@ -49,8 +49,8 @@ class Memo:
 
     def __init__(self) -> None:
         self.texts: npt.NDArray[np.object_] = np.empty(0, dtype=object)
+        # What `Table.changed` was when the text was worked out.
         self.stamps: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        """What `Table.changed` was when the text was worked out."""
 
     def of(self, size: int) -> "Memo":
         """The same with room for as many rows."""
@@ -69,43 +69,43 @@ class Table:
         self.rows = Rows()
         size = self.rows.size
         self.planes = Planes(size)
+        # The recent past of series that somebody asks for.
         self.windows = Windows()
-        """The recent past of series that somebody asks for."""
         self.devices: list[Device | None] = []
+        # None where a device is missing.
         self.present: list[FleetDevice | None] = []
-        """None where a device is missing."""
         self.occupancy: list[Occupancy] = []
+        # A device's own state, whether or not its node is heard of.
         self.state: Codes = np.full(size, _MISSING, dtype=np.uint8)
-        """A device's own state, whether or not its node is heard of."""
         self.health: Codes = np.full(size, _UNKNOWN, dtype=np.uint8)
+        # When a device's source was last heard, monotonic seconds.
         self.arrived: Floats = np.full(size, math.nan)
-        """When a device's source was last heard, monotonic seconds."""
+        # How much older than that its newest numbers are; NaN where it has none.
         self.behind: Floats = np.full(size, math.nan)
-        """How much older than that its newest numbers are; NaN where it has none."""
+        # How often a device's source is heard.
         self.interval_s: Floats = np.full(size, math.nan)
-        """How often a device's source is heard."""
+        # Number of the node.
         self.node: Indices = np.zeros(size, dtype=np.intp)
-        """Number of the node."""
+        # Rank of the weakest class of source that tells of a device (`schema.provenance`).
         self.provenance: Codes = np.zeros(size, dtype=np.uint8)
-        """Rank of the weakest class of source that tells of a device (`schema.provenance`)."""
+        # Whether it is a device and no partition of one.
         self.is_device: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
-        """Whether it is a device and no partition of one."""
+        # Which of `kinds`.
         self.kind: Indices = np.zeros(size, dtype=np.intp)
-        """Which of `kinds`."""
+        # Numbers of vendor and model.
         self.kinds: dict[tuple[str, str], int] = {}
-        """Numbers of vendor and model."""
+        # At which of `changes` it was last another device, or another's.
         self.changed: npt.NDArray[np.int64] = np.zeros(size, dtype=np.int64)
-        """At which of `changes` it was last another device, or another's."""
+        # Grows with every change of devices, labels and owners.
         self.changes = 0
-        """Grows with every change of devices, labels and owners."""
+        # Grows when rows come, go or move.
         self.shape = 0
-        """Grows when rows come, go or move."""
+        # Fields of devices by name.
         self.texts: dict[str, Memo] = {}
-        """Fields of devices by name."""
+        # What readers worked out from devices, labels and owners, by name; they know when it is old.
         self.groupings: dict[str, object] = {}
-        """What readers worked out from devices, labels and owners, by name; they know when it is old."""
+        # Where the devices of a node stand, by the node's number.
         self.at_number: list[NodeSlots] = []
-        """Where the devices of a node stand, by the node's number."""
         self._slots: dict[str, NodeSlots] = {}
         self._free_numbers: list[int] = []
 

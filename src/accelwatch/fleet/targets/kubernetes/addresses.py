@@ -6,8 +6,8 @@ from accelwatch.fleet.target import NODE_LABEL
 from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod, Port
 from accelwatch.fleet.targets.settings import KubernetesSd
 
+# Host and port, labels.
 DiscoveredAddress = tuple[str, dict[str, str]]
-"""Host and port, labels."""
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 SERVICE_LABEL = "kubernetes.io/service-name"
 

@@ -25,13 +25,13 @@ from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, scrape_for
 from accelwatch.fleet.targets.watch import Publish
 
+# Where a pod finds the token of its service account, and the cluster's authority.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds the token of its service account, and the cluster's authority."""
 T = TypeVar("T", bound=HasMetadata)
 
 _NODES = "/api/v1/nodes"
+# Between two looks at the mirrors: a rollout changes pods many times a second.
 _SETTLE_S = 1.0
-"""Between two looks at the mirrors: a rollout changes pods many times a second."""
 
 
 def within_cluster(

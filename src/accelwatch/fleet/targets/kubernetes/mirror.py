@@ -68,8 +68,8 @@ class Mirror(Generic[T]):
         """`changed` is called after every change and failure, with what is wrong now or nothing."""
         self.objects: dict[str, T] = {}
         self.listed = False
+        # Whether it has ever failed.
         self.failed = False
-        """Whether it has ever failed."""
         self.path = path
         self._client = client
         self._server = server

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from accelwatch.base.backoff import Backoff
 from accelwatch.node.store.reports import Called, Component
 
+# How Python's faulthandler names the thread that got a fatal signal.
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
-"""How Python's faulthandler names the thread that got a fatal signal."""
 
 QUARANTINE_FIRST_S = 5.0
 QUARANTINE_LIMIT_S = 300.0
+# Crashes that cost a whole backend nothing but the restart; a device that is known costs its row.
 FREE_CRASHES = 1
-"""Crashes that cost a whole backend nothing but the restart; a device that is known costs its row."""
+# After this long without a crash the crashes of a part are forgotten.
 CALM_S = 60.0
-"""After this long without a crash the crashes of a part are forgotten."""
+# What was let in more recently than this is suspected before what ran well.
 _FRESH_S = 10.0
-"""What was let in more recently than this is suspected before what ran well."""
 
 
 def suspects_of(

@@ -18,14 +18,14 @@ import msgspec
 
 from accelwatch.node.store.reports import Called, Noted
 
+# In the crash file; a multiple of every page size.
 _OFFSET = 1 << 20
-"""In the crash file; a multiple of every page size."""
 _THREAD = struct.Struct("=Q")
 _FREE_THREAD = bytes(_THREAD.size)
 _MAX_THREADS = 4096
 _CALLS_AT = _THREAD.size * _MAX_THREADS
+# Of what follows it in the cell of a call; 0 in one that is free.
 _LENGTH = struct.Struct("=H")
-"""Of what follows it in the cell of a call; 0 in one that is free."""
 _FREE_CALL = bytes(_LENGTH.size)
 _CALL_BYTES = 512
 _MAX_CALLS = 256
@@ -85,8 +85,8 @@ class CallsOut:
     def __init__(self, memory: mmap.mmap) -> None:
         self._memory = memory
         self._free = list(range(_CALLS_END - _CALL_BYTES, _CALLS_AT - 1, -_CALL_BYTES))
+        # By the number of a call.
         self._cells: dict[int, int] = {}
-        """By the number of a call."""
 
     def note(self, report: Noted) -> None:
         """A call is about to be made, or has come back.

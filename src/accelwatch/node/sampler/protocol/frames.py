@@ -17,11 +17,11 @@ from accelwatch.node.store.reports import Report, Written
 from accelwatch.schema.stream.frames import PREFIX_BYTES, frame
 
 MAX_FRAME_BYTES = 16 << 20
+# Exit status of a collector whose pipe for reports a library has closed.
 CLOSED = 93
-"""Exit status of a collector whose pipe for reports a library has closed."""
 _CHUNK = 1 << 18
+# Begins a report; no text has these bytes, and no number of our messages begins with them.
 _MAGIC = b"\xf5\xffAR"
-"""Begins a report; no text has these bytes, and no number of our messages begins with them."""
 _CHECKSUM_BYTES = 4
 _HEAD = len(_MAGIC) + _CHECKSUM_BYTES
 
@@ -73,8 +73,8 @@ class ChecksumSplitter:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._in_noise = False
+        # How often there was something else than a whole frame.
         self.damaged = 0
-        """How often there was something else than a whole frame."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes."""

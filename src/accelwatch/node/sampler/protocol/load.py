@@ -16,8 +16,8 @@ from accelwatch.plugins import entry_points as plugins
 
 Factory = Callable[[Context], Backend]
 _NOT_BY_DEFAULT = frozenset({"replay"})
+# How long a look at the PCI bus counts: backends are brought up, and tried again, together.
 _FRESH_S = 5.0
-"""How long a look at the PCI bus counts: backends are brought up, and tried again, together."""
 
 
 def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:

@@ -11,10 +11,10 @@ from accelwatch.base.untrusted_text import printable
 PRINTED_BYTES = 16384
 _MAX_NEW_OUTPUT = 1000
 _MAX_LAST_OUTPUT = 200
+# A library that goes on printing is not waited for any longer.
 _MAX_POLLS = 4
-"""A library that goes on printing is not waited for any longer."""
+# linux/fcntl.h
 _F_ADD_SEALS, _SEAL_SHRINK, _SEAL_GROW = 1033, 2, 4
-"""linux/fcntl.h"""
 
 
 def bounded_file() -> int:

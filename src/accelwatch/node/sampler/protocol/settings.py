@@ -8,42 +8,42 @@ from accelwatch.node.store.reports import Component
 class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to collect. Times in seconds."""
 
+    # Entry-point names, or `module:attribute`; empty: every installed one except `replay`.
     backends: tuple[str, ...] = ()
-    """Entry-point names, or `module:attribute`; empty: every installed one except `replay`."""
+    # Names left out when `backends` is empty.
     without: frozenset[str] = frozenset()
-    """Names left out when `backends` is empty."""
     one_shot: bool = False
     interval_s: float = 1.0
+    # Deadline of one device's read; for a single reading, of everything together.
     timeout_s: float = 1.0
-    """Deadline of one device's read; for a single reading, of everything together."""
+    # After this a backend that still opens or discovers is shown as unavailable.
     open_timeout_s: float = 5.0
-    """After this a backend that still opens or discovers is shown as unavailable."""
+    # How often quantities that hardly change are read again.
     slow_every_s: float = 5.0
-    """How often quantities that hardly change are read again."""
+    # How often devices are looked for and identified again.
     rediscover_s: float = 10.0
-    """How often devices are looked for and identified again."""
+    # Opt-in groups of quantities.
     groups: frozenset[str] = frozenset()
-    """Opt-in groups of quantities."""
     processes: bool = True
     argv: bool = False
     wake_suspended: bool = False
+    # Devices that there must be; 0: nobody says.
     expect: int = 0
-    """Devices that there must be; 0: nobody says."""
+    # Prefix of /sys, /proc and /dev.
     root: str = "/"
-    """Prefix of /sys, /proc and /dev."""
     state_dir: str | None = None
+    # Devices to leave alone: id, uuid, serial, PCI id or host-local name.
     excluded: tuple[str, ...] = ()
-    """Devices to leave alone: id, uuid, serial, PCI id or host-local name."""
+    # Each backend's own section, by the backend's name.
     options: dict[str, dict[str, object]] = {}
-    """Each backend's own section, by the backend's name."""
 
 
 class QuarantinedComponent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that must not be called yet."""
 
     part: Component
+    # What the row of a held-out device says.
     reason: str = ""
-    """What the row of a held-out device says."""
 
 
 class StartOrder(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
@@ -51,10 +51,10 @@ class StartOrder(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
 
     settings: CollectSettings
     held_out: tuple[QuarantinedComponent, ...] = ()
+    # Let devices be called one by one even if they are slow, so that a crash names one of them.
     careful: bool = False
-    """Let devices be called one by one even if they are slow, so that a crash names one of them."""
+    # Moment of the monotonic clock from which the deadline of a single reading counts.
     began: float | None = None
-    """Moment of the monotonic clock from which the deadline of a single reading counts."""
 
 
 class LetIn(msgspec.Struct, frozen=True, kw_only=True, tag="let_in"):

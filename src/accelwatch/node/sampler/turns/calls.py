@@ -36,13 +36,13 @@ class Calls:
         self._inbox = inbox
         self._ids = count(1)
         self._out: dict[int, Callable[[Answer], None]] = {}
+        # Who makes a turn that must not wait any longer.
         self._own: dict[int, Worker] = {}
-        """Who makes a turn that must not wait any longer."""
         self._turns = Succession(note, clock, inbox)
+        # Those whose present call takes long: others do not wait for it.
         self._slow: set[Succession] = set()
-        """Those whose present call takes long: others do not wait for it."""
+        # The turn that was being made when the loop looked last.
         self._observed_turn: int | None = None
-        """The turn that was being made when the loop looked last."""
 
     @property
     def waiting(self) -> bool:
@@ -153,16 +153,16 @@ class CollectorContext(msgspec.Struct, frozen=True):
     calls: Calls
     emit: Emit
     inbox: Inbox
+    # What workers pass before they bring a backend up, or identify or read a device.
     gate: Gate = msgspec.field(default_factory=Gate)
-    """What workers pass before they bring a backend up, or identify or read a device."""
+    # What is not called for now, and why; what is let in is taken out.
     quarantined: dict[Component, str] = {}
-    """What is not called for now, and why; what is let in is taken out."""
+    # Why a backend need not be loaded now; empty when it may be of use.
     absent: Callable[[str], str] = lambda _: ""
-    """Why a backend need not be loaded now; empty when it may be of use."""
+    # Moment from which the ticks of all backends are counted.
     started_at: float = 0.0
-    """Moment from which the ticks of all backends are counted."""
+    # Moment by which a single reading must have told everything.
     end: float = math.inf
-    """Moment by which a single reading must have told everything."""
 
     def worker(self, name: str) -> Worker:
         """A new worker whose answers come to the collector's loop."""

@@ -36,8 +36,8 @@ from accelwatch.schema.reading import (
 )
 
 MAX_DEVICES = 1024
+# Events taken from one answer of an event source; the newest are kept.
 MAX_EVENTS = 4096
-"""Events taken from one answer of an event source; the newest are kept."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoders: dict[Any, Any] = {}
@@ -211,8 +211,8 @@ def _sound_reading(reading: Reading) -> Reading:
     )
 
 
+# Limits of series found to be sound; the same ones come at every turn.
 _cached_limits: dict[object, Limits] = {}
-"""Limits of series found to be sound; the same ones come at every turn."""
 _MANY_SERIES = 20_000
 
 

@@ -7,8 +7,8 @@ from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.store.reports import Cycle, Failure
 
 _RANK = ("ok", "error", "timeout")
+# States of a device, which a collector that works well reports; not failures of the collector.
 _FACTS = frozenset({Absence.LOST, Absence.PERMISSION, Absence.SUSPENDED, Absence.NOT_COLLECTED})
-"""States of a device, which a collector that works well reports; not failures of the collector."""
 
 
 class CycleTracker:

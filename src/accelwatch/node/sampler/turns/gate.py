@@ -10,14 +10,14 @@ from threading import Lock
 
 from accelwatch.node.sampler.protocol.call_registry import Inside
 
+# How long a worker waits while nobody gets on. A hung device delays each other one by no more.
 PATIENCE_S = 0.004
-"""How long a worker waits while nobody gets on. A hung device delays each other one by no more."""
+# The same while a culprit is looked for: for most slow devices, and for eight beside a hung one.
 CAREFUL_PATIENCE_S = 0.05
-"""The same while a culprit is looked for: for most slow devices, and for eight beside a hung one."""
+# The same for a backend that is brought up, which loads modules and libraries.
 CAREFUL_OPENING_S = 1.0
-"""The same for a backend that is brought up, which loads modules and libraries."""
+# How many turns that goes on; eight devices pass them in a minute.
 CAREFUL_TURNS = 512
-"""How many turns that goes on; eight devices pass them in a minute."""
 
 
 class Gate:

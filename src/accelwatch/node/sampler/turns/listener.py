@@ -12,8 +12,8 @@ from accelwatch.schema.event import ErrorEvent
 
 _WAIT_S = 1.0
 _BATCH = 256
+# Least time between two calls, for a source that does not wait when there is nothing.
 _PACE_S = 0.05
-"""Least time between two calls, for a source that does not wait when there is nothing."""
 
 
 class Listener:

@@ -2,9 +2,9 @@
 
 import math
 
+# How often a collector gives a sign of life. Most readings come every one, two or five seconds: it
+# comes with them more often than not.
 HEARTBEAT_S = 2.0
-"""How often a collector gives a sign of life. Most readings come every one, two or five seconds: it
-comes with them more often than not."""
 
 
 class Ticks:

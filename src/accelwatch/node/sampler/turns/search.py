@@ -21,8 +21,8 @@ class Search:
     """Of one device. `keep` is called on its worker, the rest on the loop."""
 
     def __init__(self) -> None:
+        # The call that was left to go on by itself.
         self.call: int | None = None
-        """The call that was left to go on by itself."""
         self._numbers: tuple[Reading, ...] = ()
         self._is_searching = False
         self._pause = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)

@@ -66,8 +66,8 @@ class Stack:
         self._reopen = Backoff(self._settings.rediscover_s)
         self._discover_at = math.inf
         self._trouble: Failure | None = None
+        # Ids of the devices that are rows because refusals named them.
         self._unopened: frozenset[str] = frozenset()
-        """Ids of the devices that are rows because refusals named them."""
 
     @property
     def finished(self) -> bool:

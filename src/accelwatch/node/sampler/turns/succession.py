@@ -37,10 +37,10 @@ class Succession:
         self._going = False
         self._wakeups: SimpleQueue[bool] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        # The call that is being made.
         self.present: int | None = None
-        """The call that is being made."""
+        # Moment at which it was begun, or the first turn was given.
         self.since = 0.0
-        """Moment at which it was begun, or the first turn was given."""
 
     @property
     def waiting(self) -> bool:

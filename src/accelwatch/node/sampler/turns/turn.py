@@ -60,8 +60,8 @@ class Slot:
         self.device = device
         self.worker = worker
         self.identify_due = True
+        # No longer discovered; kept only until its call comes back.
         self.retired = False
-        """No longer discovered; kept only until its call comes back."""
         self._around = around
         self._root = Path(around.collector.settings.root)
         # Whether a backend has an ability is looked at once: that takes as long as asking a device.

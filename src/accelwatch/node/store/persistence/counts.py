@@ -8,8 +8,8 @@ from accelwatch.files.kept_file import Write
 from accelwatch.node.store.persistence.state_file import StateFile
 from accelwatch.schema.snapshot import EventCount
 
+# Device id (empty: the node) to code to count.
 Counts = dict[str, dict[str, EventCount]]
-"""Device id (empty: the node) to code to count."""
 
 _FILE = "event_counts.json"
 _FORMAT = 1

@@ -12,8 +12,8 @@ import msgspec
 from accelwatch.schema.device import Device, is_self_identifying, same_address
 from accelwatch.schema.snapshot import is_host
 
+# Places that are remembered; those told longest ago go first.
 _MOST = 1024
-"""Places that are remembered; those told longest ago go first."""
 
 
 class CachedIdentity(msgspec.Struct, frozen=True):

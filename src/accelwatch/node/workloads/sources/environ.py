@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+# The kernel lets arguments and environment together be larger only with a larger stack limit.
 MAX_ENVIRON_BYTES = 2 << 20
-"""The kernel lets arguments and environment together be larger only with a larger stack limit."""
 _MAX_VALUE = 128
 _UNFIT = re.compile(r"[^\x20-\x7e]")
 
@@ -19,21 +19,24 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Variables of one scheduler; of several names for a thing the first that is set counts."""
 
     name: str
+    # All must be set for the environment to be this scheduler's.
     variables: tuple[str, ...]
-    """All must be set for the environment to be this scheduler's."""
     job_id: tuple[str, ...] = ()
+    # Place within a job array, where the id is the same for all of it.
     task: str = ""
-    """Place within a job array, where the id is the same for all of it."""
     user: tuple[str, ...] = ()
     account: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
+    # A list of the node's own device indices.
     indices: str = ""
-    """A list of the node's own device indices."""
     step_indices: str = ""
+    # Number of nodes of the job.
     nodes: str = ""
-    """Number of nodes of the job."""
 
 
+# From each scheduler's manual, chapter on the job environment; the first that fits counts.
+#
+# HTCondor tells a job its devices, but not its own number.
 SCHEDULERS: tuple[Scheduler, ...] = (
     Scheduler(
         name="slurm",
@@ -75,10 +78,6 @@ SCHEDULERS: tuple[Scheduler, ...] = (
     ),
     Scheduler(name="htcondor", variables=("_CONDOR_AssignedGPUs",)),
 )
-"""From each scheduler's manual, chapter on the job environment; the first that fits counts.
-
-HTCondor tells a job its devices, but not its own number.
-"""
 
 _KEPT = frozenset(
     name
@@ -106,8 +105,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     account: str = ""
     queue: str = ""
+    # Node-wide device indices of the whole job.
     indices: tuple[str, ...] = ()
-    """Node-wide device indices of the whole job."""
     step_indices: tuple[str, ...] = ()
     nodes: int = 1
 

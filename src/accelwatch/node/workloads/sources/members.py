@@ -9,12 +9,12 @@ from accelwatch.kernel import proc
 from accelwatch.node.workloads.sources import environ
 from accelwatch.node.workloads.sources.environ import Job
 
+# (pid, start time in Unix seconds): a pid alone is used again.
 Key = tuple[int, float]
-"""(pid, start time in Unix seconds): a pid alone is used again."""
 
 MAX_MEMBERS = 8_192
+# The boot time that start times are counted from moves by a second when the clock is set.
 _SAME_START_S = 2.0
-"""The boot time that start times are counted from moves by a second when the clock is set."""
 _POD_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _NESTED = re.compile(r"(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?=/|$)", re.MULTILINE)
 _MAX_BYTES = 64 << 10
@@ -25,10 +25,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
     container: str | None = None
     pod_uid: str | None = None
+    # By the cgroup, which the process cannot change.
     slurm_job: str | None = None
-    """By the cgroup, which the process cannot change."""
+    # By the environment, which is the process's own word.
     job: Job | None = None
-    """By the environment, which is the process's own word."""
 
 
 class Members:

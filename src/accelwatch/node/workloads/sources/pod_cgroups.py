@@ -14,10 +14,10 @@ _POD = re.compile(
     r"(?:.+-)?pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?"
 )
 _NOT_BELOW = re.compile(r"user\.slice|machine\.slice|.*\.service")
+# kind nests it: `docker/<id>/kubelet.slice/kubelet-kubepods.slice`.
 _BASE_DEPTH = 4
-"""kind nests it: `docker/<id>/kubelet.slice/kubelet-kubepods.slice`."""
+# Guaranteed pods are right below, others below their class of service.
 _POD_DEPTH = 2
-"""Guaranteed pods are right below, others below their class of service."""
 
 
 def read(root: Path) -> frozenset[str]:

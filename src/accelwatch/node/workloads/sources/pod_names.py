@@ -21,14 +21,14 @@ _LINK = re.compile(r"[^_]+_[^_]+_(.+)-([0-9a-f]{64})\.log")
 class PodNames(msgspec.Struct, frozen=True, kw_only=True):
     """What the folders told."""
 
+    # Pod uid to (namespace, pod).
     by_uid: dict[str, tuple[str, str]] = {}
-    """Pod uid to (namespace, pod)."""
+    # (namespace, pod) to its uid; of several, as folders of deleted namesakes stay, the newest.
     uids: dict[tuple[str, str], str] = {}
-    """(namespace, pod) to its uid; of several, as folders of deleted namesakes stay, the newest."""
+    # Pod uid to the name of its container, where it has one only.
     only_container: dict[str, str] = {}
-    """Pod uid to the name of its container, where it has one only."""
+    # Container id to container name.
     containers: dict[str, str] = {}
-    """Container id to container name."""
 
 
 def read(pod_logs: Path, container_logs: Path) -> PodNames:

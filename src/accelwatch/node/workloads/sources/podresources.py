@@ -13,8 +13,8 @@ from accelwatch.backend_kit.grpc.protobuf import fields, messages, text, texts
 from accelwatch.base.clock import Clock
 
 METHOD = "/v1.PodResourcesLister/List"
+# A node has at most some hundreds of pods; plug-ins of shared memory list thousands of ids each.
 MAX_ALLOCATIONS = 65_536
-"""A node has at most some hundreds of pods; plug-ins of shared memory list thousands of ids each."""
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,10 +23,10 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     pod: str
     container: str
+    # Of a device plug-in (`nvidia.com/gpu`), or the name of a DRA driver (`gpu.nvidia.com`).
     resource: str
-    """Of a device plug-in (`nvidia.com/gpu`), or the name of a DRA driver (`gpu.nvidia.com`)."""
+    # Names of one device: an id, or for DRA the CDI names and the name within the pool.
     names: tuple[str, ...]
-    """Names of one device: an id, or for DRA the CDI names and the name within the pool."""
 
 
 def fetch(socket: Path, *, timeout_s: float, clock: Clock) -> tuple[Allocation, ...]:

@@ -9,8 +9,8 @@ from accelwatch.node.workloads.sources import environ
 from accelwatch.node.workloads.sources.environ import Job
 from accelwatch.node.workloads.sources.job_cgroups import JobCgroup, JobCgroups
 
+# The step whose SLURM_JOB_GPUS is of its own node. Those of a job on several nodes inherit it.
 _BATCH = "batch"
-"""The step whose SLURM_JOB_GPUS is of its own node. Those of a job on several nodes inherit it."""
 
 
 class SlurmJobs:
@@ -19,8 +19,8 @@ class SlurmJobs:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._cached: dict[str, tuple[JobCgroup, Job]] = {}
+        # Jobs of which no process's environment could be read.
         self.unreadable = 0
-        """Jobs of which no process's environment could be read."""
 
     def of(self, cgroups: JobCgroups) -> dict[str, Job]:
         """Job id to job, for all jobs that have a cgroup."""

@@ -64,10 +64,10 @@ def tries_left(at: Situation) -> bool:
     return at.remedy.failures <= MOST_FAILURES
 
 
+# Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew.
 GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
     {Stage.QUARANTINING: Stage.SUSPECT, Stage.RELEASING: Stage.RELEASING}
 )
-"""Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew."""
 
 
 def _resumes_at(remedy: Remedy) -> Stage:

@@ -59,7 +59,7 @@ class Situation(Protocol):
         """What has happened to it."""
 
 
+# Whether a row of the table counts; pure.
 Condition = Callable[[Situation], bool]
-"""Whether a row of the table counts; pure."""
+# The remedy after what a row does; all else that it changes goes through the context.
 Effect = Callable[[Scene], Remedy]
-"""The remedy after what a row does; all else that it changes goes through the context."""

@@ -12,12 +12,12 @@ from accelwatch.remediation.policy.state.model import RemedyState
 class Loudness(StrEnum):
     """Whom a note is for."""
 
+    # Only for who reads the incident's page.
     LOG = "log"
-    """Only for who reads the incident's page."""
+    # It belongs into the incident's message.
     NOTIFY = "tell"
-    """It belongs into the incident's message."""
+    # A person has to do something.
     ALERT = "alert"
-    """A person has to do something."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +27,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     loudness: Loudness
     node: str = ""
     incident: str = ""
+    # Who caused it, where a person did.
     actor: str = ""
-    """Who caused it, where a person did."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

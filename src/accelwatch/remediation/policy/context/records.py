@@ -29,8 +29,8 @@ class RemedyRecord(msgspec.Struct, frozen=True, kw_only=True, tag="remedy"):
     """The remedy of a node as it stands from now on."""
 
     node: str
+    # None: it is over.
     remedy: Remedy | None
-    """None: it is over."""
 
 
 class OverrideRecord(msgspec.Struct, frozen=True, kw_only=True, tag="override"):

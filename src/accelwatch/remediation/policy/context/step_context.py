@@ -39,16 +39,16 @@ class StepContext:
         self.settings = settings
         self.now = now
         self.world = state.world
+        # Answers of the guards; anything that changes makes them void.
         self.memo: dict[object, Answer] = {}
-        """Answers of the guards; anything that changes makes them void."""
+        # Whom the end of the step has to look at.
         self.touched = Touched(state.world.pending_checks)
-        """Whom the end of the step has to look at."""
         self._before = state
+        # Only when somebody asks who is who.
         self._machine_index: MachineIndex | None = None
-        """Only when somebody asks who is who."""
         self._departed: dict[str, list[Departed]] | None = None
+        # The tables that this step has copied, and may change.
         self._own: dict[StateTable[Any], dict[str, Any]] = {}
-        """The tables that this step has copied, and may change."""
         self._own_world: dict[WorldTable[Any], dict[str, Any]] = {}
         self._changed: dict[tuple[StateTable[Any] | StateField[Any], str], None] = {}
         self._started: StartedRecord | None = None

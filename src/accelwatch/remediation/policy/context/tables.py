@@ -60,12 +60,12 @@ class StateTable(Generic[V]):
     """One table of the state, by key."""
 
     read: Callable[[RemedyState], Mapping[str, V]]
+    # The state with other rows in the table.
     replaced: Callable[[RemedyState, Mapping[str, V]], RemedyState]
-    """The state with other rows in the table."""
+    # What the journal keeps of a row; None: it was taken out.
     record: Callable[[str, V | None], StateRecord]
-    """What the journal keeps of a row; None: it was taken out."""
+    # Key and row of a record; None where it is of another table.
     row_of: Callable[[StateRecord], tuple[str, V | None] | None]
-    """Key and row of a record; None where it is of another table."""
     touches: Touches = Touches.NODE
 
     def changed(self, before: RemedyState, after: RemedyState, key: str) -> StateRecord | None:
@@ -92,8 +92,8 @@ class StateField(Generic[V]):
     read: Callable[[RemedyState], V]
     replaced: Callable[[RemedyState, V], RemedyState]
     record: Callable[[V], StateRecord]
+    # The state after a record; None where it is of another field.
     replayed: Callable[[RemedyState, StateRecord], RemedyState | None]
-    """The state after a record; None where it is of another field."""
 
     def changed(self, before: RemedyState, after: RemedyState, _key: str) -> StateRecord | None:
         """The record of the field; None where it is as it was."""

@@ -16,22 +16,22 @@ class Touches(Enum):
     """Whom it concerns that a row of a table is another."""
 
     NOTHING = "nothing"
+    # The remedy of the node that is the row's key, by the hub's name.
     NODE = "node"
-    """The remedy of the node that is the row's key, by the hub's name."""
+    # The remedy of the node that is the row's key, by the scheduler's name.
     SHOWN = "shown"
-    """The remedy of the node that is the row's key, by the scheduler's name."""
 
 
 class Touched:
     """Grows while a step goes on; begins with what the step before has left to look at."""
 
     def __init__(self, pending_checks: PendingChecks) -> None:
+        # By the hub's names.
         self.nodes = set(pending_checks.again)
-        """By the hub's names."""
+        # Nodes that are shown otherwise, by the scheduler's names.
         self.shown: set[str] = set()
-        """Nodes that are shown otherwise, by the scheduler's names."""
+        # Whether the budget is another, or the groups that it counts.
         self.waiting = pending_checks.waiting
-        """Whether the budget is another, or the groups that it counts."""
         self.everything = pending_checks.everything
 
     def row(self, touches: Touches, key: str) -> None:

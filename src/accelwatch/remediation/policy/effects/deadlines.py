@@ -22,8 +22,9 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
 
+# A swap and a look end by themselves before that.
 _OF_A_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.DRAW_SPARE})
-"""A swap and a look end by themselves before that."""
+# What a person has decided, or is notified of for all nodes together.
 _PERSONS = frozenset(
     {
         DenialKind.STOPPED,
@@ -35,16 +36,15 @@ _PERSONS = frozenset(
         DenialKind.BREAKER,
     }
 )
-"""What a person has decided, or is notified of for all nodes together."""
 
 
 class Awaited(NamedTuple):
     """What a remedy waits for now."""
 
+    # By which it is known that a person was notified of it.
     key: str
-    """By which it is known that a person was notified of it."""
+    # Unix seconds.
     since: float
-    """Unix seconds."""
     within_s: float
 
 
@@ -106,8 +106,8 @@ def _is_kept_in(ctx: StepContext, remedy: Remedy) -> bool:
     return not watched and (remedy.approval.manual or wrong(ctx, remedy))
 
 
+# Stages in which one thing after another is on its way, each with a deadline of its own.
 _SEVERAL = frozenset({Stage.DRAINING, Stage.VERIFYING})
-"""Stages in which one thing after another is on its way, each with a deadline of its own."""
 
 
 def overdue(ctx: StepContext, remedy: Remedy) -> Awaited | None:

@@ -17,8 +17,9 @@ from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 
+# What stands in the mark of a node that a person took out, in the place of an incident.
 BY_HAND = "by-hand"
-"""What stands in the mark of a node that a person took out, in the place of an incident."""
+# Seconds after which an intent makes no sense any more.
 DEADLINES: Mapping[Kind, float] = MappingProxyType(
     {
         Kind.QUARANTINE: clocks.QUARANTINE_S,
@@ -39,7 +40,6 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
         Kind.SERVICE: clocks.SERVICE_S,
     }
 )
-"""Seconds after which an intent makes no sense any more."""
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
 _OF_JOB = frozenset(
     {
@@ -51,8 +51,8 @@ _OF_JOB = frozenset(
         Kind.DRAW_SPARE,
     }
 )
+# What is about where a job may run next.
 _LEAVES = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
-"""What is about where a job may run next."""
 
 
 def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:

@@ -21,8 +21,8 @@ from accelwatch.remediation.policy.state.model import (
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
 
+# Incidents whose attempts are known.
 MOST_TRIED = 500
-"""Incidents whose attempts are known."""
 replace = msgspec.structs.replace
 
 

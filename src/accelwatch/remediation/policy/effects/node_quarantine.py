@@ -43,8 +43,8 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace
+# Steps after which a scheduler shows another reason, writer or moment than before.
 _RESETS_REASON = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})
-"""Steps after which a scheduler shows another reason, writer or moment than before."""
 
 
 def cancel(at: Scene) -> Remedy:

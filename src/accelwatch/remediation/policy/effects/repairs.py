@@ -18,8 +18,8 @@ from accelwatch.remediation.policy.state.model import (
 )
 from accelwatch.remediation.policy.state.score import Failing, added, tidied
 
+# Incidents whose attempts are known.
 MOST_TRIED = 500
-"""Incidents whose attempts are known."""
 replace = msgspec.structs.replace
 
 

@@ -17,23 +17,23 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """A remedy that has begun and not ended."""
 
     incident: str
+    # What must not have another remedy meanwhile: the node's domains, or its pools if it has none.
     beside: tuple[str, ...]
-    """What must not have another remedy meanwhile: the node's domains, or its pools if it has none."""
 
 
 class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
     """What was tried."""
 
+    # By node.
     running: Mapping[str, Running] = {}
-    """By node."""
+    # How often, by incident.
     tried: Mapping[str, int] = {}
-    """How often, by incident."""
+    # Unix seconds of the remedies of each node in the last seven days.
     of_node: Mapping[str, tuple[float, ...]] = {}
-    """Unix seconds of the remedies of each node in the last seven days."""
+    # Unix seconds at which nodes were given back in the last minute.
     released: tuple[float, ...] = ()
-    """Unix seconds at which nodes were given back in the last minute."""
+    # Unix seconds at which jobs were cancelled in the last hour.
     cancelled: tuple[float, ...] = ()
-    """Unix seconds at which jobs were cancelled in the last hour."""
 
 
 def may_start(

@@ -19,26 +19,26 @@ class BreakerStatus(StrEnum):
 
     CLOSED = "closed"
     OPEN = "open"
+    # One incident is tried.
     HALF_OPEN = "half_open"
-    """One incident is tried."""
 
 
 class BreakerState(msgspec.Struct, frozen=True, kw_only=True):
     """The breaker, and what it counts."""
 
     standing: BreakerStatus = BreakerStatus.CLOSED
+    # Unix seconds at which it opened, closed or half opened.
     since: float | None = None
-    """Unix seconds at which it opened, closed or half opened."""
+    # What opened it, for people.
     why: str = ""
-    """What opened it, for people."""
+    # Unix seconds at which there was first no budget for an incident, by incident.
     breaches: Mapping[str, float] = {}
-    """Unix seconds at which there was first no budget for an incident, by incident."""
     failures: tuple[float, ...] = ()
     overrides: tuple[float, ...] = ()
+    # Ids of the storms that are going on and have opened it; each does so once.
     storms: tuple[str, ...] = ()
-    """Ids of the storms that are going on and have opened it; each does so once."""
+    # The incident that is tried while it is half open.
     trial: str = ""
-    """The incident that is tried while it is half open."""
 
 
 def breached(

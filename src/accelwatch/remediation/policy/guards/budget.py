@@ -21,21 +21,21 @@ class Own(msgspec.Struct, frozen=True, kw_only=True):
     """A node that we hold, or are about to."""
 
     place: FailureDomain
+    # Those that want it out.
     incidents: tuple[str, ...]
-    """Those that want it out."""
+    # Unix seconds at which it was reserved; its share of the rate.
     at: float
-    """Unix seconds at which it was reserved; its share of the rate."""
+    # Whether the quarantine was begun.
     spent: bool = False
-    """Whether the quarantine was begun."""
 
 
 class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is taken of the budget."""
 
+    # By node.
     own: Mapping[str, Own] = {}
-    """By node."""
+    # Unix seconds at which quarantines of a pool were reserved, as long as they slow others down.
     begun: Mapping[str, tuple[float, ...]] = {}
-    """Unix seconds at which quarantines of a pool were reserved, as long as they slow others down."""
 
     @cached_property
     def by_group(self) -> Mapping[str, frozenset[str]]:

@@ -13,8 +13,8 @@ class RuleVersion(msgspec.Struct, frozen=True):
     """Since when a rule says what it says."""
 
     digest: str
+    # Unix seconds.
     at: float
-    """Unix seconds."""
 
 
 class CanaryState(msgspec.Struct, frozen=True, kw_only=True):

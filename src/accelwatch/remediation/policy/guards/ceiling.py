@@ -21,12 +21,12 @@ class Ceiling(StrEnum):
 
     OBSERVE = "observe"
     QUARANTINE = "quarantine"
+    # The node's jobs are asked to save, and leave it.
     DRAIN = "drain"
-    """The node's jobs are asked to save, and leave it."""
+    # Reset, reboot, power cycle, test, ticket.
     REMEDY = "remedy"
-    """Reset, reboot, power cycle, test, ticket."""
+    # Jobs run on elsewhere.
     RESUME = "resume"
-    """Jobs run on elsewhere."""
 
     @property
     def height(self) -> int:
@@ -37,6 +37,7 @@ class Ceiling(StrEnum):
 _HEIGHTS = {ceiling: at for at, ceiling in enumerate(Ceiling)}
 
 
+# Which ceiling an intent needs; those that only undo what we did, or only look, need none.
 NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
     {
         IntentKind.QUARANTINE: Ceiling.QUARANTINE,
@@ -58,7 +59,6 @@ NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
         IntentKind.RETURN_SPARE: Ceiling.OBSERVE,
     }
 )
-"""Which ceiling an intent needs; those that only undo what we did, or only look, need none."""
 
 UNDOING = frozenset(kind for kind, ceiling in NEEDS.items() if ceiling is Ceiling.OBSERVE)
 
@@ -67,24 +67,24 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that bears upon how far may be gone with a node for an incident."""
 
     node: str
+    # Of the rule.
     mode: Mode
-    """Of the rule."""
+    # Whether the rule is sure enough to act without a person's approval.
     sure: bool = True
-    """Whether the rule is sure enough to act without a person's approval."""
     site: Ceiling
+    # Of the first profile that fits the node; None where there are no profiles at all.
     profile: Ceiling | None = None
-    """Of the first profile that fits the node; None where there are no profiles at all."""
+    # Who stopped everything, and how: a person's command, or the file.
     stopped_by: str = ""
-    """Who stopped everything, and how: a person's command, or the file."""
     canary: Answer = PERMIT
+    # Whether all of the evidence came by an authenticated way.
     trusted: bool = True
-    """Whether all of the evidence came by an authenticated way."""
+    # What the rule asks of it.
     trust: Trust = Trust.AUTHENTICATED
-    """What the rule asks of it."""
+    # Id of the silence or maintenance that bids not to act.
     silence: str = ""
-    """Id of the silence or maintenance that bids not to act."""
+    # Who asked that nothing be done to the node; or the label that says so.
     vetoed_by: str = ""
-    """Who asked that nothing be done to the node; or the label that says so."""
     denied_by: str = ""
 
 

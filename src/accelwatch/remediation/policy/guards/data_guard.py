@@ -11,41 +11,41 @@ import msgspec
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.settings import DataGuard
 
+# Share of the agents that must have been heard before the time of looking around is over.
 LEAST_REPORTING = 0.8
-"""Share of the agents that must have been heard before the time of looking around is over."""
 
 
 class FleetCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """What is known at a tick."""
 
+    # Unix seconds.
     time: float
-    """Unix seconds."""
+    # Seconds that no clock setting moves.
     monotonic: float
-    """Seconds that no clock setting moves."""
+    # How much later than it was due the tick began.
     late_s: float
-    """How much later than it was due the tick began."""
+    # Those expected, without nodes that are out of use anyway.
     agents: int
-    """Those expected, without nodes that are out of use anyway."""
+    # Those of them that are not heard now.
     silent: int
-    """Those of them that are not heard now."""
 
 
 class DataGuardState(msgspec.Struct, frozen=True, kw_only=True):
     """What has been seen since the engine began; a restart begins anew, for it looks around again."""
 
+    # Monotonic seconds of the first tick.
     started: float | None = None
-    """Monotonic seconds of the first tick."""
+    # Whether the time of looking around is over.
     is_warmed_up: bool = False
-    """Whether the time of looking around is over."""
     time: float = 0.0
+    # Of the latest tick.
     monotonic: float = 0.0
-    """Of the latest tick."""
+    # One after another.
     late_ticks: int = 0
-    """One after another."""
+    # What freezes new actions; empty when nothing does.
     why: str = ""
-    """What freezes new actions; empty when nothing does."""
+    # Monotonic seconds at which that was last so.
     troubled: float = 0.0
-    """Monotonic seconds at which that was last so."""
 
 
 def record_tick(

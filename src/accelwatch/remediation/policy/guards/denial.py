@@ -13,61 +13,61 @@ import msgspec
 class DenialKind(StrEnum):
     """What stands in the way."""
 
+    # A person stopped everything; our own holds are still released.
     STOPPED = "stopped"
-    """A person stopped everything; our own holds are still released."""
+    # The rule itself only observes, or is off.
     MODE = "mode"
-    """The rule itself only observes, or is off."""
+    # The site or a profile does not let rules go so far.
     CEILING = "ceiling"
-    """The site or a profile does not let rules go so far."""
+    # The rule is new or changed, and acts on a share of the fleet that this node is not in.
     CANARY = "canary"
-    """The rule is new or changed, and acts on a share of the fleet that this node is not in."""
+    # A person has to say yes.
     APPROVAL = "approval"
-    """A person has to say yes."""
+    # A person has said no.
     DENIED = "denied"
-    """A person has said no."""
+    # The evidence came a way by which anybody could have sent it.
     TRUST = "trust"
-    """The evidence came a way by which anybody could have sent it."""
+    # Everything that speaks for it is from before a person declared it mended, or undid what we did.
     OLD_EVIDENCE = "old_evidence"
-    """Everything that speaks for it is from before a person declared it mended, or undid what we did."""
+    # The last reading of the node or the device is older than two of its intervals.
     STALE_READING = "stale_reading"
-    """The last reading of the node or the device is older than two of its intervals."""
+    # A silence or a maintenance bids not to act.
     SILENCE = "silence"
-    """A silence or a maintenance bids not to act."""
+    # A person asked that nothing be done to the node.
     VETOED = "held"
-    """A person asked that nothing be done to the node."""
+    # It is part of what befalls many at once, which has one cause that is not this node.
     GROUP = "group"
-    """It is part of what befalls many at once, which has one cause that is not this node."""
+    # It is not proven that the hub and the scheduler mean the same machine.
     IDENTITY = "identity"
-    """It is not proven that the hub and the scheduler mean the same machine."""
+    # Somebody else holds the node.
     FOREIGN = "foreign"
-    """Somebody else holds the node."""
+    # A person undid what we did, and that was not long ago.
     OVERRIDDEN = "overridden"
-    """A person undid what we did, and that was not long ago."""
+    # Too little is seen of the fleet, or its clock or ticks are not to be relied on.
     DATA = "data"
-    """Too little is seen of the fleet, or its clock or ticks are not to be relied on."""
+    # The engine has just begun and still looks around.
     STARTING = "starting"
-    """The engine has just begun and still looks around."""
     BREAKER = "breaker"
+    # As many nodes of the pool are quarantined by us as may be.
     BUDGET = "budget"
-    """As many nodes of the pool are quarantined by us as may be."""
+    # The same of a rack, a leaf switch or another thing that nodes share.
     DOMAIN_BUDGET = "domain_budget"
-    """The same of a rack, a leaf switch or another thing that nodes share."""
+    # Too few nodes of the pool would be left, whoever took the others out.
     AVAILABLE = "available"
-    """Too few nodes of the pool would be left, whoever took the others out."""
+    # So many quarantines lately; more follow one after another.
     RATE = "rate"
-    """So many quarantines lately; more follow one after another."""
+    # A remedy runs on the node or beside it already.
     REMEDY_RUNNING = "remedy_running"
-    """A remedy runs on the node or beside it already."""
+    # As many remedies were tried for the incident as may be.
     ATTEMPTS = "attempts"
-    """As many remedies were tried for the incident as may be."""
+    # The same of the node, over days.
     TOO_MANY_REMEDIES = "too_many_remedies"
-    """The same of the node, over days."""
     RELEASE_RATE = "release_rate"
+    # So many jobs were cancelled lately.
     CANCEL_RATE = "cancel_rate"
-    """So many jobs were cancelled lately."""
     NO_SPARE = "no_spare"
+    # The job was resumed too often, too lately, or would die of the same again.
     RETRY = "retry"
-    """The job was resumed too often, too lately, or would die of the same again."""
 
     @property
     def lifted_by_approval(self) -> bool:
@@ -128,10 +128,10 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True, tag="denial"):
     """It may not be done now."""
 
     why: DenialKind
+    # For people: what stands in the way, with its figures, and what would lift it.
     text: str
-    """For people: what stands in the way, with its figures, and what would lift it."""
+    # Unix seconds at which it is worth asking again; None where nobody knows.
     until: float | None = None
-    """Unix seconds at which it is worth asking again; None where nobody knows."""
 
 
 Answer = Permit | Denial

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import msgspec
 
+# The pool of nodes that are in none.
 NO_POOL = ""
-"""The pool of nodes that are in none."""
 
 
 class FailureDomain(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -14,8 +14,8 @@ class FailureDomain(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     node: str
     pools: tuple[str, ...] = ()
+    # What it shares with others and loses together with them: `rack=r7`, `leaf=sw3`.
     domains: tuple[str, ...] = ()
-    """What it shares with others and loses together with them: `rack=r7`, `leaf=sw3`."""
 
     @property
     def all_pools(self) -> tuple[str, ...]:
@@ -31,10 +31,10 @@ class FailureDomain(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 class GroupCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How large every group is, and who is out."""
 
+    # Nodes by the name of their group.
     sizes: Mapping[str, int]
-    """Nodes by the name of their group."""
+    # Nodes that take no work, by group: ours, others', down, or not heard.
     out: Mapping[str, frozenset[str]]
-    """Nodes that take no work, by group: ours, others', down, or not heard."""
 
 
 def count_groups(locations: Iterable[FailureDomain], out: Iterable[str]) -> GroupCounts:

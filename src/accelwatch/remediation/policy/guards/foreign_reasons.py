@@ -7,8 +7,8 @@ from types import MappingProxyType
 class Holder(StrEnum):
     """What kind of somebody holds a node."""
 
+    # The scheduler itself, of its own accord.
     SCHEDULER = "scheduler"
-    """The scheduler itself, of its own accord."""
     HEALTH_TOOL = "health_tool"
     PERSON = "person"
 
@@ -24,6 +24,7 @@ _TEXTS = {
     Holder.PERSON: "a person or another program",
 }
 
+# Of Slurm (src/slurmctld, src/slurmd), of LBNL's Node Health Check, of Slinky, of soperator.
 BEGINNINGS = MappingProxyType(
     {
         "Prolog error": Holder.SCHEDULER,
@@ -42,9 +43,8 @@ BEGINNINGS = MappingProxyType(
         "[node_problem]": Holder.HEALTH_TOOL,
     }
 )
-"""Of Slurm (src/slurmctld, src/slurmd), of LBNL's Node Health Check, of Slinky, of soperator."""
+# Who writes where a scheduler itself gives a reason, or adds to one.
 SCHEDULER_USERS = frozenset({"slurm"})
-"""Who writes where a scheduler itself gives a reason, or adds to one."""
 
 
 def holder_of(reason: str, set_by: str) -> Holder:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 
+# Groups of the devices of one node have their cause on it: the node is still taken out.
 _NODE_PREFIX = "node="
-"""Groups of the devices of one node have their cause on it: the node is still taken out."""
 
 
 def may_act(incident: Incident, incidents: Mapping[str, Incident]) -> Answer:

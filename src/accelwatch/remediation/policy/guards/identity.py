@@ -14,20 +14,20 @@ import msgspec
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 
+# Both sides count the boot back from now, in whole seconds.
 BOOT_TIME_APART_S = 3.0
-"""Both sides count the boot back from now, in whole seconds."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """A node of the hub, and what the agent on it tells of the machine."""
 
+    # The hub's name.
     node: str
-    """The hub's name."""
     host: str = ""
     boot_id: str = ""
     system_uuid: str = ""
+    # Unix seconds, on the node's own clock.
     boot_time: float | None = None
-    """Unix seconds, on the node's own clock."""
 
 
 class ProofKind(StrEnum):
@@ -42,10 +42,10 @@ class ProofKind(StrEnum):
 class Proof(msgspec.Struct, frozen=True, kw_only=True, tag="proof"):
     """They are one machine."""
 
+    # The hub's name.
     node: str
-    """The hub's name."""
+    # The scheduler's.
     name: str
-    """The scheduler's."""
     kind: ProofKind
 
 

@@ -4,20 +4,20 @@ from collections.abc import Iterable
 
 import msgspec
 
+# Who has waited so long counts as one rank worse, so that nobody waits for ever.
 AGING_S = 3600.0
-"""Who has waited so long counts as one rank worse, so that nobody waits for ever."""
+# By how many ranks each failed attempt puts him back, so that a hopeless one does not block others.
 BACK_OFF = 1.0
-"""By how many ranks each failed attempt puts him back, so that a hopeless one does not block others."""
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """One that would like to be acted upon."""
 
     incident: str
+    # How bad it is: greater is worse. A severity's weight, a score, or both.
     rank: float
-    """How bad it is: greater is worse. A severity's weight, a score, or both."""
+    # Unix seconds from which on it waits.
     since: float
-    """Unix seconds from which on it waits."""
     attempts: int = 0
 
 

@@ -12,6 +12,8 @@ from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.foreign_reasons import SCHEDULER_USERS, holder_of
 
+# What Slurm appends to a reason when it reboots a node, and newer ones when they give a node up: the
+# moment is new then, and mostly the name.
 OWN_ADDITIONS = (
     " : reboot issued",
     " : reboot complete",
@@ -19,29 +21,27 @@ OWN_ADDITIONS = (
     " : Not responding",
     " : Node unexpectedly rebooted",
 )
-"""What Slurm appends to a reason when it reboots a node, and newer ones when they give a node up: the
-moment is new then, and mostly the name."""
 SAME_SECOND_S = 1.0
 
 
 class Ownership(StrEnum):
     """Whose a node is."""
 
+    # Nobody's; it takes work.
     OPEN = "open"
-    """Nobody's; it takes work."""
     OURS = "ours"
+    # Somebody else's, who had it before us or instead of us.
     FOREIGN = "foreign"
-    """Somebody else's, who had it before us or instead of us."""
+    # It was ours, and somebody has put himself in our place.
     TAKEN_OVER = "taken_over"
-    """It was ours, and somebody has put himself in our place."""
+    # It was ours, and a person has given it back to work.
     OVERRIDDEN = "overridden"
-    """It was ours, and a person has given it back to work."""
+    # It has our mark, but the journal has no record of it.
     ADOPTED = "adopted"
-    """It has our mark, but the journal has no record of it."""
+    # The scheduler itself has given it up.
     DOWN = "down"
-    """The scheduler itself has given it up."""
+    # A reservation for maintenance has it.
     MAINTENANCE = "maintenance"
-    """A reservation for maintenance has it."""
     MISSING = "missing"
 
 
@@ -51,8 +51,8 @@ class Imprint(msgspec.Struct, frozen=True, kw_only=True):
     annotation: OwnerAnnotation
     reason: str
     set_by: str
+    # Unix seconds, of the scheduler's clock.
     set_at: float | None
-    """Unix seconds, of the scheduler's clock."""
 
 
 def ownership(

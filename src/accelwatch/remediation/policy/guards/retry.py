@@ -15,90 +15,90 @@ from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, 
 from accelwatch.remediation.policy.guards.pace import free_at, within
 from accelwatch.remediation.settings import Resume
 
+# By how much of a delay a resume may be sooner or later, so that jobs that died together do not begin
+# together.
 SPREAD = 0.2
-"""By how much of a delay a resume may be sooner or later, so that jobs that died together do not begin
-together."""
+# Deaths of a job that are kept, the newest.
 MOST_DEATHS = 8
-"""Deaths of a job that are kept, the newest."""
+# Moments of submission of a job that are kept, the newest.
 MOST_SUBMISSIONS = 16
-"""Moments of submission of a job that are kept, the newest."""
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
     """With what a job is begun: what makes one resume another than the last."""
 
+    # In any order.
     nodes: tuple[str, ...]
-    """In any order."""
+    # Name or step of the checkpoint that it begins from; empty where that is not known.
     checkpoint: str = ""
-    """Name or step of the checkpoint that it begins from; empty where that is not known."""
+    # What has passed since, such as the id of a storm's incident.
     cleared: str = ""
-    """What has passed since, such as the id of a storm's incident."""
 
 
 class Blame(msgspec.Struct, frozen=True):
     """What spoke against a node when a job died on it."""
 
+    # Empty: the node did not answer.
     rule: str
-    """Empty: the node did not answer."""
+    # The scheduler's name of the node.
     target: str
-    """The scheduler's name of the node."""
+    # The hub's name.
     node: str = ""
-    """The hub's name."""
     serial: str = ""
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
     """A run that ended before it should."""
 
+    # Unix seconds.
     at: float
-    """Unix seconds."""
+    # Training step that it had reached, where that is known.
     step: int | None = None
-    """Training step that it had reached, where that is known."""
+    # Its newest checkpoint then, where one is known.
     newest: str = ""
-    """Its newest checkpoint then, where one is known."""
+    # Whether a fault of a device or node speaks for itself.
     device_fault: bool = False
-    """Whether a fault of a device or node speaks for itself."""
+    # What spoke against its nodes.
     blamed: tuple[Blame, ...] = ()
-    """What spoke against its nodes."""
+    # With what it ran.
     tried: Try
-    """With what it ran."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A job that was begun again, as long as it is watched."""
 
+    # The hub's name of the node that it was moved off.
     node: str
-    """The hub's name of the node that it was moved off."""
+    # By which it was begun again.
     moved: Intent
-    """By which it was begun again."""
+    # Unix seconds at which it was seen to run again, or at which it died.
     since: float
-    """Unix seconds at which it was seen to run again, or at which it died."""
+    # As it was seen last.
     seen: JobObservation
-    """As it was seen last."""
+    # Whether it has died and waits to be begun again.
     dead: bool = False
-    """Whether it has died and waits to be begun again."""
+    # The incident of many nodes for whose end it waits.
     group: str = ""
-    """The incident of many nodes for whose end it waits."""
 
 
 class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What has happened to one job so far."""
 
+    # Unix seconds of each moment at which it was seen to be submitted: Slurm sets that anew with each
+    # requeue. A job of the same id with another one is another job. Empty where none was seen.
     submitted: tuple[float, ...] = ()
-    """Unix seconds of each moment at which it was seen to be submitted: Slurm sets that anew with each
-    requeue. A job of the same id with another one is another job. Empty where none was seen."""
 
+    # Unix seconds of the resumes without a person, as long as they count.
     resumed: tuple[float, ...] = ()
-    """Unix seconds of the resumes without a person, as long as they count."""
+    # Resumes since it last ran well for long.
     in_a_row: int = 0
-    """Resumes since it last ran well for long."""
+    # The latest resume; None before the first.
     latest: Try | None = None
-    """The latest resume; None before the first."""
     deaths: tuple[Death, ...] = ()
+    # What had passed when it was begun again on the same nodes: that is done once.
     passed: tuple[Blame, ...] = ()
-    """What had passed when it was begun again on the same nodes: that is done once."""
+    # None: nobody looks after it.
     run: Run | None = None
-    """None: nobody looks after it."""
 
 
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):

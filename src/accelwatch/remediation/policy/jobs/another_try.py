@@ -23,12 +23,12 @@ class Another(NamedTuple):
     """What the next run has that the last one had not."""
 
     tried: Try
+    # Where the job may not start, by the scheduler's names.
     bad: frozenset[str]
-    """Where the job may not start, by the scheduler's names."""
+    # From which it begins, where that is not the newest.
     checkpoint: str = ""
-    """From which it begins, where that is not the newest."""
+    # What spoke against its nodes, and does so no more.
     passed: tuple[Blame, ...] = ()
-    """What spoke against its nodes, and does so no more."""
 
 
 def another(ctx: StepView, history: JobHistory, run: Run) -> Another:

@@ -13,8 +13,8 @@ from accelwatch.remediation.policy.guards.retry import JobHistory
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.settings import RemedySettings
 
+# No setting says which nodes are bad.
 _SETTINGS = RemedySettings()
-"""No setting says which nodes are bad."""
 
 
 def as_of_now(state: RemedyState, intent: Intent, now: float) -> Intent:

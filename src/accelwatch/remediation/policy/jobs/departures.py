@@ -13,8 +13,8 @@ from accelwatch.remediation.policy.guards.ceiling import Ceiling
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, REVIVAL_S
 from accelwatch.remediation.policy.state.model import Departed
 
+# Jobs that are remembered, the latest to leave.
 MOST_DEPARTED = 4096
-"""Jobs that are remembered, the latest to leave."""
 
 
 def departed(

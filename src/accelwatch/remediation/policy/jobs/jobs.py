@@ -155,8 +155,8 @@ def cancels(remedy: Remedy) -> bool:
     return remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
 
 
+# By which jobs leave the node before they have ended.
 LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
-"""By which jobs leave the node before they have ended."""
 
 
 def next_job(ctx: NodeView, remedy: Remedy) -> JobKey | None:

@@ -17,10 +17,10 @@ from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 
+# What stands in the mark of a probe, in the place of an incident.
 INCIDENT = "probe"
-"""What stands in the mark of a probe, in the place of an incident."""
+# Under way at once: when more nodes fall silent together, it is hardly the nodes.
 MOST_PROBES = 8
-"""Under way at once: when more nodes fall silent together, it is hardly the nodes."""
 
 
 def probe_silent(ctx: StepContext) -> None:

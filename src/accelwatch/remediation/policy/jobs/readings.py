@@ -14,6 +14,7 @@ from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.world import NEVER_RECEIVED
 
+# What is done to a node or its jobs because of what was read of its devices.
 ON_EVIDENCE = frozenset(
     {
         Kind.QUARANTINE,
@@ -28,7 +29,6 @@ ON_EVIDENCE = frozenset(
         Kind.POWER_CYCLE,
     }
 )
-"""What is done to a node or its jobs because of what was read of its devices."""
 
 
 def is_current(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Answer:

@@ -43,12 +43,12 @@ from accelwatch.remediation.policy.state.score import Failing, added, keys_of
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace
+# Stands in the mark, in the place of an incident, of what is done for a job that died of itself.
 OWN_END = "own-end"
-"""Stands in the mark, in the place of an incident, of what is done for a job that died of itself."""
 
 
+# Begins the keys of chores that go on with the move of a job whose node waits for it no more.
 MOVED_ON = "move "
-"""Begins the keys of chores that go on with the move of a job whose node waits for it no more."""
 
 
 def name_of(job: JobKey) -> str:

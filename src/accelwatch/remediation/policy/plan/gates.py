@@ -28,8 +28,8 @@ from accelwatch.remediation.policy.state.stage import Stage
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 _WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.VETOED, DenialKind.CEILING})
 _OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
+# What the breaker keeps from beginning.
 _NEW = REMEDIES | {Kind.QUARANTINE}
-"""What the breaker keeps from beginning."""
 
 
 def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:

@@ -19,43 +19,43 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 
+# Hours until a person has found a bad node and put another in its place: the mean of manual triage,
+# 85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells.
 MANUAL_TRIAGE_H = 1.5
-"""Hours until a person has found a bad node and put another in its place: the mean of manual triage,
-85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells."""
+# Hours that a node is away for one rung, until it is looked at again.
 REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
-"""Hours that a node is away for one rung, until it is looked at again."""
+# Hours until a job that was moved computes again: it loads its checkpoint.
 RELOAD_H = 0.55
-"""Hours until a job that was moved computes again: it loads its checkpoint."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Expected, in GPU-hours; reckoned from usual times, not measured."""
 
+    # That the jobs on the node would lose until a person has acted.
     saved: float
-    """That the jobs on the node would lose until a person has acted."""
+    # That it costs: the node while it is out, and its jobs while they begin again.
     lost: float
-    """That it costs: the node while it is out, and its jobs while they begin again."""
 
 
 class Worth(msgspec.Struct, frozen=True, kw_only=True):
     """How much computes there."""
 
+    # Of the node.
     devices: int = 0
-    """Of the node."""
+    # Of all nodes of the jobs that run on it.
     job_devices: int = 0
-    """Of all nodes of the jobs that run on it."""
+    # Of the oldest checkpoint of these jobs, as far as it is known.
     checkpoint_age_s: float = 0.0
-    """Of the oldest checkpoint of these jobs, as far as it is known."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """One intent of a plan."""
 
     kind: Kind
+    # For people: `reboot n12`.
     text: str
-    """For people: `reboot n12`."""
+    # Everything that would keep it from being begun if its turn were now.
     in_the_way: tuple[Denial, ...] = ()
-    """Everything that would keep it from being begun if its turn were now."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,18 +66,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     incident: str = ""
     rule: str = ""
     mode: str = ""
+    # How sure the rule is: `high` or `low`.
     confidence: str = ""
-    """How sure the rule is: `high` or `low`."""
+    # How sure it must be to act without a person's approval.
     act_on: str = ""
-    """How sure it must be to act without a person's approval."""
+    # To which an approval is bound; empty where there is nothing to approve.
     digest: str = ""
-    """To which an approval is bound; empty where there is nothing to approve."""
     steps: tuple[PlanStep, ...] = ()
     price: Price | None = None
+    # For people: why there is nothing to be done, or what could not be, where that is so.
     text: str = ""
-    """For people: why there is nothing to be done, or what could not be, where that is so."""
+    # Unix seconds at which its scheduler showed the node and its jobs so; None where it never did.
     as_of: float | None = None
-    """Unix seconds at which its scheduler showed the node and its jobs so; None where it never did."""
 
 
 def planned(
@@ -126,6 +126,7 @@ def planned(
     )
 
 
+# The policy that was begun with leads on.
 _AFTER = frozenset(
     {
         Stage.QUARANTINING,
@@ -141,7 +142,6 @@ _AFTER = frozenset(
         Stage.PROBATION,
     }
 )
-"""The policy that was begun with leads on."""
 
 
 def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price:

@@ -21,8 +21,8 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Jobs that are named one by one where nothing is done to them.
 MOST_NAMED = 5
-"""Jobs that are named one by one where nothing is done to them."""
 
 
 def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:

@@ -17,8 +17,8 @@ from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import SpareStatus
 
+# What stands in the mark of such a test, in the place of an incident.
 INCIDENT = "spare-test"
-"""What stands in the mark of such a test, in the place of an incident."""
 
 
 def start_due_test(ctx: StepContext) -> None:

@@ -84,8 +84,8 @@ def _has_trouble(ctx: StepView, node: str) -> bool:
     return remedy.stage not in _ONLY_REPORTED or is_barred(ctx, remedy)
 
 
+# Stages of a node about which nothing was begun.
 _ONLY_REPORTED = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
-"""Stages of a node about which nothing was begun."""
 
 
 def needs_spare(ctx: StepView, remedy: Remedy) -> bool:

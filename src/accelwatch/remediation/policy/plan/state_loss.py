@@ -18,6 +18,7 @@ from accelwatch.remediation.policy.jobs.readings import is_current
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Stages in which a node whose mark was lost still counts as taken out.
 WAITS_FOR_ANNOTATION = frozenset(
     {
         Stage.SUSPECT,
@@ -28,7 +29,6 @@ WAITS_FOR_ANNOTATION = frozenset(
         Stage.UNKNOWN,
     }
 )
-"""Stages in which a node whose mark was lost still counts as taken out."""
 _MOST_NAMED = 20
 
 

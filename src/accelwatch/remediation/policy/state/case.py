@@ -22,8 +22,8 @@ from accelwatch.alerting.rules.rule import Canary, Deadlines
 class Limit(msgspec.Struct, frozen=True):
     """One rung of the ladder of remedies, and how often it may be tried."""
 
+    # `reset`, `reboot`, `power_cycle` or `service`.
     name: str
-    """`reset`, `reboot`, `power_cycle` or `service`."""
     most: int = 1
 
 
@@ -33,13 +33,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     digest: str = ""
     mode: Mode = Mode.OBSERVE
+    # How sure the rule is; of one that is less sure than `act_on` asks, `auto` is `approve`.
     confidence: Confidence = Confidence.HIGH
-    """How sure the rule is; of one that is less sure than `act_on` asks, `auto` is `approve`."""
     act_on: Confidence = Confidence.HIGH
     trust: Trust = Trust.AUTHENTICATED
     canary: Canary | None = None
+    # None: nothing is taken out of the pool.
     level: QuarantineLevel | None = None
-    """None: nothing is taken out of the pool."""
     when: When = When.AFTER_JOB
     job: JobPolicy = JobPolicy.NOTHING
     signal: str = ""
@@ -48,8 +48,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     fence: Fence = Fence.REQUIRE
     ladder: tuple[Limit, ...] = ()
     passive_s: float = 0.0
+    # Names of the active tests, in their order.
     tests: tuple[str, ...] = ()
-    """Names of the active tests, in their order."""
     probation_s: float = 0.0
     deadlines: Deadlines = Deadlines()
 
@@ -70,32 +70,32 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     incident: str
     policy: Policy
+    # What its rules want by now, where something was begun by another policy.
     wanted: Policy | None = None
-    """What its rules want by now, where something was begun by another policy."""
     open: bool = True
+    # Unix seconds at which what is wrong began.
     since: float
-    """Unix seconds at which what is wrong began."""
+    # Unix seconds at which a rule began to fire or an event happened, the newest.
     evidence_at: float
-    """Unix seconds at which a rule began to fire or an event happened, the newest."""
     severity: Severity = Severity.WARNING
     confidence: Confidence = Confidence.HIGH
+    # Whether something is so now, rather than that only an event has happened.
     standing: bool = True
-    """Whether something is so now, rather than that only an event has happened."""
+    # Whether all of its evidence came by an authenticated way.
     trusted: bool = True
-    """Whether all of its evidence came by an authenticated way."""
+    # Whether the rule says that the node's silence itself is the evidence.
     silence: bool = False
-    """Whether the rule says that the node's silence itself is the evidence."""
+    # Whether nobody can tell now if it is over.
     blind: bool = False
-    """Whether nobody can tell now if it is over."""
+    # By which silence or maintenance; empty when by none.
     muted: str = ""
-    """By which silence or maintenance; empty when by none."""
+    # The incident of many nodes that it is part of.
     group: str = ""
-    """The incident of many nodes that it is part of."""
+    # Whether its rule is gone.
     orphaned: bool = False
-    """Whether its rule is gone."""
+    # Uuid, serial or PCI address.
     device: str = ""
-    """Uuid, serial or PCI address."""
     serial: str = ""
+    # The boot in which its evidence was seen.
     boot_id: str = ""
-    """The boot in which its evidence was seen."""
     title: str = ""

@@ -14,15 +14,15 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """An engine has begun, with what the journal knows; nothing is done before it has looked around."""
 
     token: int
+    # Unix seconds.
     at: float
-    """Unix seconds."""
 
 
 class CaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="case"):
     """An incident that concerns a node, as it stands now."""
 
+    # The hub's name.
     node: str
-    """The hub's name."""
     case: Case
 
 
@@ -31,8 +31,8 @@ class Verb(StrEnum):
 
     APPROVE = "approve"
     DENY = "deny"
+    # Nothing is done to the node until `until`, or until it is removed.
     HOLD = "hold"
-    """Nothing is done to the node until `until`, or until it is removed."""
     UNHOLD = "unhold"
     QUARANTINE = "quarantine"
     RELEASE = "release"
@@ -55,14 +55,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
 
     verb: Verb
     by: str
+    # Unix seconds.
     at: float
-    """Unix seconds."""
     node: str = ""
     reason: str = ""
+    # Of HOLD and DENY; of RECOVERED the moment up to which evidence counts no more.
     until: float | None = None
-    """Of HOLD and DENY; of RECOVERED the moment up to which evidence counts no more."""
+    # Of APPROVE: the plan that the person saw.
     digest: str = ""
-    """Of APPROVE: the plan that the person saw."""
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
@@ -72,5 +72,5 @@ class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
 
 
 Change = Started | CaseChanged | RulesChanged | Command
+# All that is observed.
 WorldObservation = NodeStatus | FleetCoverage | Pursued | Surveyed
-"""All that is observed."""

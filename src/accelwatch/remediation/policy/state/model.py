@@ -30,35 +30,35 @@ class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     mark: OwnerAnnotation
     level: QuarantineLevel = QuarantineLevel.NODE
+    # As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again.
     set_by: str = ""
-    """As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again."""
+    # Unix seconds.
     set_at: float | None = None
-    """Unix seconds."""
     reason: str = ""
     observed_at: float | None = None
+    # What stood there before.
     original: Mapping[str, str] = {}
-    """What stood there before."""
+    # Start of the scheduler's controller under which the mark was seen last; empty where not known.
     controller_boot: str = ""
-    """Start of the scheduler's controller under which the mark was seen last; empty where not known."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """A rung of the ladder that was begun; it counts from the moment it is decided."""
 
     rung: str
+    # Unix seconds.
     at: float
-    """Unix seconds."""
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """How far a node has shown that it is well; for how long it looks so is seen in the world."""
 
+    # Unix seconds.
     since: float
-    """Unix seconds."""
+    # Of boot and hardware; another one begins anew.
     generation: str
-    """Of boot and hardware; another one begins anew."""
+    # Active tests.
     passed: tuple[str, ...] = ()
-    """Active tests."""
 
 
 class ApprovalStep(msgspec.Struct, frozen=True):
@@ -73,89 +73,89 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     signalled: tuple[JobKey, ...] = ()
     signalled_at: float | None = None
+    # Jobs that were moved, or that cannot be.
     handled: tuple[JobKey, ...] = ()
-    """Jobs that were moved, or that cannot be."""
+    # Jobs whose launcher did not go on without the node: they are moved instead.
     unswapped: tuple[JobKey, ...] = ()
-    """Jobs whose launcher did not go on without the node: they are moved instead."""
+    # Jobs that had left the node before it was taken out, and of which is known how they ended.
     looked_for: tuple[JobKey, ...] = ()
-    """Jobs that had left the node before it was taken out, and of which is known how they ended."""
+    # Jobs that have died there before they could be moved.
     lost: tuple[JobKey, ...] = ()
-    """Jobs that have died there before they could be moved."""
+    # Unix seconds at which that was seen of the latest.
     lost_at: float | None = None
-    """Unix seconds at which that was seen of the latest."""
+    # By which jobs were moved, with what is to be put back.
     moved: tuple[Intent, ...] = ()
-    """By which jobs were moved, with what is to be put back."""
+    # Moves that have ended before their jobs ran elsewhere, with what is to be put back.
     unfinished: tuple[Intent, ...] = ()
-    """Moves that have ended before their jobs ran elsewhere, with what is to be put back."""
+    # Who stands in for it, by the scheduler's name.
     spare: str = ""
-    """Who stands in for it, by the scheduler's name."""
+    # Whether nobody could be drawn the last time: its jobs go on without until somebody can.
     spareless: bool = False
-    """Whether nobody could be drawn the last time: its jobs go on without until somebody can."""
+    # Unix seconds at which a spare was drawn last that does not work yet.
     spare_asked: float | None = None
-    """Unix seconds at which a spare was drawn last that does not work yet."""
+    # Whether it was proven that nothing runs on the node, since it stopped answering.
     fenced: bool = False
-    """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    # Jobs that wait for a fence, or were there when it began: they may be held in the queue by now.
     stranded: tuple[JobKey, ...] = ()
-    """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
+    # Whether a job could not leave the node because that did not answer.
     fence_first: bool = False
-    """Whether a job could not leave the node because that did not answer."""
+    # Other nodes that a moved job could not leave, and of which people were told.
     hanging: tuple[str, ...] = ()
-    """Other nodes that a moved job could not leave, and of which people were told."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """What a person was asked about a node and has answered, and what people want of it."""
 
+    # A person took the node out: only a person lets it go.
     manual: bool = False
-    """A person took the node out: only a person lets it go."""
+    # Who that was, and why: `ana: swap the riser`.
     wanted_out: str = ""
-    """Who that was, and why: `ana: swap the riser`."""
+    # Who said that the node is well, and so skips the passive time.
     vouched: str = ""
-    """Who said that the node is well, and so skips the passive time."""
+    # Who wanted it back whatever is seen.
     forced: str = ""
-    """Who wanted it back whatever is seen."""
+    # Who approved the plan.
     approved: str = ""
-    """Who approved the plan."""
+    # Digest of the plan that was approved.
     approved_plan: str = ""
-    """Digest of the plan that was approved."""
+    # Unix seconds of the newest evidence for which nobody answered.
     expired: float | None = None
-    """Unix seconds of the newest evidence for which nobody answered."""
+    # Digest of the plan that a person was asked about.
     asked: str = ""
-    """Digest of the plan that a person was asked about."""
+    # Its steps; they are shown also while the scheduler does not answer.
     asked_steps: tuple[ApprovalStep, ...] = ()
-    """Its steps; they are shown also while the scheduler does not answer."""
+    # Unix seconds at which the scheduler showed the node and its jobs so.
     asked_as_of: float | None = None
-    """Unix seconds at which the scheduler showed the node and its jobs so."""
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
     """What was tried to mend a node, how that went, and how far it has shown that it is well."""
 
     attempts: tuple[Attempt, ...] = ()
+    # Index in the policy's ladder.
     rung: int = 0
-    """Index in the policy's ladder."""
+    # Of the devices that belonged to the node when it was suspected first, by slot.
     serials: Mapping[str, str] = {}
-    """Of the devices that belonged to the node when it was suspected first, by slot."""
+    # Rungs that were refused, that have failed, or that cannot be done here, each with the reason.
     left_out: tuple[str, ...] = ()
-    """Rungs that were refused, that have failed, or that cannot be done here, each with the reason."""
     ticketed: bool = False
+    # Which test it has failed; it is not well before something was done about it.
     unfit: str = ""
-    """Which test it has failed; it is not well before something was done about it."""
     verification: Verification | None = None
+    # How often in a row it was taken out again soon after it was given back, this time included.
     relapses: int = 0
-    """How often in a row it was taken out again soon after it was given back, this time included."""
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
     """When a remedy began, since when it is in its stage, and what it waits for."""
 
+    # Unix seconds at which it came to its stage.
     since: float
-    """Unix seconds at which it came to its stage."""
+    # Unix seconds at which the stage's clock runs out.
     due: float | None = None
-    """Unix seconds at which the stage's clock runs out."""
     begun: float
+    # Of what a person was notified that it still waits, in this stage.
     overdue: str = ""
-    """Of what a person was notified that it still waits, in this stage."""
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,32 +167,32 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval = Approval()
     jobs: JobProgress = JobProgress()
     repair: Repair = Repair()
+    # The scheduler's name of the machine, once it was proven to be the same.
     target: str = ""
-    """The scheduler's name of the machine, once it was proven to be the same."""
+    # What is wrong with the node; a closed one is gone.
     cases: tuple[Case, ...] = ()
-    """What is wrong with the node; a closed one is gone."""
+    # Of the case that leads; None when a person alone began it.
     policy: Policy | None = None
-    """Of the case that leads; None when a person alone began it."""
+    # By which the node was taken out; only while a stricter one counts instead.
     first_policy: Policy | None = None
-    """By which the node was taken out; only while a stricter one counts instead."""
+    # The incident of that stricter policy.
     led_by: str = ""
-    """The incident of that stricter policy."""
+    # The incident that leads, by which our mark is known; also after it was closed.
     incident: str = ""
-    """The incident that leads, by which our mark is known; also after it was closed."""
     hold: NodeQuarantine | None = None
+    # Whether the scheduler has lost its state, and our mark with it: the node takes work again though
+    # nobody wished that. It counts as taken out until its mark is set again or a person says otherwise.
     mark_lost: bool = False
-    """Whether the scheduler has lost its state, and our mark with it: the node takes work again though
-    nobody wished that. It counts as taken out until its mark is set again or a person says otherwise."""
+    # The one intent in flight; in stage `unknown` the one whose outcome nobody knows.
     pursuing: Intent | None = None
-    """The one intent in flight; in stage `unknown` the one whose outcome nobody knows."""
     cancelling: bool = False
+    # In which stage something failed, or the doubt began.
     came_from: Stage | None = None
-    """In which stage something failed, or the doubt began."""
     failures: int = 0
+    # What could not be done, or whose outcome is unknown; in stage `failed` or `unknown`.
     trouble: str = ""
-    """What could not be done, or whose outcome is unknown; in stage `failed` or `unknown`."""
+    # What stands in the way now.
     denial: Denial | None = None
-    """What stands in the way now."""
 
     @property
     def pursued_kind(self) -> IntentKind | None:
@@ -214,22 +214,22 @@ class Departed(msgspec.Struct, frozen=True, kw_only=True):
     """A job that ran on nodes and is not shown there any more."""
 
     job: JobKey
+    # Unix seconds at which it was first seen to be gone, from the latest of them.
     at: float
-    """Unix seconds at which it was first seen to be gone, from the latest of them."""
+    # By the scheduler's names.
     nodes: tuple[str, ...]
-    """By the scheduler's names."""
+    # Whether its user wants it restarted when it has died of itself, and nobody has looked yet.
     begin_again: bool = False
-    """Whether its user wants it restarted when it has died of itself, and nobody has looked yet."""
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
     """A person undid what we did to a node: what was seen before may not quarantine it again."""
 
     node: str
+    # Unix seconds; evidence up to here counts no more.
     at: float
-    """Unix seconds; evidence up to here counts no more."""
+    # Until then nothing quarantines it.
     until: float
-    """Until then nothing quarantines it."""
     text: str = ""
 
 
@@ -248,8 +248,8 @@ class Veto(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     reason: str
     at: float
+    # Unix seconds.
     until: float | None = None
-    """Unix seconds."""
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,8 +264,8 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
     """A person said no to what some rules want of a node, until a moment (Unix seconds)."""
 
     node: str
+    # Those that wanted it taken out when the person said so; another one may still act.
     rules: tuple[str, ...]
-    """Those that wanted it taken out when the person said so; another one may still act."""
     by: str
     until: float
 
@@ -277,28 +277,28 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the pure part knows."""
 
+    # Of the lease; it goes with every mark.
     token: int = 0
-    """Of the lease; it goes with every mark."""
+    # Unix seconds at which this engine began; None before.
     started: float | None = None
-    """Unix seconds at which this engine began; None before."""
+    # By node.
     remedies: Mapping[str, Remedy] = {}
-    """By node."""
     overrides: Mapping[str, Override] = {}
     boundaries: Mapping[str, Boundary] = {}
     vetoes: Mapping[str, Veto] = {}
+    # By node.
     denied: Mapping[str, Denied] = {}
-    """By node."""
     stop: Stop | None = None
+    # What is to be given back when it can be: by job or spare.
     chores: Mapping[str, Intent] = {}
-    """What is to be given back when it can be: by job or spare."""
+    # By job: who has left a node lately, and may have died of it.
     departed: Mapping[str, Departed] = {}
-    """By job: who has left a node lately, and may have died of it."""
+    # By node: an intent that is not wanted any more and whose end is not known.
     lingering: Mapping[str, Intent] = {}
-    """By node: an intent that is not wanted any more and whose end is not known."""
+    # By node: the incident of a mark of ours that a person wanted left alone.
     forgotten: Mapping[str, str] = {}
-    """By node: the incident of a mark of ours that a person wanted left alone."""
+    # By node.
     relapses: Mapping[str, Relapses] = {}
-    """By node."""
     budget: BudgetState = BudgetState()
     breaker: BreakerState = BreakerState()
     attempts: AttemptState = AttemptState()

@@ -13,16 +13,16 @@ from accelwatch.action.step import RefusalKind
 class PursuitResult(StrEnum):
     """How the pursuit of an intent stands."""
 
+    # Observed to be as wanted.
     ACHIEVED = "achieved"
-    """Observed to be as wanted."""
+    # It will not be done, and nothing of it is open.
     REFUSED = "refused"
-    """It will not be done, and nothing of it is open."""
+    # It was tried as often as it may be, and is observed not to be so.
     FAILED = "failed"
-    """It was tried as often as it may be, and is observed not to be so."""
+    # A step may have happened or may happen yet: only a later observation or a person leads on.
     UNKNOWN = "unknown"
-    """A step may have happened or may happen yet: only a later observation or a person leads on."""
+    # It is not wanted any more, and no step of it is open.
     CANCELLED = "cancelled"
-    """It is not wanted any more, and no step of it is open."""
 
 
 class Pursued(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,36 +30,36 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
 
     intent: Intent
     result: PursuitResult
+    # Unix seconds.
     time: float
-    """Unix seconds."""
     text: str
     refusal: RefusalKind | None = None
+    # The last look.
     observed: Observed | None = None
-    """The last look."""
     moved_to: tuple[str, ...] = ()
+    # What its steps replaced, so that it can be put back.
     original: dict[str, str] = {}
-    """What its steps replaced, so that it can be put back."""
+    # Whether a step of it was observed to have happened, whatever has become of that since.
     was_applied: bool = False
-    """Whether a step of it was observed to have happened, whatever has become of that since."""
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes of a scheduler at a moment; or that it did not answer."""
 
+    # The action's name in the configuration.
     action: str
-    """The action's name in the configuration."""
     time: float
     nodes: tuple[NodeObservation, ...] = ()
+    # Why nothing is known; empty when something is.
     unavailable: str = ""
-    """Why nothing is known; empty when something is."""
+    # Those of ours that keep nodes for jobs.
     reservations: tuple[ReservationObservation, ...] = ()
-    """Those of ours that keep nodes for jobs."""
+    # Whether the action can have its scheduler find out that its daemon on a node is silent.
     probes: bool = False
-    """Whether the action can have its scheduler find out that its daemon on a node is silent."""
+    # Of which start of the scheduler's controller this is; empty where it does not say.
     controller_boot: str = ""
-    """Of which start of the scheduler's controller this is; empty where it does not say."""
+    # What can be done to no node by this action, and why.
     impossible: Mapping[IntentKind, str] = {}
-    """What can be done to no node by this action, and why."""
 
 
 Observation = Pursued | Surveyed

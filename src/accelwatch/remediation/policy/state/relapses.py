@@ -2,19 +2,19 @@
 
 import msgspec
 
+# After so many relapses in a row only a person gives the node back.
 MOST = 3
-"""After so many relapses in a row only a person gives the node back."""
 
 
 class Relapses(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one node."""
 
+    # Unix seconds at which it was given back last; None once it was taken out again.
     released: float | None = None
-    """Unix seconds at which it was given back last; None once it was taken out again."""
+    # Whether its score has this relapse already: it has failed on probation.
     scored: bool = False
-    """Whether its score has this relapse already: it has failed on probation."""
+    # Relapses in a row.
     count: int = 0
-    """Relapses in a row."""
 
 
 def released(relapses: Relapses | None, now: float) -> Relapses:

@@ -13,19 +13,19 @@ import msgspec
 HALF_LIFE_S = 7 * 86_400.0
 LONG_VERIFY = 2.0
 SERVICE = 3.0
+# A score below that is forgotten.
 _NOTHING = 0.01
-"""A score below that is forgotten."""
 
 
 class Failing(StrEnum):
     """In which way something failed."""
 
+    # A job died of something that passed by itself, and was begun again on the same nodes.
     APP = "app"
-    """A job died of something that passed by itself, and was begun again on the same nodes."""
     RESET = "reset"
     REBOOT = "reboot"
+    # Again, after it was released.
     RELAPSE = "relapse"
-    """Again, after it was released."""
 
 
 WEIGHTS: Mapping[Failing, float] = MappingProxyType(
@@ -42,18 +42,18 @@ class Verdict(StrEnum):
     """What a score asks for."""
 
     USUAL = "usual"
+    # Longer verification before it is released.
     LONG_VERIFY = "long_verify"
-    """Longer verification before it is released."""
+    # Only a repair helps.
     SERVICE = "service"
-    """Only a repair helps."""
 
 
 class Level(msgspec.Struct, frozen=True):
     """A score as it was at a moment; it halves from there on."""
 
     value: float
+    # Unix seconds.
     at: float
-    """Unix seconds."""
 
 
 class ScoreState(msgspec.Struct, frozen=True, kw_only=True):

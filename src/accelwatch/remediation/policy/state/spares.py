@@ -20,34 +20,34 @@ class SpareStatus(StrEnum):
     """Where a spare has got to."""
 
     READY = "ready"
+    # It is drawn for an incident, and nothing is changed yet.
     RESERVED = "reserved"
-    """It is drawn for an incident, and nothing is changed yet."""
     IN_USE = "in_use"
     RETURNING = "returning"
+    # It is idle, and its test runs.
     TESTING = "testing"
-    """It is idle, and its test runs."""
+    # It did not pass its test, or has a fault of its own while it is reserved or in use.
     FAILED = "failed"
-    """It did not pass its test, or has a fault of its own while it is reserved or in use."""
 
 
 class Spare(msgspec.Struct, frozen=True, kw_only=True):
     """One spare."""
 
     standing: SpareStatus = SpareStatus.READY
+    # For which it is reserved or in use.
     incident: str = ""
-    """For which it is reserved or in use."""
+    # The node that it replaces.
     stands_for: str = ""
-    """The node that it replaces."""
+    # Unix seconds of the latest test that it passed; None where there was none.
     tested: float | None = None
-    """Unix seconds of the latest test that it passed; None where there was none."""
+    # Unix seconds at which its latest test was begun, whatever came of it.
     tried: float | None = None
-    """Unix seconds at which its latest test was begun, whatever came of it."""
+    # Why it failed.
     text: str = ""
-    """Why it failed."""
+    # Whether it failed by a fault of its own: it is ready again when its own remedy is over.
     broken: bool = False
-    """Whether it failed by a fault of its own: it is ready again when its own remedy is over."""
+    # Whether it failed while it was not among the spares of its scheduler.
     away: bool = False
-    """Whether it failed while it was not among the spares of its scheduler."""
 
 
 class SpareState(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,12 +68,12 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a spare besides its standing."""
 
     labels: Mapping[str, str] = {}
+    # How often it has failed lately.
     score: float = 0.0
-    """How often it has failed lately."""
+    # Whether it is there, well, and nobody else holds it.
     usable: bool = True
-    """Whether it is there, well, and nobody else holds it."""
+    # Why it is not usable; it continues the name of the spare.
     why: str = "cannot be used now"
-    """Why it is not usable; it continues the name of the spare."""
 
 
 class Drawn(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):

@@ -6,88 +6,88 @@ from enum import StrEnum
 class Stage(StrEnum):
     """How far the remedy of one node is."""
 
+    # Nothing is wrong that we know of; there is no remedy.
     HEALTHY = "healthy"
-    """Nothing is wrong that we know of; there is no remedy."""
+    # A rule fires, and nothing may be done about it yet.
     SUSPECT = "suspect"
-    """A rule fires, and nothing may be done about it yet."""
+    # A silence, a maintenance or a person's no keeps us from acting.
     SUPPRESSED = "suppressed"
-    """A silence, a maintenance or a person's no keeps us from acting."""
+    # A person is asked.
     AWAITING_APPROVAL = "awaiting_approval"
-    """A person is asked."""
+    # Neither the agent nor the scheduler's daemon answers; it is waited whether that stays so.
     UNREACHABLE = "unreachable"
-    """Neither the agent nor the scheduler's daemon answers; it is waited whether that stays so."""
     QUARANTINING = "quarantining"
+    # Somebody else holds the node: nothing of it is touched.
     OWNED_BY_OTHER = "held_by_other"
-    """Somebody else holds the node: nothing of it is touched."""
+    # No new work comes to the node, and what is next has to be decided or allowed.
     QUARANTINED = "quarantined"
-    """No new work comes to the node, and what is next has to be decided or allowed."""
+    # What ran on a node that does not answer is made sure to run no more.
     FENCING = "fencing"
-    """What ran on a node that does not answer is made sure to run no more."""
+    # Jobs are still on the node.
     DRAINING = "draining"
-    """Jobs are still on the node."""
     REMEDIATING = "remediating"
     VERIFYING = "verifying"
     RELEASING = "releasing"
+    # It works again and is watched.
     PROBATION = "probation"
-    """It works again and is watched."""
+    # Only a repair helps; it stays out of the pool.
     SERVICE = "service"
-    """Only a repair helps; it stays out of the pool."""
+    # Something could not be done.
     FAILED = "failed"
-    """Something could not be done."""
+    # Nobody knows whether something was done: only what is observed and people lead on.
     UNKNOWN = "unknown"
-    """Nobody knows whether something was done: only what is observed and people lead on."""
+    # A person undid what we did.
     OVERRIDDEN = "overridden"
-    """A person undid what we did."""
 
 
 class Trigger(StrEnum):
     """What can happen to the remedy of a node."""
 
+    # A rule fires on evidence that may count.
     FIRED = "fired"
-    """A rule fires on evidence that may count."""
+    # A moment to look how things stand: what is wrong, seen, muted, allowed.
     TICK = "tick"
-    """A moment to look how things stand: what is wrong, seen, muted, allowed."""
+    # The stage's clock has run out.
     DUE = "due"
-    """The stage's clock has run out."""
+    # The stage, or what is on its way in it, has lasted for longer than its deadline.
     OVERDUE = "overdue"
-    """The stage, or what is on its way in it, has lasted for longer than its deadline."""
 
     ACHIEVED = "achieved"
+    # What was wanted is refused, because somebody else holds the node.
     FOREIGN = "foreign"
-    """What was wanted is refused, because somebody else holds the node."""
+    # What was wanted is refused, because a person undid what we did.
     UNDONE = "undone"
-    """What was wanted is refused, because a person undid what we did."""
+    # It is refused for another reason.
     REFUSED = "refused"
-    """It is refused for another reason."""
+    # It was tried as often as it may be, and is observed not to be so.
     GAVE_UP = "gave_up"
-    """It was tried as often as it may be, and is observed not to be so."""
+    # It may have happened, or may happen yet.
     UNCERTAIN = "uncertain"
-    """It may have happened, or may happen yet."""
     CANCELLED = "cancelled"
 
+    # The scheduler shows the node without anybody's hold.
     OBSERVED_OPEN = "seen_open"
-    """The scheduler shows the node without anybody's hold."""
     OBSERVED_OURS = "seen_ours"
     OBSERVED_FOREIGN = "seen_foreign"
     OBSERVED_DOWN = "seen_down"
     OBSERVED_MISSING = "seen_missing"
+    # Other hardware is in the node, or it has begun anew without our doing.
     SWAPPED = "swapped"
-    """Other hardware is in the node, or it has begun anew without our doing."""
 
     APPROVE = "approve"
     DENY = "deny"
+    # A person takes the node out.
     QUARANTINE = "quarantine"
-    """A person takes the node out."""
+    # A person says that it is well; it is still looked at before it is let go.
     RELEASE = "release"
-    """A person says that it is well; it is still looked at before it is let go."""
+    # A person wants it back, whatever is seen.
     FORCE_RELEASE = "force_release"
-    """A person wants it back, whatever is seen."""
+    # A person says that it is mended: what was seen before counts no more.
     RECOVERED = "recovered"
-    """A person says that it is mended: what was seen before counts no more."""
+    # A person has looked at what failed or is unknown, and lets it go on.
     RETRY = "retry"
-    """A person has looked at what failed or is unknown, and lets it go on."""
+    # A person wants us to have nothing to do with it any more.
     FORGET = "forget"
-    """A person wants us to have nothing to do with it any more."""
 
 
 BY_PEOPLE = frozenset(

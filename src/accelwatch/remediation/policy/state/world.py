@@ -11,41 +11,41 @@ from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.failure_domains import GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
 
+# Of what nobody knows when it was so: older than anything.
 NEVER_RECEIVED = 0.0
-"""Of what nobody knows when it was so: older than anything."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub knows of a node."""
 
+    # The hub's name.
     node: str
-    """The hub's name."""
+    # Unix seconds of its newest data.
     time: float
-    """Unix seconds of its newest data."""
+    # True: data is there and every rule that could act says False on it. None: nobody can tell.
     healthy: bool | None = None
-    """True: data is there and every rule that could act says False on it. None: nobody can tell."""
+    # How often it is heard when all is well.
     interval_s: float = 1.0
-    """How often it is heard when all is well."""
+    # Whether it has fallen silent: long before it is given up, and often only for a moment.
     late: bool = False
-    """Whether it has fallen silent: long before it is given up, and often only for a moment."""
+    # Ids of devices that another source than the newest tells of, which has fallen silent.
     late_devices: tuple[str, ...] = ()
-    """Ids of devices that another source than the newest tells of, which has fallen silent."""
+    # Whether the hub has given it up: it has been silent for longer than a node that is only late.
     down: bool = False
-    """Whether the hub has given it up: it has been silent for longer than a node that is only late."""
+    # Of boot and hardware: another one is another machine to whoever verifies.
     generation: str = ""
-    """Of boot and hardware: another one is another machine to whoever verifies."""
     boot_id: str = ""
     system_uuid: str = ""
     host_name: str = ""
+    # Unix seconds, on the node's own clock.
     boot_time: float | None = None
-    """Unix seconds, on the node's own clock."""
+    # Of its devices, by slot.
     serials: Mapping[str, str] = {}
-    """Of its devices, by slot."""
     labels: Mapping[str, str] = {}
     rack: str = ""
     model: str = ""
+    # How far the first profile that fits lets rules go here, at this moment.
     ceiling: str = "resume"
-    """How far the first profile that fits lets rules go here, at this moment."""
 
 
 def undated(status: NodeStatus) -> NodeStatus:
@@ -56,71 +56,71 @@ def undated(status: NodeStatus) -> NodeStatus:
 class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a scheduler has answered."""
 
+    # Unix seconds of its last answer.
     time: float
-    """Unix seconds of its last answer."""
+    # Why it did not answer the last time; empty when it did.
     unavailable: str = ""
-    """Why it did not answer the last time; empty when it did."""
+    # Whether it can be made to find out that its daemon on a node is silent.
     probes: bool = False
-    """Whether it can be made to find out that its daemon on a node is silent."""
+    # Of which start of its controller the last answer was; empty where it does not say.
     controller_boot: str = ""
-    """Of which start of its controller the last answer was; empty where it does not say."""
+    # What it can do to no node, and why.
     impossible: Mapping[IntentKind, str] = {}
-    """What it can do to no node, and why."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True):
     """An unbroken row of looks at a node that were all fresh and good."""
 
     generation: str
+    # Unix seconds of the first.
     since: float
-    """Unix seconds of the first."""
+    # Unix seconds of the latest.
     until: float
-    """Unix seconds of the latest."""
 
 
 class PendingChecks(msgspec.Struct, frozen=True, kw_only=True):
     """Since when nobody has to look at all remedies, and at which of them somebody has to."""
 
+    # Unix seconds of the last look at all of them.
     at: float | None = None
-    """Unix seconds of the last look at all of them."""
+    # Nodes whose remedies were changed by the last look itself.
     again: frozenset[str] = frozenset()
-    """Nodes whose remedies were changed by the last look itself."""
+    # Whether it has changed what those depend on that wait to take a node out.
     waiting: bool = False
-    """Whether it has changed what those depend on that wait to take a node out."""
+    # Whether it has changed what all depend on.
     everything: bool = False
-    """Whether it has changed what all depend on."""
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """What is seen now."""
 
+    # Unix seconds of the latest step.
     now: float | None = None
-    """Unix seconds of the latest step."""
+    # By the hub's name of the node.
     node_statuses: Mapping[str, NodeStatus] = {}
-    """By the hub's name of the node."""
+    # Likewise; who is not here was bad, or not to be judged, when he was seen last.
     good: Mapping[str, Good] = {}
-    """Likewise; who is not here was bad, or not to be judged, when he was seen last."""
+    # By the scheduler's name of the node.
     scheduler_nodes: Mapping[str, NodeObservation] = {}
-    """By the scheduler's name of the node."""
+    # By which action each node was seen.
     shown_by: Mapping[str, str] = {}
-    """By which action each node was seen."""
+    # By action.
     schedulers: Mapping[str, Scheduler] = {}
-    """By action."""
     guard: DataGuardState = DataGuardState()
+    # By the hub's name of a node that has fallen silent: Unix seconds since when that is known.
     late: Mapping[str, float] = {}
-    """By the hub's name of a node that has fallen silent: Unix seconds since when that is known."""
+    # By the hub's name of the node: Unix seconds of its last probe.
     probed: Mapping[str, float] = {}
-    """By the hub's name of the node: Unix seconds of its last probe."""
+    # By action: those of ours that keep nodes for jobs.
     reservations: Mapping[str, tuple[ReservationObservation, ...]] = {}
-    """By action: those of ours that keep nodes for jobs."""
+    # By name of a reservation: Unix seconds before which what shows it is no reason to give it back.
     not_before: Mapping[str, float] = {}
-    """By name of a reservation: Unix seconds before which what shows it is no reason to give it back."""
+    # Unix seconds of the last look of an action at a node: what was surveyed before is out of date.
     settled: Mapping[str, float] = {}
-    """Unix seconds of the last look of an action at a node: what was surveyed before is out of date."""
+    # None: it has to be counted again.
     group_counts: GroupCounts | None = None
-    """None: it has to be counted again."""
+    # By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked.
     proofs: Mapping[str, Proof | Denial] = {}
-    """By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked."""
     pending_checks: PendingChecks = PendingChecks()
 
 

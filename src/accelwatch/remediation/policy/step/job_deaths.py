@@ -23,10 +23,10 @@ from accelwatch.remediation.policy.state.model import Departed
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.step.reservations import is_being_moved
 
+# Begins the keys of chores that find out how a job has ended.
 JOB_CHECK = "look "
-"""Begins the keys of chores that find out how a job has ended."""
+# Jobs that are looked at at once: of what befalls a whole cluster its scheduler is asked bit by bit.
 MOST_CHECKS = 8
-"""Jobs that are looked at at once: of what befalls a whole cluster its scheduler is asked bit by bit."""
 replace = msgspec.structs.replace
 
 

@@ -28,8 +28,8 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
+# Begins the keys of chores that draw a spare for a job; what follows is the key of its move.
 LATE = "draw for "
-"""Begins the keys of chores that draw a spare for a job; what follows is the key of its move."""
 
 
 def draw_late(ctx: StepContext) -> None:

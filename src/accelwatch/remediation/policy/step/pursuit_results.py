@@ -39,6 +39,7 @@ from accelwatch.remediation.policy.step.late_spares import LATE, drawn_late
 from accelwatch.remediation.policy.table.transitions import balance, happen, store_remedy
 
 replace = msgspec.structs.replace
+# What a stage pursues; the end of anything else is of an intent that was cancelled before.
 OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
     {
         Stage.QUARANTINING: frozenset({Kind.QUARANTINE}),
@@ -59,7 +60,6 @@ OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
         Stage.SERVICE: frozenset({Kind.SERVICE}),
     }
 )
-"""What a stage pursues; the end of anything else is of an intent that was cancelled before."""
 _TRIGGERS: Mapping[PursuitResult, Trigger] = MappingProxyType(
     {
         PursuitResult.ACHIEVED: Trigger.ACHIEVED,
@@ -71,8 +71,8 @@ _TRIGGERS: Mapping[PursuitResult, Trigger] = MappingProxyType(
 _REFUSALS: Mapping[RefusalKind, Trigger] = MappingProxyType(
     {RefusalKind.FOREIGN: Trigger.FOREIGN, RefusalKind.OVERRIDDEN: Trigger.UNDONE}
 )
+# What the end of a cancelled intent means to any stage.
 _GO_ON = frozenset({Trigger.FOREIGN, Trigger.UNDONE, Trigger.UNCERTAIN})
-"""What the end of a cancelled intent means to any stage."""
 
 
 def apply_result(ctx: StepContext, pursued: Pursued) -> None:

@@ -19,10 +19,10 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
 from accelwatch.remediation.policy.state.stage import Stage
 
+# Stands in the mark, in the place of an incident, of what gives a reservation back.
 INCIDENT = "reservation"
-"""Stands in the mark, in the place of an incident, of what gives a reservation back."""
+# Begins the keys of chores that give one back; what follows is its name.
 CHORE = "reservation "
-"""Begins the keys of chores that give one back; what follows is its name."""
 _NEVER = float("-inf")
 _MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 

@@ -32,10 +32,10 @@ from accelwatch.remediation.policy.step.late_spares import draw_late
 from accelwatch.remediation.policy.step.reservations import return_reservations
 from accelwatch.remediation.policy.table.transitions import happen, store_remedy
 
+# Between two looks at everything, for what nothing but time brings.
 CHECK_EVERY_S = 1.0
-"""Between two looks at everything, for what nothing but time brings."""
+# Stages that a remedy goes through in one moment at most.
 MOST_AT_ONCE = 8
-"""Stages that a remedy goes through in one moment at most."""
 _TICK = Happening(Trigger.TICK)
 _DUE = Happening(Trigger.DUE)
 _OVERDUE = Happening(Trigger.OVERDUE)

@@ -123,17 +123,17 @@ from accelwatch.remediation.policy.state.stage import Stage as S  # noqa: N817 -
 from accelwatch.remediation.policy.state.stage import Trigger as T  # noqa: N817 - likewise
 from accelwatch.remediation.policy.table.row import Row, row
 
+# Something is wrong, and nothing was done.
 BEFORE = (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE, S.SUPPRESSED)
-"""Something is wrong, and nothing was done."""
+# The node is out by us.
 QUARANTINED_STAGES = (S.QUARANTINED, S.FENCING, S.DRAINING, S.REMEDIATING, S.VERIFYING, S.SERVICE)
-"""The node is out by us."""
+# What is wanted of the world may be on its way.
 ACTING = (*QUARANTINED_STAGES, S.QUARANTINING, S.RELEASING)
-"""What is wanted of the world may be on its way."""
+# Ends of an intent of which is known what has become of it.
 ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
-"""Ends of an intent of which is known what has become of it."""
 
+# A person has looked at the node, or other hardware is in it: nothing that was seen before counts.
 VERIFY_ANEW: tuple[Effect, ...] = (relapsing.reset_relapses, repairs.fit, repairs.start_verifying)
-"""A person has looked at the node, or other hardware is in it: nothing that was seen before counts."""
 
 # A row takes one line or two: what it asks, and below that what it does.
 # fmt: off
@@ -421,11 +421,11 @@ _PEOPLE = (
 )
 # fmt: on
 
+# In these something is waited for that may never come: each has a deadline (`deadlines.py`).
 WAITING = (
     *(S.SUSPECT, S.QUARANTINING, S.QUARANTINED, S.FENCING, S.DRAINING),
     *(S.REMEDIATING, S.VERIFYING, S.RELEASING, S.SERVICE),
 )
-"""In these something is waited for that may never come: each has a deadline (`deadlines.py`)."""
 _OVERDUE = row(WAITING, T.OVERDUE, does=(deadlines.notify_overdue,))
 
 TABLE: tuple[Row, ...] = (
@@ -456,5 +456,5 @@ def _by_stage_and_trigger(table: tuple[Row, ...]) -> Mapping[tuple[S, T], tuple[
     return MappingProxyType(rows)
 
 
+# The rows of a stage and trigger, in the order in which they are tried.
 ROWS = _by_stage_and_trigger(TABLE)
-"""The rows of a stage and trigger, in the order in which they are tried."""

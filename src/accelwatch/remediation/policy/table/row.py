@@ -12,16 +12,16 @@ class Row(NamedTuple):
 
     stage: Stage
     trigger: Trigger
+    # All must hold; they are asked in their order.
     conditions: tuple[Condition, ...] = ()
-    """All must hold; they are asked in their order."""
+    # None: it stays where it is, and its clock goes on.
     target: Stage | None = None
-    """None: it stays where it is, and its clock goes on."""
+    # The intent that is begun.
     intent_kind: IntentKind | None = None
-    """The intent that is begun."""
+    # What is done besides, in this order.
     does: tuple[Effect, ...] = ()
-    """What is done besides, in this order."""
+    # The trigger counts as in the stage in which the doubt began.
     as_before: bool = False
-    """The trigger counts as in the stage in which the doubt began."""
 
 
 Stages = Stage | tuple[Stage, ...]

@@ -33,8 +33,8 @@ class IncidentCommands:
         self._controller = controller
         self._board = controller.board.incidents
         self._changing = IncidentChanging(app, controller)
+        # What the page that was opened last shows.
         self._incident_view: IncidentView | None = None
-        """What the page that was opened last shows."""
 
     def handlers(self) -> Handlers:
         """What each action does here."""

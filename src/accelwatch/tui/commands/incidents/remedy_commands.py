@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from accelwatch.remediation.policy.plan.plan import Plan
     from accelwatch.tui.fleet_controller import FleetController
 
+# Stages in which nothing has been done yet.
 _DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})
-"""Stages in which nothing has been done yet."""
 _DENIED = {"1h": "an hour", "4h": "4 hours", "1d": "a day"}
 _VETO_SPANS = {
     "1h": "for an hour",

@@ -14,8 +14,8 @@ from accelwatch.tui.fleet.grid_shape import GridShape, shape_of
 
 _NO_DEVICE = -1
 
+# A row's key and the slot of a device in it; a node without devices has one cell of slot -1.
 Cell = tuple[Key, int]
-"""A row's key and the slot of a device in it; a node without devices has one cell of slot -1."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -23,14 +23,14 @@ class Block(msgspec.Struct, frozen=True):
 
     x: int
     row: FleetRow
+    # Number of the first device.
     first: int
-    """Number of the first device."""
+    # Devices; 1 for a node that has none.
     count: int
-    """Devices; 1 for a node that has none."""
+    # Cells of a device.
     cell: int
-    """Cells of a device."""
+    # The device that is two wide where the others are one: the worst; -1 for none.
     wide: int
-    """The device that is two wide where the others are one: the worst; -1 for none."""
 
     def offset(self, index: int) -> int:
         """Cells from `x` to a device of the block."""
@@ -81,8 +81,8 @@ class Grid:
                 self.lines.append(GridLine(heads[number]))
             self._add(members)
         self._starts: list[int] = []
+        # Cells in all.
         self.count = 0
-        """Cells in all."""
         for line in self.lines:
             self._starts.append(self.count)
             self.count += line.cells

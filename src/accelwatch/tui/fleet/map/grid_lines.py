@@ -19,8 +19,9 @@ from accelwatch.tui.fleet.device_cell import device_cell
 from accelwatch.tui.fleet.grid_shape import NUMBERED, GridShape
 from accelwatch.tui.fleet.map.grid import Block, Cell, GridLine
 
+# From here figures have their names.
 _WIDE = 100
-"""From here figures have their names."""
+# What the signs stand for that the legend tells, worst first.
 _LEGEND_STATUSES = (
     "lost",
     "missing",
@@ -31,9 +32,8 @@ _LEGEND_STATUSES = (
     "unreachable",
     "stale",
 )
-"""What the signs stand for that the legend tells, worst first."""
+# What the first and the last level mean.
 _SCALE_LABELS = {"load": ("idle", "busy"), "memory": ("empty", "full"), "temperature": ("30", "90")}
-"""What the first and the last level mean."""
 
 
 def grid_line(line: GridLine, context: RenderContext, shape: GridShape) -> Line:

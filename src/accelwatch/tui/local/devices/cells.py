@@ -9,6 +9,7 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit
 
+# Why clocks are held down, gravest first, as short words.
 THROTTLE_LABELS = {
     "thermal_hardware": "hot (hw)",
     "thermal_software": "hot",
@@ -18,7 +19,6 @@ THROTTLE_LABELS = {
     "sync_boost": "sync",
     "clock_setting": "set",
 }
-"""Why clocks are held down, gravest first, as short words."""
 
 
 def throttle(view: DeviceView) -> str:

@@ -34,8 +34,8 @@ _IDENTITY = (
     ("partition_profile", "profile"),
     ("parent_id", "part of"),
 )
+# What most devices have no use for.
 _OF_PARTITIONS = frozenset({"partition_mode", "partition_profile", "parent_id"})
-"""What most devices have no use for."""
 _MEMORY_KINDS = {
     "dedicated": "dedicated",
     "shared": "shared with the host",

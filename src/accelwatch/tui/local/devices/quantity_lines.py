@@ -12,6 +12,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
 from accelwatch.tui.local.devices.quantity_names import quantity_name
 
+# What is said before the names of what has no value.
 LACKS = {
     Absence.UNSUPPORTED: "not given by this driver",
     Absence.PERMISSION: "not allowed for this user",
@@ -22,9 +23,8 @@ LACKS = {
     Absence.STALE: "too old to be shown",
     Absence.NOT_COLLECTED: "not requested, or it needs two readings",
 }
-"""What is said before the names of what has no value."""
+# Cells from which sections stand beside each other.
 _TWO_COLUMNS = 150
-"""Cells from which sections stand beside each other."""
 _BETWEEN = 2
 _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

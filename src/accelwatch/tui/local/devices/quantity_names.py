@@ -4,6 +4,7 @@ from functools import cache
 
 from accelwatch.schema.metrics import Series
 
+# Ends of keys that say a unit.
 _UNITS = (
     "_timestamp_seconds",
     "_bytes_per_second",
@@ -18,7 +19,6 @@ _UNITS = (
     "_amperes",
     "_rpm",
 )
-"""Ends of keys that say a unit."""
 _SPELLED = {
     "ecc": "ECC",
     "pcie": "PCIe",

@@ -15,15 +15,15 @@ from accelwatch.tui.drawing.sentence import sentence
 from accelwatch.tui.local.devices import cells
 
 Cell = Callable[[DeviceView, int, Glyphs], Line]
+# What is left of a row that is too narrow for a column of states.
 _WORDLESS = 50
-"""What is left of a row that is too narrow for a column of states."""
 
 
 class DeviceColumn(Column[Cell], frozen=True, kw_only=True):
     """One column of devices."""
 
+    # Shown of a device that cannot be read too.
     identity: bool = False
-    """Shown of a device that cannot be read too."""
 
 
 def _column(
@@ -43,11 +43,11 @@ def _column(
 
 _SIGN = _column("", cells.sign_cell, 1, identity=True, sort="state")
 _MODEL = _column("MODEL", cells.model_cell, 16, identity=True, sort="model")
+# The wider one where there is room for it.
 _WORK = (
     _column("WORK", cells.work_cell, 14, 1, identity=True, sort="work"),
     _column("WORK", cells.work_cell, 10, 1, identity=True, sort="work"),
 )
-"""The wider one where there is room for it."""
 _NAME = _column("DEVICE", cells.name_cell, 9, identity=True, sort="name")
 _STATE = _column("STATE", cells.state_cell, 10, identity=True, sort="state")
 _TEMP = _column("TEMP", cells.temperature_cell, 5, right=True, sort="temperature")
@@ -56,6 +56,7 @@ _CLOCK = _column("CLOCK", cells.clock_cell, 8, right=True, sort="clock")
 _WHY = _column("THROTTLED", cells.throttle_cell, 9, sort="throttled")
 _FLAGS = _column("FLAGS", cells.flags_cell, 8, sort="flags")
 
+# Least width and the columns of each kind of terminal.
 _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
     (
         133,
@@ -119,11 +120,10 @@ _TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
         ),
     ),
 )
-"""Least width and the columns of each kind of terminal."""
 
 
+# What gives way to the owner where there is no room for both.
 _SPARE = (_MODEL, _CLOCK)
-"""What gives way to the owner where there is no room for both."""
 
 
 def _with_work(tier: tuple[DeviceColumn, ...], width: int) -> tuple[DeviceColumn, ...]:

@@ -10,9 +10,10 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.devices import cells
 
+# The order in which the machine tells its devices.
 MACHINE = ""
-"""The order in which the machine tells its devices."""
 _Value = Number | Natural | None
+# What devices are sorted by; the greatest, or the worst, comes first but for names.
 SORTS: dict[str, Callable[[DeviceView], _Value]] = {
     "name": lambda view: natural(view.device.name),
     "model": lambda view: natural(fmt.model_name(view)),
@@ -26,7 +27,6 @@ SORTS: dict[str, Callable[[DeviceView], _Value]] = {
     "throttled": lambda view: natural(cells.throttle(view)) or None,
     "flags": lambda view: natural(cells.flags(view)) or None,
 }
-"""What devices are sorted by; the greatest, or the worst, comes first but for names."""
 _NAMES = frozenset({"name", "model", "work"})
 
 

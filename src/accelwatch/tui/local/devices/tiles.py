@@ -12,8 +12,8 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 from accelwatch.tui.local.devices.quantity_names import quantity_name
 
+# Cells of a tile at least: `clock graphics 1980 MHz` and a gap.
 _WIDTH = 25
-"""Cells of a tile at least: `clock graphics 1980 MHz` and a gap."""
 
 
 class Tile(msgspec.Struct, frozen=True, kw_only=True):

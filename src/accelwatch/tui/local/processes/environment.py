@@ -7,8 +7,8 @@ from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local.processes.facts import FOREIGN
 
+# Bytes; a longer environment is cut.
 _MOST = 1 << 18
-"""Bytes; a longer environment is cut."""
 
 
 def read_environment(

@@ -16,8 +16,8 @@ from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 
+# pid, start time and device: what a selection is held by.
 Key = tuple[int, float | None, str]
-"""pid, start time and device: what a selection is held by."""
 Text = Callable[["ProcessRow", Snapshot], str]
 
 
@@ -28,11 +28,11 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     view: DeviceView | None = None
     group: str = ""
     depth: int = 0
+    # Whether it is the last of its group.
     last: bool = False
-    """Whether it is the last of its group."""
     members: tuple[Process, ...] = ()
+    # The devices that it is on, in the order of their names; of a group those of all its members.
     views: tuple[DeviceView, ...] = ()
-    """The devices that it is on, in the order of their names; of a group those of all its members."""
 
     @property
     def key(self) -> Key:
@@ -77,8 +77,8 @@ def _share(row: ProcessRow) -> float | None:
 class ProcessColumn(Column[Text], frozen=True, kw_only=True):
     """One column of processes."""
 
+    # What rows are ordered by; texts as people expect of names.
     order: Callable[[ProcessRow], float | str | None]
-    """What rows are ordered by; texts as people expect of names."""
 
 
 def _column(  # noqa: PLR0917 - a row of the table below

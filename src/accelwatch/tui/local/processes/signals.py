@@ -13,6 +13,7 @@ from accelwatch.schema.reading import Process
 
 logger = logging.getLogger(__name__)
 
+# What the dialog offers, the mildest way to end a process first.
 OFFERED = (
     signal.SIGTERM,
     signal.SIGINT,
@@ -21,9 +22,8 @@ OFFERED = (
     signal.SIGSTOP,
     signal.SIGCONT,
 )
-"""What the dialog offers, the mildest way to end a process first."""
+# Start times are compared in seconds since the boot; the boot's own time is rounded to one.
 _TOLERANCE_S = 1.5
-"""Start times are compared in seconds since the boot; the boot's own time is rounded to one."""
 
 
 class Target(msgspec.Struct, frozen=True):

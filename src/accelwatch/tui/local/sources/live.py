@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import asyncio
 
 _VISIBLE_REPORTS = (Outcome, Slots, Cycle, Events, BackendChanged, CollectorExited)
+# A new interval is taken up when no other follows within this time.
 _SETTLE_S = 0.4
-"""A new interval is taken up when no other follows within this time."""
 
 
 class LiveSource:
@@ -50,12 +50,12 @@ class LiveSource:
         self._unheard: set[str] = set()
         self._has_snapshot = False
         self._changed: Callable[[], None] = lambda: None
+        # Whether a new interval waits to be taken up.
         self._again = False
-        """Whether a new interval waits to be taken up."""
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Set when the child has to be looked after before it was silent for long.
         self._check_needed: asyncio.Event | None = None
-        """Set when the child has to be looked after before it was silent for long."""
 
     @property
     def settings(self) -> CollectSettings:

@@ -10,12 +10,12 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+# A gap in a recording is passed over after this long.
 _LONGEST_WAIT_S = 2.0
-"""A gap in a recording is passed over after this long."""
 _LEAST_WAIT_S = 0.1
 _LOOKBACK_S = 300.0
+# Frames that are decoded after a jump.
 _LOOKBACK_FRAMES = 60
-"""Frames that are decoded after a jump."""
 
 
 def banner(source: "ReplaySource", glyphs: Glyphs) -> str:

@@ -15,8 +15,8 @@ from accelwatch.tui.screens.dialogs.prompt import Check, PromptScreen
 from accelwatch.tui.state.board import Board
 
 _LAST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*$")
+# Letters from which a name is completed: one would complete every text that is looked for.
 _LEAST = 2
-"""Letters from which a name is completed: one would complete every text that is looked for."""
 
 
 class FilterScreen(PromptScreen):

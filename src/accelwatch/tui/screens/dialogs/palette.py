@@ -17,12 +17,12 @@ from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 from accelwatch.tui.widgets.typed_line import TypedLine
 
+# Cells of a name at least, where there is room for a sentence beside it.
 _NAME = 28
-"""Cells of a name at least, where there is room for a sentence beside it."""
+# From this width.
 _SENTENCES = 70
-"""From this width."""
+# What can be done with the typed text itself.
 Further = Callable[[str], Sequence[Entry]]
-"""What can be done with the typed text itself."""
 
 
 class EntryRows:
@@ -81,8 +81,8 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         self._entries = entries
         self._further = further
         self._rows = EntryRows()
+        # The text of which the commands are listed.
         self._listed = ""
-        """The text of which the commands are listed."""
 
     def compose(self) -> ComposeResult:
         """Title, commands, line."""

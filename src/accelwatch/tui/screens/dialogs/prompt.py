@@ -15,10 +15,10 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.typed_line import TypedLine
 
+# Lines below the one that is typed in.
 _MOST = 4
-"""Lines below the one that is typed in."""
+# What is wrong with a text; empty when nothing is.
 Check = Callable[[str], str]
-"""What is wrong with a text; empty when nothing is."""
 
 
 class PromptScreen(ModalScreen[str | None], inherit_bindings=False):

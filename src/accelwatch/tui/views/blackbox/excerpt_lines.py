@@ -17,20 +17,20 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
 from accelwatch.tui.drawing.plot import graph
 
+# Cells before the time axis: name and quantity.
 _LABEL = 21
-"""Cells before the time axis: name and quantity."""
+# Cells behind it: the greatest value.
 _VALUE = 8
-"""Cells behind it: the greatest value."""
 _LEAST_AXIS = 16
+# Key to what it is called and the role it is drawn in, the same as in the graphs of other screens.
 _ROWS = {
     "utilization_ratio": ("load", "plot0"),
     "memory_ratio": ("memory", "plot1"),
     "power_watts": ("power", "plot2"),
     "temperature_celsius": ("temp", "plot3"),
 }
-"""Key to what it is called and the role it is drawn in, the same as in the graphs of other screens."""
+# What is shown of a device that it is not about.
 _OF_OTHERS = ("utilization_ratio", "power_watts")
-"""What is shown of a device that it is not about."""
 _UNITS = {"memory_ratio": "utilization_ratio"}
 _SEVERITY_ROLES = {"critical": "bad", "warning": "warn", "info": "info"}
 _RANK = ("start", "end", "event", "kernel", "state")

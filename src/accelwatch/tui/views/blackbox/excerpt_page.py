@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from accelwatch.archive.blackbox.locations import Box
     from accelwatch.tui.events.changes import Change
 
+# How far from what froze a file a change may have begun to be in it.
 _EARLIER_S, _LATER_S = 5.0, 200.0
-"""How far from what froze a file a change may have begun to be in it."""
 
 
 class ExcerptPage:
@@ -28,11 +28,11 @@ class ExcerptPage:
         self.device_id = device_id
         self._name = name
         self.boxes: tuple[Box, ...] = ()
+        # Whether all is shown that is kept, rather than the minutes around the moment.
         self.wide = False
-        """Whether all is shown that is kept, rather than the minutes around the moment."""
         self._frozen: list[Frozen] = []
+        # In `_frozen`; -1: the last minutes.
         self._index = -1
-        """In `_frozen`; -1: the last minutes."""
         self._result: Excerpt | str | None = None
 
     def list_boxes(self, boxes: "Sequence[Box]") -> None:

@@ -20,12 +20,12 @@ from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.theme.preferences import Preferences
 
+# In intervals: from here the age of the tick is amber, then red.
 _AMBER_S, _RED_S = 2.0, 3.0
-"""In intervals: from here the age of the tick is amber, then red."""
+# Blanks between counts and figures.
 _GAP = 3
-"""Blanks between counts and figures."""
+# From here the totals have bars.
 _WIDE = 110
-"""From here the totals have bars."""
 
 
 def age_line(board: Board, fleet: FleetBoard, label: str) -> Line:

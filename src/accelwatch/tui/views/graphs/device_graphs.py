@@ -17,15 +17,15 @@ from accelwatch.tui.local.history import TRACKED, tracked_values
 from accelwatch.tui.local.process_history import tracked_values as process_values
 from accelwatch.tui.state.board import Board
 
+# What is drawn: tracked key, title, role.
 GRAPHS = (
     ("utilization_ratio", "load", "plot0"),
     ("memory_ratio", "memory", "plot1"),
     ("power_watts", "power", "plot2"),
     ("temperature_celsius", "temperature", "plot3"),
 )
-"""What is drawn: tracked key, title, role."""
+# Cells a graph needs.
 _LEAST = 28
-"""Cells a graph needs."""
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True):

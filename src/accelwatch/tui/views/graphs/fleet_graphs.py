@@ -15,15 +15,15 @@ from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.graphs.device_graphs import Graph, without_nan
 
+# The least terminal that has room for them.
 WIDTH, HEIGHT = 160, 45
-"""The least terminal that has room for them."""
 LINES, MOST_LINES = 8, 20
+# Cells of the numbers at the left of a graph.
 _SCALE = 8
-"""Cells of the numbers at the left of a graph."""
+# Spans of time that the axis below is divided into; one alone below ten minutes.
 _TIME_LABELS = 4
-"""Spans of time that the axis below is divided into; one alone below ten minutes."""
+# So much has to be known before graphs take their room.
 _LEAST_S = 180.0
-"""So much has to be known before graphs take their room."""
 
 
 def lines(

@@ -15,10 +15,10 @@ from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.graphs.device_graphs import Graph, side_by_side, without_nan
 
+# Cells a graph needs.
 _LEAST = 28
-"""Cells a graph needs."""
+# What is drawn beside the evidence where there is room: it shows what happened to the work.
 _BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
-"""What is drawn beside the evidence where there is room: it shows what happened to the work."""
 _ROLES = ("plot0", "plot1", "plot2", "plot3")
 _NO_NUMBER = "not a number"
 _NO_PAST = "no history is kept of it"
@@ -27,8 +27,8 @@ _NO_PAST = "no history is kept of it"
 class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the past of the device of an incident."""
 
+    # Whether the hub has answered.
     was_requested: bool = False
-    """Whether the hub has answered."""
     past: Past | None = None
 
 
