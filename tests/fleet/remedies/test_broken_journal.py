@@ -68,7 +68,7 @@ def unlockable(_: Path, patch: pytest.MonkeyPatch) -> None:
     def refuses(_: Path) -> int:
         raise PermissionError(13, "Permission denied")
 
-    patch.setattr(opening, "lock", refuses)
+    patch.setattr(opening, "lock_file", refuses)
 
 
 BEFORE: dict[str, tuple[Break, str]] = {

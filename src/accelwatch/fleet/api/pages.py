@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -237,6 +238,11 @@ class HubPages:
         return await self._table.act(change, self._may_act())
 
     def _openapi(self, _query: Query, _headers: Headers) -> Page:
+        return self._openapi_page
+
+    # Made once, when it is first requested: it walks all structs of all pages.
+    @cached_property
+    def _openapi_page(self) -> Page:
         from accelwatch.fleet.api.openapi import openapi
 
         return json_page(openapi(self._table.routes), {})
