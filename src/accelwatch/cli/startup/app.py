@@ -124,8 +124,16 @@ def _complain_of(error: click.ClickException) -> int:
         named = _normalised_sentence(text)
         end = "" if named.endswith("?") else ";"
         complain(f"{named}{end} see: {context.command_path} --help")
-    row = COMMANDS.get(context.info_name or "") if context is not None else None
-    return error.exit_code if row is None else row.usage_exit_code
+    return error.exit_code if (code := _usage_exit_code(context)) is None else code
+
+
+def _usage_exit_code(context: click.Context | None) -> int | None:
+    """What a command of the table ends with after a mistake in its words; None for any other."""
+    # `rules check` is not `check`: only the commands at the top are in the table.
+    if context is None or context.parent is None or context.parent.parent is not None:
+        return None
+    row = COMMANDS.get(context.info_name or "")
+    return None if row is None else row.usage_exit_code
 
 
 def _text_of(error: click.ClickException) -> str:
