@@ -1,4 +1,4 @@
-"""`check` ends with 3 after a mistake on its command line, as Nagios has it; a group's own `check` with 2."""
+"""`check` ends with 3 after a mistake on its command line, as Nagios has it; a group's own with 2."""
 
 import pytest
 
