@@ -183,7 +183,7 @@ def test_the_command_says_what_was_saved_and_lost(tmp_path: Path) -> None:
     assert numbers(other) == found
     again = accelwatch("record", "--repair", str(path))
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
 
 
 def test_recording_needs_a_file_to_record_to() -> None:
