@@ -150,7 +150,8 @@ def test_an_archive_that_is_looked_through_ends_in_a_table(archive: Path) -> Non
     assert ["TABLE", "FILES", "MISTAKES", "NOTES"] in lines
     assert ["devices", "1", "0", "0"] in lines
     assert ["nodes", "1", "1", "0"] in lines
-    assert "cannot be read" in shown
+    # A terminal breaks the line where the folder's name makes it too long.
+    assert "cannot be read" in " ".join(shown.split())
 
 
 def test_a_check_says_how_many_files_of_how_many_it_has_looked_through(archive: Path) -> None:
