@@ -211,6 +211,30 @@ def test_a_cut_off_tail_costs_what_it_held(tmp_path: Path, name: str) -> None:
     assert counts[1] >= 65
 
 
+def without_end(path: Path) -> bytes:
+    """A recording whose last frame has neither its end nor its index, as a full disk leaves it."""
+    content = path.read_bytes()
+    index = content.rindex(block_index.FRAME_MAGIC)
+    assert content[index - 3 : index] == b"\x01\x00\x00"
+    return content[: index - 3]
+
+
+@pytest.mark.parametrize("count", [3, 70])
+def test_a_frame_without_an_end_is_read_up_to_the_next_recording(
+    tmp_path: Path, count: int
+) -> None:
+    first = without_end(write(tmp_path / "a.zst", count))
+    second = without_end(write(tmp_path / "b.zst", 70, first=count))
+    third = write(tmp_path / "c.zst", 70, first=count + 70).read_bytes()
+    path = tmp_path / "joined.zst"
+    path.write_bytes(first + second + third)
+    assert numbers(path) == list(range(count + 140))
+    assert notes(path) == ()
+    with Recording.open(path) as recording:
+        for index in reversed(range(len(recording))):
+            assert number_of(recording.at(index)) == index
+
+
 def test_a_missing_end_is_told(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
     path.write_bytes(lines(3)[:-100])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from accelwatch.archive.recording import Recorder
+from accelwatch.archive.recording import Recorder, block_index
 from accelwatch.archive.recording.repair import Repaired, repair, repaired_path
 from accelwatch.base.errors import UsageError, WireError
 from accelwatch.schema.json.wire import encode
@@ -128,6 +128,16 @@ def test_a_file_of_a_killed_recorder_gets_its_end(tmp_path: Path, name: str) -> 
         found, done = saved(tmp_path / f"{name}.part")
     assert found == list(range(70))
     assert (done.path.name, done.lost, done.positions) == (f"r.repaired{path.suffix}", 0, 0)
+
+
+def test_a_frame_without_an_end_is_no_damage(tmp_path: Path) -> None:
+    content = write(tmp_path / "a.zst", 70).read_bytes()
+    cut = content.rindex(block_index.FRAME_MAGIC) - 3
+    path = tmp_path / "joined.zst"
+    path.write_bytes(content[:cut] + write(tmp_path / "b.zst", 70, first=70).read_bytes())
+    found, done = saved(path)
+    assert found == list(range(140))
+    assert (done.lost, done.lines, done.positions) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, zstandard.compress])

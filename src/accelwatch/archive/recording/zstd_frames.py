@@ -39,6 +39,9 @@ def next_frame(window: Window, offset: int) -> int:
 def pieces(window: Window, offset: int) -> Iterator[bytes]:
     """The frame's header, then each of its blocks; the last one with the checksum.
 
+    A frame may lack its end, which did not fit on the disk: it ends where another one begins, of which
+    no block header can be the beginning.
+
     Raises EOFError where the file ends within the frame, DamageError where it is damaged.
     """
     head = _header(window, offset)
@@ -49,6 +52,8 @@ def pieces(window: Window, offset: int) -> Iterator[bytes]:
         header = int.from_bytes(_exactly(window, offset, 3), "little")
         last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
         if kind == _RESERVED or size > _MAX_BLOCK:
+            if starts_at(window, offset):
+                return
             raise DamageError(f"damaged zstd block at byte {offset}")
         length = 3 + (1 if kind == _RLE else size) + (4 if last and head[4] & 4 else 0)
         yield _exactly(window, offset, length)
