@@ -232,6 +232,18 @@ def test_what_a_killed_writer_left_is_in_the_next_ones_file(tmp_path: Path) -> N
     assert span(frozen.path) == (0, 49)
 
 
+def test_a_writer_that_was_killed_while_it_mended_costs_nothing(tmp_path: Path) -> None:
+    killed = Writer(tmp_path, SHORT)
+    play(killed, range(15))
+    _abandon(killed)
+    (tmp_path / "mending.ndjson.zst.part").write_bytes(b"half")
+    writer = Writer(tmp_path, SHORT)
+    play(writer, range(15, 20))
+    play(writer, range(20, 40), states=LOST)
+    (frozen,) = frozen_of(tmp_path)
+    assert span(frozen.path) == (0, 29)
+
+
 @pytest.mark.parametrize("cut", [1, 5, 40, 400])
 def test_a_damaged_end_costs_what_was_in_it(tmp_path: Path, cut: int) -> None:
     killed = Writer(tmp_path, SHORT)

@@ -1,5 +1,6 @@
 """Repairing a recording: what is as it was written is saved, the damaged file stays, losses are told."""
 
+import errno
 import gzip
 import os
 import stat
@@ -11,7 +12,8 @@ import zstandard
 
 from accelwatch.archive.recording import Recorder, block_index
 from accelwatch.archive.recording.repair import Repaired, repair, repaired_path
-from accelwatch.base.errors import UsageError, WireError
+from accelwatch.archive.recording.window import Window
+from accelwatch.base.errors import AccelwatchError, UsageError, WireError
 from accelwatch.schema.json.wire import encode
 from archive.recording.shots import notes, numbers, shot, write
 from support.processes.installed_command import accelwatch
@@ -169,6 +171,49 @@ def test_nothing_is_written_over_and_nothing_made_of_nothing(tmp_path: Path) -> 
         repair(tmp_path / "rubbish.zst", tmp_path / "new.zst")
     assert not list(tmp_path.glob("new*"))
     assert (tmp_path / "taken").read_text() == "somebody's"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        AccelwatchError("cannot read it: Input/output error"),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_a_repair_that_is_interrupted_leaves_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """A copy that is not whole would be taken for all that can be read."""
+    path = write(tmp_path / "r.zst", 200)
+    before = path.read_bytes()
+    disk, name, after = (os, "pwrite", 100) if isinstance(error, OSError) else (Window, "read", 500)
+    work: Callable[..., object] = getattr(disk, name)
+    done = 0
+
+    def fails_later(*arguments: object) -> object:
+        nonlocal done
+        done += 1
+        if done > after:
+            raise error
+        return work(*arguments)
+
+    monkeypatch.setattr(disk, name, fails_later)
+    expected = AccelwatchError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        repair(path, tmp_path / "copy.zst")
+    assert done > after
+    assert [file.name for file in tmp_path.iterdir()] == ["r.zst"]
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_not_finished_is_not_written_over(tmp_path: Path) -> None:
+    part = write(tmp_path / "r.zst", 70).rename(tmp_path / "r.zst.part")
+    before = part.read_bytes()
+    with pytest.raises(UsageError, match=r"r\.zst\.part exists already; choose another name"):
+        repair(tmp_path / "r.zst", tmp_path / "r.zst")
+    assert part.read_bytes() == before
 
 
 def test_the_command_says_what_was_saved_and_lost(tmp_path: Path) -> None:

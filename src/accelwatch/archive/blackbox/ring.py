@@ -8,7 +8,7 @@ import contextlib
 from pathlib import Path
 
 from accelwatch.archive.blackbox.bounds import Bounds
-from accelwatch.archive.blackbox.files import Segment, segment_path, segments
+from accelwatch.archive.blackbox.files import Segment, partial_path, segment_path, segments
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.schema.snapshot import Snapshot
@@ -45,7 +45,8 @@ class Ring:
 
         fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
         aside = segment.path.with_name("mending.ndjson.zst")
-        aside.unlink(missing_ok=True)
+        for stale in (aside, partial_path(aside)):
+            stale.unlink(missing_ok=True)
         last = None
         with contextlib.suppress(AccelwatchError):
             last = repair(segment.path, aside).last

@@ -4,6 +4,7 @@ Where the index of a damaged block can be read, its checksums say which document
 each line that is a complete document counts as one.
 """
 
+import contextlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +58,9 @@ def repair(source: Path, target: Path) -> Repaired:
     Raises UsageError where there is a target or no source, WireError where nothing can be read,
     AccelwatchError for what cannot be read or written.
     """
-    if target.exists() or target.is_symlink():
-        raise UsageError(f"{target} exists already; choose another name with -o FILE")
+    for taken in (target, _partial(target)):
+        if taken.exists() or taken.is_symlink():
+            raise UsageError(f"{taken} exists already; choose another name with -o FILE")
     opened = windows(source)
     try:
         if len(opened) != 1:
@@ -69,11 +71,27 @@ def repair(source: Path, target: Path) -> Repaired:
             window.close()
 
 
+def _partial(target: Path) -> Path:
+    return target.with_name(target.name + PARTIAL_SUFFIX)
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Recorder]:
+    """Records one new file, of which nothing stays unless all that was meant for it is written."""
+    recorder = Recorder(target, max_bytes=1 << 62, keep=1)
+    try:
+        with recorder:
+            yield recorder
+    except BaseException:
+        for path in (target, _partial(target)):
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise
+
+
 def _rewrite(salvage: "_Salvage", target: Path) -> Repaired:
     last = None
-    with Recorder(
-        target, compression=compression_by_name(target.name), max_bytes=1 << 62, keep=1
-    ) as recorder:
+    with whole_file(target) as recorder:
         for document, time in salvage.documents():
             recorder.write_line(document, time)
             last = time
