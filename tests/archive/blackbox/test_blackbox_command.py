@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.archive.blackbox import locations
-from accelwatch.archive.blackbox.files import Frozen, frozen_files
+from accelwatch.archive.blackbox import exporting, locations
+from accelwatch.archive.blackbox.files import Frozen, frozen_files, segments
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recording
 from accelwatch.cli.startup.entry import dispatch
+from accelwatch.schema.snapshot import Snapshot
 from archive.blackbox.test_writer import LOST, SHORT, play
 from support.machines import composed as machines
 
@@ -288,6 +289,73 @@ def test_what_holds_no_document_is_not_exported(
     assert (code, out, (tmp_path / output).exists()) == (1, "", False)
     assert f"{frozen.path} holds no accelwatch" in err
     assert run(capfdbinary, "show")[2] == err
+
+
+@pytest.mark.parametrize(
+    ("which", "words"), [("1", ("--redact",)), ("now", ()), ("now", ("--redact",))]
+)
+def test_what_is_behind_damage_is_exported_and_the_loss_told(
+    box: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    tmp_path: Path,
+    which: str,
+    words: tuple[str, ...],
+) -> None:
+    if which == "1":
+        (path,) = (frozen.path for frozen in frozen_files(box))
+    else:
+        path = segments(box)[1].path
+    with Recording.open(path if which == "1" else box / "ring-*") as recording:
+        times = list(recording.times())
+    content = bytearray(path.read_bytes())
+    block = content.index(b"\x28\xb5\x2f\xfd", 4) if which == "1" else 0
+    content[block + 2000] ^= 0xFF
+    path.write_bytes(content)
+    told = []
+    for output in (str(tmp_path / "send.ndjson.zst"), "-"):
+        assert dispatch(["blackbox", "export", which, "-o", output, *words]) == 0
+        out, err = capfdbinary.readouterr()
+        told.append(err.decode().splitlines()[0])
+    assert told[0] == told[1]
+    (tmp_path / "sent.ndjson.zst").write_bytes(out)
+    for name in ("send", "sent"):
+        with Recording.open(tmp_path / f"{name}.ndjson.zst") as recording:
+            assert recording.notes == ()
+            kept = list(recording.times())
+            users = {process.user for process in recording.at(0).processes()}
+        assert users == ({None} if words else {"trainer"})
+        assert (kept[0], kept[-1]) == (times[0], times[-1])
+        assert set(kept) < set(times)
+        lost = len(times) - len(kept)
+        assert told[0].endswith(
+            f"is damaged; the copy has what can be read of it: {lost} documents are lost, "
+            "bytes are damaged in 1 places"
+        )
+
+
+def test_an_export_that_is_interrupted_leaves_no_file(
+    box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Snapshot) -> Snapshot:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exporting, "redacted", interrupted)
+    (frozen,) = frozen_files(box)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        exporting.export(frozen.path, folder / "send.zst", redact=True, tell=pytest.fail)
+    assert not list(folder.iterdir())
+
+
+def test_an_unfinished_recording_in_the_way_of_an_export_stays(
+    box: Path, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    part = tmp_path / "send.ndjson.zst.part"
+    part.write_bytes(b"somebody's")
+    code, _, err = run(capfdbinary, "export", "--redact", "-o", str(tmp_path / "send.ndjson.zst"))
+    assert (code, part.read_bytes()) == (2, b"somebody's")
+    assert f"{part} exists already; choose another name" in err
 
 
 def test_a_folder_that_is_not_there_is_named(

@@ -4,29 +4,37 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from accelwatch.archive.blackbox.files import partial_path
 from accelwatch.archive.blackbox.redaction import redacted
-from accelwatch.archive.recording import Recorder, Recording
+from accelwatch.archive.recording import Recording
+from accelwatch.archive.recording.files import windows
+from accelwatch.archive.recording.recording import decoded
+from accelwatch.archive.recording.repair import Salvage, in_order, losses, whole_file
 from accelwatch.base.errors import AccelwatchError, UsageError, WireError
+from accelwatch.schema.snapshot import Snapshot
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
 
 
-def export(source: Path, target: Path, *, redact: bool) -> int:
+def export(source: Path, target: Path, *, redact: bool, tell: Callable[[str], None]) -> int:
     """Write the recording to a file that is not there yet, mode 0600; how many bytes it has.
+
+    Of damage, what is written anew has all that can be read; `tell` is called with what was lost.
 
     Raises UsageError where there is a file, WireError for a recording without a document,
     AccelwatchError for what cannot be read or written.
     """
-    if target.exists() or target.is_symlink():
-        raise UsageError(f"{target} exists already; choose another name with -o FILE")
+    for taken in (target, partial_path(target)):
+        if taken.exists() or taken.is_symlink():
+            raise UsageError(f"{taken} exists already; choose another name with -o FILE")
     try:
         if redact or not source.is_file():
-            _rewrite(source, target, redact=redact)
+            _rewrite(source, target, redact=redact, tell=tell)
         else:
             _copied(source, target)
         return target.stat().st_size
@@ -34,24 +42,26 @@ def export(source: Path, target: Path, *, redact: bool) -> int:
         raise AccelwatchError(f"cannot export to {target}: {error.strerror}") from error
 
 
-def exported(source: Path, name: str, *, redact: bool) -> Iterator[bytes]:
+def exported(
+    source: Path, name: str, *, redact: bool, tell: Callable[[str], None]
+) -> Iterator[bytes]:
     """What `export` would write into a file of that name, in pieces. Raises as it does."""
     try:
-        with _opened(source, name, redact=redact) as file:
+        with _opened(source, name, redact=redact, tell=tell) as file:
             while piece := file.read(_PIECE):
                 yield piece
     except OSError as error:
         raise AccelwatchError(f"cannot export {source}: {error.strerror}") from error
 
 
-def _opened(source: Path, name: str, *, redact: bool) -> BinaryIO:
+def _opened(source: Path, name: str, *, redact: bool, tell: Callable[[str], None]) -> BinaryIO:
     """The bytes to export; what is written for it is gone from its folder before anybody reads."""
     if not redact and source.is_file():
         _refuse_rubbish(source)
         return source.open("rb")
     with tempfile.TemporaryDirectory(prefix="accelwatch-export-") as folder:
         target = Path(folder) / name
-        _rewrite(source, target, redact=redact)
+        _rewrite(source, target, redact=redact, tell=tell)
         return target.open("rb")
 
 
@@ -71,12 +81,30 @@ def _copied(source: Path, target: Path) -> None:
             raise
 
 
-def _rewrite(source: Path, target: Path, *, redact: bool) -> None:
-    with (
-        Recording.open(source) as recording,
-        Recorder(target, max_bytes=1 << 40, keep=1) as recorder,
-    ):
-        for index in range(len(recording)):
+def _rewrite(source: Path, target: Path, *, redact: bool, tell: Callable[[str], None]) -> None:
+    with whole_file(target) as recorder:
+        for snapshot in _snapshots(source, tell):
+            recorder.write(redacted(snapshot) if redact else snapshot)
+
+
+def _snapshots(source: Path, tell: Callable[[str], None]) -> Iterator[Snapshot]:
+    """What can be read, also behind damage, of which `tell` is told."""
+    with Recording.open(source) as recording:
+        if not recording.is_damaged:
+            for index in range(len(recording)):
+                with contextlib.suppress(WireError):
+                    yield recording.at(index)
+            return
+    with contextlib.ExitStack() as opened:
+        salvages = [
+            Salvage(opened.enter_context(contextlib.closing(window))) for window in windows(source)
+        ]
+        for line in in_order(salvages):
             with contextlib.suppress(WireError):
-                snapshot = recording.at(index)
-                recorder.write(redacted(snapshot) if redact else snapshot)
+                yield decoded(line)
+    lost = losses(
+        sum(salvage.lost for salvage in salvages),
+        sum(salvage.damaged_lines for salvage in salvages),
+        sum(salvage.positions for salvage in salvages),
+    )
+    tell(f"{source} is damaged; the copy has what can be read of it: {lost}")

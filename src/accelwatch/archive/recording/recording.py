@@ -27,12 +27,16 @@ class Recording:
     Of a damaged file those before the damage are read; `notes` say where it is and how to save others.
     """
 
-    def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, surveys: Sequence[Survey], notes: Sequence[str] = (), *, is_damaged: bool = False
+    ) -> None:
         self._surveys = tuple(surveys)
         self._blocks = [(survey, block) for survey in self._surveys for block in survey.blocks]
         self._cumulative = list(accumulate(block.count for _, block in self._blocks))
         self._times = _steady([time for survey in self._surveys for time in survey.times])
         self._notes = tuple(notes)
+        # Whether there is more in the files than is read, behind damage.
+        self.is_damaged = is_damaged
         self._decoded: dict[int, Snapshot] = {}
         self._reading: tuple[int, int, Iterator[bytes]] | None = None
 
@@ -69,7 +73,11 @@ class Recording:
             _close(opened)
             raise
         _close([survey.window for survey in surveys if not survey.times])
-        return cls(with_documents, _notes(path, surveys, with_documents))
+        return cls(
+            with_documents,
+            _notes(path, surveys, with_documents),
+            is_damaged=any(survey.damaged_at is not None for survey in surveys),
+        )
 
     def close(self) -> None:
         """Let go of the files."""
@@ -115,7 +123,7 @@ class Recording:
             raise IndexError(f"there is no document {index} of {len(self)}")
         snapshot = self._decoded.pop(index, None)
         if snapshot is None:
-            snapshot = _decoded(self._line(index))
+            snapshot = decoded(self._line(index))
         self._decoded[index] = snapshot
         if len(self._decoded) > _CACHED:
             del self._decoded[next(iter(self._decoded))]
@@ -160,7 +168,7 @@ def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
         yield chunk
 
 
-def _decoded(line: bytes) -> Snapshot:
+def decoded(line: bytes) -> Snapshot:
     """As `decode`; what damage can make of a document is always a WireError."""
     try:
         return decode(line)

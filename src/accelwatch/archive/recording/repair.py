@@ -5,8 +5,9 @@ each line that is a complete document counts as one.
 """
 
 import contextlib
+import itertools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -46,6 +47,16 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     positions: int
 
 
+def losses(lost: int, lines: int, positions: int) -> str:
+    """What is not in a copy, in words: documents, lines that are none, stretches of bytes."""
+    counts = {
+        f"{lost} documents are lost": lost,
+        f"{lines} lines are no documents": lines,
+        f"bytes are damaged in {positions} places": positions,
+    }
+    return ", ".join(text for text, count in counts.items() if count) or "nothing is damaged"
+
+
 def repaired_path(path: Path) -> Path:
     """Where the copy of a recording goes: `night.repaired.ndjson.zst` beside `night.ndjson.zst`."""
     stem, dot, suffixes = path.name.removesuffix(PARTIAL_SUFFIX).partition(".")
@@ -65,7 +76,7 @@ def repair(source: Path, target: Path) -> Repaired:
     try:
         if len(opened) != 1:
             raise UsageError(f"{source} names {len(opened)} recordings; repair one at a time")
-        return _rewrite(_Salvage(opened[0]), target)
+        return _rewrite(Salvage(opened[0]), target)
     finally:
         for window in opened:
             window.close()
@@ -89,7 +100,7 @@ def whole_file(target: Path) -> Iterator[Recorder]:
         raise
 
 
-def _rewrite(salvage: "_Salvage", target: Path) -> Repaired:
+def _rewrite(salvage: "Salvage", target: Path) -> Repaired:
     last = None
     with whole_file(target) as recorder:
         for document, time in salvage.documents():
@@ -107,7 +118,7 @@ def _rewrite(salvage: "_Salvage", target: Path) -> Repaired:
     )
 
 
-class _Salvage:
+class Salvage:
     """Goes through a file once, in bounded memory, and on behind any damage."""
 
     def __init__(self, window: Window) -> None:
@@ -213,6 +224,17 @@ class _Salvage:
         else:
             self._result += 1
             yield line, time
+
+
+def in_order(salvages: Iterable[Salvage]) -> Iterator[bytes]:
+    """Documents of several files, one after another by the time of their first."""
+    begun: list[tuple[bytes, float, Iterator[tuple[bytes, float]]]] = []
+    for salvage in salvages:
+        rest = salvage.documents()
+        begun.extend((*first, rest) for first in itertools.islice(rest, 1))
+    for document, _, rest in sorted(begun, key=lambda file: file[1]):
+        yield document
+        yield from (document for document, _ in rest)
 
 
 def _end_of_frame(window: Window, offset: int) -> int:

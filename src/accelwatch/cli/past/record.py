@@ -92,20 +92,12 @@ def record_command(options: RecordOptions) -> None:
 
 def repair_file(damaged: Path, options: RecordOptions) -> int:
     """Write a repaired copy and say on stderr what was saved and lost. Raises AccelwatchError."""
-    from accelwatch.archive.recording.repair import repair, repaired_path
+    from accelwatch.archive.recording.repair import losses, repair, repaired_path
     from accelwatch.schema.timestamps import timestamp
 
     done = repair(damaged, options.output or repaired_path(damaged))
-    lost = {
-        f"{done.lost} documents are lost": done.lost,
-        f"{done.lines} lines are no documents": done.lines,
-        f"bytes are damaged in {done.positions} places": done.positions,
-    }
-    faults = [text for text, count in lost.items() if count]
-    complain(
-        f"{done.path}: {done.documents} documents up to {timestamp(done.last)}; "
-        + (", ".join(faults) or "nothing is damaged")
-    )
+    lost = losses(done.lost, done.lines, done.positions)
+    complain(f"{done.path}: {done.documents} documents up to {timestamp(done.last)}; {lost}")
     return OK
 
 
