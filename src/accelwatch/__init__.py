@@ -118,6 +118,9 @@ def watch_async(
 def read_recording(path: "str | PathLike[str]") -> "Generator[Snapshot, None, None]":
     """Every snapshot of a recording, in the order of time and without waiting; close it to stop.
 
+    Of a damaged file those before the damage are read. Damage, a missing end and older files beside it
+    are warnings of the logger `accelwatch.node.snapshots`, before the first snapshot.
+
     Raises UsageError for a name without a file when called, and AccelwatchError for a file that holds
     none when iterated.
     """

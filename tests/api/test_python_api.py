@@ -136,6 +136,19 @@ def test_a_recording_is_read_from_end_to_end() -> None:
         accelwatch.read_recording("nowhere")
 
 
+def test_a_recording_that_is_damaged_is_read_up_to_there_and_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = (FIXTURES / "replay" / "two-vendors.ndjson").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "r.ndjson"
+    path.write_bytes(lines[0] + b"rubbish\n" + b"".join(lines[1:]))
+    assert len(list(accelwatch.read_recording(path))) == 1
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("accelwatch.node.snapshots", "WARNING")
+    assert f"recording: damaged at byte {len(lines[0])}: only the 1 documents" in record.message
+    assert record.message.endswith(f"accelwatch record --repair {path}")
+
+
 def test_async_iteration_leaves_the_loop_to_others() -> None:
     async def program() -> tuple[list[int], int]:
         turns = 0

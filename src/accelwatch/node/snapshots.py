@@ -122,7 +122,10 @@ async def read_repeatedly_async(
 
 
 def recorded(path: "Path") -> Generator["Snapshot", None, None]:
-    """Every snapshot of a recording, without waiting. Raises UsageError for a name without a file."""
+    """Every snapshot of a recording, without waiting; what is wrong with its files is a warning.
+
+    Raises UsageError for a name without a file.
+    """
     from accelwatch.archive.recording import names_recording
 
     if not names_recording(path):
@@ -131,9 +134,13 @@ def recorded(path: "Path") -> Generator["Snapshot", None, None]:
 
 
 def _played(path: "Path") -> Generator["Snapshot", None, None]:
+    import logging  # not for a single reading, which logs nothing
+
     from accelwatch.archive.recording import Recording
 
     with Recording.open(path) as recording:
+        for note in recording.notes:
+            logging.getLogger(__name__).warning("%s", note)
         for index in range(len(recording)):
             yield recording.at(index)
 
