@@ -235,6 +235,32 @@ def test_a_frame_without_an_end_is_read_up_to_the_next_recording(
             assert number_of(recording.at(index)) == index
 
 
+@pytest.mark.parametrize("magic", [b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"])
+def test_what_looks_like_a_frame_in_an_unfinished_block_costs_nothing(
+    tmp_path: Path, magic: bytes
+) -> None:
+    """Packed bytes may be anything; each document before them was flushed as a whole."""
+    path = tmp_path / "r.zst"
+    begun = (1000 << 3).to_bytes(3, "little")
+    path.write_bytes(without_end(write(path, 70)) + begun + b"x" * 50 + magic + b"x" * 50)
+    assert numbers(path) == list(range(70))
+    assert notes(path) == ("recording: it was not finished: still being written, or cut off",)
+
+
+@pytest.mark.parametrize("behind", [64, 80])
+def test_a_block_that_seems_to_reach_over_the_end_is_damaged_where_an_index_is_behind(
+    tmp_path: Path, behind: int
+) -> None:
+    path = write(tmp_path / "r.zst", 64 + behind)
+    content = bytearray(path.read_bytes())
+    assert len(content) < 128 << 10
+    second = content.index(b"\x28\xb5\x2f\xfd", 4)
+    content[second + 6 : second + 9] = ((128 << 10) << 3).to_bytes(3, "little")
+    path.write_bytes(content)
+    assert numbers(path) == list(range(64))
+    assert f"damaged at byte {second}: only the 64 documents" in notes(path)[0]
+
+
 def test_a_missing_end_is_told(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
     path.write_bytes(lines(3)[:-100])

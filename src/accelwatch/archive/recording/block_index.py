@@ -5,6 +5,7 @@ recording unpacks nothing, and of a damaged block just those documents are taken
 """
 
 import math
+import re
 import struct
 import zlib
 
@@ -19,6 +20,9 @@ _SIGNATURE = b"accelwix"
 _HEAD = struct.Struct("<8sIIQIQI")
 # Of the 16 skippable frames the one that is ours.
 FRAME_MAGIC = b"\x5a\x2a\x4d\x18"
+# How an index begins, and how many bytes that are.
+START = re.compile(re.escape(FRAME_MAGIC) + b"...." + re.escape(_SIGNATURE), re.DOTALL)
+START_BYTES = _FRAME.size + len(_SIGNATURE)
 # Where that begins which the first CRC covers.
 _BODY = 12
 _MAX_DOCUMENTS = 4096

@@ -84,6 +84,15 @@ def _end(survey: Survey, window: Window, offset: int, *, has_started: bool) -> i
     return window.size
 
 
+def _has_index_behind(window: Window, offset: int) -> bool:
+    """Whether an index stands anywhere behind; what only looks like a frame may be packed bytes."""
+    while (offset := window.find(block_index.START, block_index.START_BYTES, offset)) < window.size:
+        if index_at(window, offset) is not None:
+            return True
+        offset += 1
+    return False
+
+
 def _search_frame(survey: Survey, window: Window, offset: int) -> int:
     """Where to go on after the frame at `offset`."""
     walk = Walk(window, offset)
@@ -93,8 +102,10 @@ def _search_frame(survey: Survey, window: Window, offset: int) -> int:
         survey.reject_block(offset)
         return window.size
     except EOFError:
-        _end(survey, window, offset, has_started=True)
-        return window.size if survey.is_closed else _unpack_frame(survey, offset)
+        if not _has_index_behind(window, offset):
+            return _unpack_frame(survey, offset)
+        survey.reject_block(offset)
+        return window.size
     index = index_at(window, walk.end)
     if index is None and not _is_damaged_index(window, walk.end):
         return _unpack_frame(survey, offset)
