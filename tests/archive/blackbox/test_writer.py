@@ -11,7 +11,7 @@ from accelwatch.archive.blackbox import freezer as freezing
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Frozen, frozen_files, partial_path, segments
 from accelwatch.archive.blackbox.writer import Writer
-from accelwatch.archive.recording import Recording
+from accelwatch.archive.recording import Recorder, Recording
 from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
@@ -230,6 +230,25 @@ def test_what_a_killed_writer_left_is_in_the_next_ones_file(tmp_path: Path) -> N
     play(writer, range(40, 60), states=LOST)
     (frozen,) = frozen_of(tmp_path)
     assert span(frozen.path) == (0, 49)
+
+
+def test_a_segment_whose_end_did_not_fit_is_joined_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Recorder) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = Writer(tmp_path, SHORT)
+    play(writer, range(20))
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "_close_block", full)
+        play(writer, range(20, 22))  # ends the first segment
+    play(writer, range(22, 30))
+    play(writer, range(30, 50), states=LOST)
+    (frozen,) = frozen_of(tmp_path)
+    assert span(frozen.path) == (0, 39)
+    with Recording.open(frozen.path) as recording:
+        assert len(recording) == 40
 
 
 def test_a_writer_that_was_killed_while_it_mended_costs_nothing(tmp_path: Path) -> None:
