@@ -73,7 +73,7 @@ def test_devices_of_a_host_with_nothing_of_ours(document: dict[str, Any], name: 
         ("endless", "too_large", f"more than {LIMIT} bytes"),
         ("garbage", "no_source", "nvidia-smi ended with status 0 and no document"),
         ("driverless", "no_source", "NVML"),
-        ("bare", "no_source", "there"),
+        ("bare", "no_source", "commands is installed"),
     ],
 )
 def test_every_other_host_says_why_it_is_not_read(
