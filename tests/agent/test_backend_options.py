@@ -38,7 +38,7 @@ def test_what_is_declared_is_taken(tmp_path: Path) -> None:
 
 def test_nothing_is_said_of_a_backend_that_declares_nothing(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
-    file.write_text("collect: {options: {'sampler.fakes:Fake': {devices: []}}}")
+    file.write_text("collect: {options: {'node.sampler.fakes:Fake': {devices: []}}}")
     checked(read_settings(file, {}))
 
 
@@ -79,7 +79,7 @@ def options_in(folder: Path, text: str) -> dict[str, dict[str, object]]:
         ("nvidia: {nvidia_smi: ./nvidia-smi}", "F/nvidia-smi"),
         ("nvidia: {source: nvml}", "nvml"),
         ("hygon: {hy_smi: 7}", 7),
-        ("'sampler.fakes:Fake': {file: day.yaml}", "day.yaml"),
+        ("'node.sampler.fakes:Fake': {file: day.yaml}", "day.yaml"),
     ],
 )
 def test_a_relative_path_starts_at_the_folder_of_the_file(

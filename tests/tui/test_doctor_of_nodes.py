@@ -30,11 +30,11 @@ def silent(shot: Snapshot | None, *targets: Target, state: str = "down") -> Snap
 def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> None:
     text = shown(silent(node(8), REFUSED), DOWN)
     first = text.splitlines()[0]
-    assert "✕ n003 is down, last heard 6 min ago" in first
+    assert "✕ n003 is down, last answered 6 min ago" in first
     assert "n003 is down: cannot connect: connection refused" in text
     assert "see that the node is on" in text
     assert "its 8 devices are stale: no current data" in text
-    assert text.index("last heard 6 min") < text.index("Its last known state")
+    assert text.index("last answered 6 min") < text.index("Its last known state")
 
 
 def test_the_same_reason_is_not_told_for_each_device() -> None:
@@ -61,7 +61,7 @@ def test_a_node_that_is_heard_is_told_as_before() -> None:
 
 def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
     text = shown(node(2), NodeStatus(node="n001", state="stale", age_s=20.0))
-    assert "n001 is stale, last heard 20 s ago" in text
+    assert "n001 is stale, last answered 20 s ago" in text
     assert "the hub can reach it" in text
 
 

@@ -303,9 +303,9 @@ class Telling(Fake):
         ]
 
 
-FAKE = "sampler.fakes:Fake"
-SECOND = "sampler.fakes:Second"
-SERIAL = "sampler.fakes:Serial"
-ELSEWHERE = "sampler.fakes:Elsewhere"
-LIGHT_SLEEPER = "sampler.fakes:LightSleeper"
-TELLING = "sampler.fakes:Telling"
+FAKE = "node.sampler.fakes:Fake"
+SECOND = "node.sampler.fakes:Second"
+SERIAL = "node.sampler.fakes:Serial"
+ELSEWHERE = "node.sampler.fakes:Elsewhere"
+LIGHT_SLEEPER = "node.sampler.fakes:LightSleeper"
+TELLING = "node.sampler.fakes:Telling"

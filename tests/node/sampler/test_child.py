@@ -125,7 +125,7 @@ def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
     orders = encode(StartOrder(settings=CollectSettings())) + encode(LetIn(part=PART))
     done = run(OBEYED, input=orders)
     assert done.returncode == 0
-    assert done.stdout.split(b"\n") == [f"Admit(part={PART!r})".encode(), b"Stop()", b""]
+    assert done.stdout.split(b"\n") == [f"Admit(component={PART!r})".encode(), b"Stop()", b""]
 
 
 def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:

@@ -41,7 +41,7 @@ def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcome
     rig.first_cycle()
     kinds = [type(report).__name__ for report in rig.told]
     assert kinds[0] == "Called"
-    assert kinds.index("BackendFound") < kinds.index("Slots") < kinds.index("Identified")
+    assert kinds.index("BackendChanged") < kinds.index("Slots") < kinds.index("Identified")
     assert kinds[-1] == "Cycle"
     actions = [report.action for report in rig.told if isinstance(report, Called)]
     assert actions[0] == "open"

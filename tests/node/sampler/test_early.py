@@ -19,9 +19,9 @@ print(os.waitpid(pid, 0)[1])
 TWICE = """
 from accelwatch.node.sampler import early
 early.start()
-first = early._started_child
+first = early._child
 early.start()
-assert early._started_child is first
+assert early._child is first
 assert early.hand_over() is first
 assert early.hand_over() is None
 import os
@@ -172,8 +172,8 @@ def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
         "import os, signal\n"
         "from accelwatch.node.sampler import early\n"
         "early.start()\n"
-        "os.kill(early._started_child[0], signal.SIGKILL)\n"
-        "os.waitpid(early._started_child[0], 0)\n"
+        "os.kill(early._child[0], signal.SIGKILL)\n"
+        "os.waitpid(early._child[0], 0)\n"
         "from accelwatch.node.snapshots import CollectSettings, read_once\n"
         "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
         "print(len(shot.devices), shot.devices[0].state)\n"

@@ -364,7 +364,7 @@ def spawn(*_):
     raise AssertionError("spawn")
 
 launch.spawn = spawn
-settings = CollectSettings(backends=("sampler.fakes:Fake",), timeout_s=30.0, root="/nonexistent")
+settings = CollectSettings(backends=("node.sampler.fakes:Fake",), timeout_s=30.0, root="/nonexistent")
 assert len(read_once(settings).devices) == 1
 del sys.modules["threading"]
 assert len(read_once(settings).devices) == 1

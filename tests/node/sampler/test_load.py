@@ -21,7 +21,7 @@ def test_replay_is_only_for_who_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> 
     assert not {"amd", "intel"} & resolve(CollectSettings()).keys()
 
 
-@pytest.mark.parametrize("name", ["nowhere", "nowhere:Backend", "sampler.fakes:Nobody"])
+@pytest.mark.parametrize("name", ["nowhere", "nowhere:Backend", "node.sampler.fakes:Nobody"])
 def test_what_cannot_be_loaded_says_so_when_it_is_loaded(name: str) -> None:
     with pytest.raises(PluginError, match="backend|plug-in"):
         resolve(CollectSettings(backends=(name,)))[name]()
@@ -144,10 +144,10 @@ def test_what_stands_for_presence_is_a_backend() -> None:
     assert owners
 
 
-FAKE = "sampler.fakes:Fake"
+FAKE = "node.sampler.fakes:Fake"
 
 
-@pytest.mark.parametrize("names", [(FAKE,), (FAKE, "sampler.fakes:Second"), (FAKE, "replay")])
+@pytest.mark.parametrize("names", [(FAKE,), (FAKE, "node.sampler.fakes:Second"), (FAKE, "replay")])
 def test_a_backend_may_be_named_by_its_address(names: tuple[str, ...]) -> None:
     from node.sampler.fakes import Fake
 

@@ -335,7 +335,7 @@ def test_a_backend_without_devices_says_why(
 
 
 def test_an_unknown_backend_is_a_failed_backend() -> None:
-    snapshot = read_once(settings({}, "sampler.fakes:Nowhere"))
+    snapshot = read_once(settings({}, "node.sampler.fakes:Nowhere"))
     assert [(b.state, b.reason) for b in snapshot.backends] == [(BackendState.FAILED, "plugin")]
 
 

@@ -99,7 +99,7 @@ class Patient:
     def tell(self) -> None:
         os.write(self._told, b"x")
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         pass
 
     def receive(self) -> None:

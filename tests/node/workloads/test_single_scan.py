@@ -33,7 +33,7 @@ def test_one_reading_knows_the_job_of_a_process_and_of_an_idle_device(node: Fake
     assert one.job == "7"
 
 
-@pytest.mark.parametrize("step", ["refresh", "look_up"])
+@pytest.mark.parametrize("step", ["refresh", "resolve_processes"])
 def test_a_source_that_hangs_costs_the_owners_and_not_the_reading(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

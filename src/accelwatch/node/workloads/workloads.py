@@ -184,7 +184,8 @@ class Workloads:
                 self._gatherer.round(set(self._requested))
             else:
                 self._gatherer.resolve_processes(set(self._requested))
-            self._failed = ""
+            # Only a full round shows that the sources are read again.
+            self._failed = "" if full else self._failed
         except Exception as error:  # noqa: BLE001 - a defect here must not end the thread
             if not self._failed:
                 _LOG.warning("workloads cannot be read error=%r", error)
