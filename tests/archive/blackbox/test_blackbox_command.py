@@ -344,7 +344,7 @@ def test_an_export_that_is_interrupted_leaves_no_file(
     folder = tmp_path / "out"
     folder.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        exporting.export(frozen.path, folder / "send.zst", redact=True, tell=pytest.fail)
+        exporting.export(frozen.path, folder / "send.zst", redact=True, warn=pytest.fail)
     assert not list(folder.iterdir())
 
 

@@ -13,7 +13,7 @@ from accelwatch.archive.blackbox.redaction import redacted
 from accelwatch.archive.recording import Recording
 from accelwatch.archive.recording.files import windows
 from accelwatch.archive.recording.recording import decoded
-from accelwatch.archive.recording.repair import Salvage, in_order, losses, whole_file
+from accelwatch.archive.recording.repair import Salvage, complete_file, in_order, losses
 from accelwatch.base.errors import AccelwatchError, UsageError, WireError
 from accelwatch.schema.snapshot import Snapshot
 
@@ -21,20 +21,20 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
 
 
-def export(source: Path, target: Path, *, redact: bool, tell: Callable[[str], None]) -> int:
+def export(source: Path, target: Path, *, redact: bool, warn: Callable[[str], None]) -> int:
     """Write the recording to a file that is not there yet, mode 0600; how many bytes it has.
 
-    Of damage, what is written anew has all that can be read; `tell` is called with what was lost.
+    Of damage, what is written anew has all that can be read; `warn` is called with what was lost.
 
     Raises UsageError where there is a file, WireError for a recording without a document,
     AccelwatchError for what cannot be read or written.
     """
-    for taken in (target, partial_path(target)):
-        if taken.exists() or taken.is_symlink():
-            raise UsageError(f"{taken} exists already; choose another name with -o FILE")
+    for existing in (target, partial_path(target)):
+        if existing.exists() or existing.is_symlink():
+            raise UsageError(f"{existing} exists already; choose another name with -o FILE")
     try:
         if redact or not source.is_file():
-            _rewrite(source, target, redact=redact, tell=tell)
+            _rewrite(source, target, redact=redact, warn=warn)
         else:
             _copied(source, target)
         return target.stat().st_size
@@ -43,25 +43,25 @@ def export(source: Path, target: Path, *, redact: bool, tell: Callable[[str], No
 
 
 def exported(
-    source: Path, name: str, *, redact: bool, tell: Callable[[str], None]
+    source: Path, name: str, *, redact: bool, warn: Callable[[str], None]
 ) -> Iterator[bytes]:
     """What `export` would write into a file of that name, in pieces. Raises as it does."""
     try:
-        with _opened(source, name, redact=redact, tell=tell) as file:
+        with _opened(source, name, redact=redact, warn=warn) as file:
             while piece := file.read(_PIECE):
                 yield piece
     except OSError as error:
         raise AccelwatchError(f"cannot export {source}: {error.strerror}") from error
 
 
-def _opened(source: Path, name: str, *, redact: bool, tell: Callable[[str], None]) -> BinaryIO:
+def _opened(source: Path, name: str, *, redact: bool, warn: Callable[[str], None]) -> BinaryIO:
     """The bytes to export; what is written for it is gone from its folder before anybody reads."""
     if not redact and source.is_file():
         _refuse_rubbish(source)
         return source.open("rb")
     with tempfile.TemporaryDirectory(prefix="accelwatch-export-") as folder:
         target = Path(folder) / name
-        _rewrite(source, target, redact=redact, tell=tell)
+        _rewrite(source, target, redact=redact, warn=warn)
         return target.open("rb")
 
 
@@ -81,14 +81,14 @@ def _copied(source: Path, target: Path) -> None:
             raise
 
 
-def _rewrite(source: Path, target: Path, *, redact: bool, tell: Callable[[str], None]) -> None:
-    with whole_file(target) as recorder:
-        for snapshot in _snapshots(source, tell):
+def _rewrite(source: Path, target: Path, *, redact: bool, warn: Callable[[str], None]) -> None:
+    with complete_file(target) as recorder:
+        for snapshot in _snapshots(source, warn):
             recorder.write(redacted(snapshot) if redact else snapshot)
 
 
-def _snapshots(source: Path, tell: Callable[[str], None]) -> Iterator[Snapshot]:
-    """What can be read, also behind damage, of which `tell` is told."""
+def _snapshots(source: Path, warn: Callable[[str], None]) -> Iterator[Snapshot]:
+    """What can be read, also behind damage, of which `warn` is told."""
     with Recording.open(source) as recording:
         if not recording.is_damaged:
             for index in range(len(recording)):
@@ -107,4 +107,4 @@ def _snapshots(source: Path, tell: Callable[[str], None]) -> Iterator[Snapshot]:
         sum(salvage.damaged_lines for salvage in salvages),
         sum(salvage.positions for salvage in salvages),
     )
-    tell(f"{source} is damaged; the copy has what can be read of it: {lost}")
+    warn(f"{source} is damaged; the copy has what can be read of it: {lost}")

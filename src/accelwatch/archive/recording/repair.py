@@ -69,9 +69,9 @@ def repair(source: Path, target: Path) -> Repaired:
     Raises UsageError where there is a target or no source, WireError where nothing can be read,
     AccelwatchError for what cannot be read or written.
     """
-    for taken in (target, _partial(target)):
-        if taken.exists() or taken.is_symlink():
-            raise UsageError(f"{taken} exists already; choose another name with -o FILE")
+    for existing in (target, _partial(target)):
+        if existing.exists() or existing.is_symlink():
+            raise UsageError(f"{existing} exists already; choose another name with -o FILE")
     opened = windows(source)
     try:
         if len(opened) != 1:
@@ -87,7 +87,7 @@ def _partial(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def whole_file(target: Path) -> Iterator[Recorder]:
+def complete_file(target: Path) -> Iterator[Recorder]:
     """Records one new file, of which nothing stays unless all that was meant for it is written."""
     recorder = Recorder(target, max_bytes=1 << 62, keep=1)
     try:
@@ -102,7 +102,7 @@ def whole_file(target: Path) -> Iterator[Recorder]:
 
 def _rewrite(salvage: "Salvage", target: Path) -> Repaired:
     last = None
-    with whole_file(target) as recorder:
+    with complete_file(target) as recorder:
         for document, time in salvage.documents():
             recorder.write_line(document, time)
             last = time

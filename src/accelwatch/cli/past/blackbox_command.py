@@ -130,10 +130,10 @@ def _export(
     path = meant(which, boxes_here(folder))
     name = "blackbox-now.ndjson.zst" if which == NOW else path.name
     if output == "-":
-        for piece in exported(path, name, redact=redact, tell=complain):
+        for piece in exported(path, name, redact=redact, warn=complain):
             write_stdout(piece)
         raise click.exceptions.Exit(OK)
     target = Path(name if output is None else output)
-    count = export(path, target, redact=redact, tell=complain)
+    count = export(path, target, redact=redact, warn=complain)
     complain(f"{target}: {size(count)}; play it: accelwatch dashboard --replay {target}")
     raise click.exceptions.Exit(OK)
