@@ -62,7 +62,7 @@ class ProgramHook:
         is_observer: bool = False,
         kept: int = process.MOST_KEPT,
     ) -> None:
-        """`looks`: it changes nothing, and is ended sooner. Raises ConfigError."""
+        """`is_observer`: it changes nothing, and is ended sooner. Raises ConfigError."""
         self.options = options
         self.timeout_s = (
             options.timeout_s if options.timeout or not is_observer else OBSERVE_TIMEOUT_S

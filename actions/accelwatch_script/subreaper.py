@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
 def _become(
     argv: list[str], environ: dict[bytes, bytes], error_fd: int, umask: int, user: tuple[int, int]
 ) -> NoReturn:
-    """Be the program, in a session of its own; why that cannot be goes to `told`."""
+    """Be the program, in a session of its own; why that cannot be goes to `error_fd`."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)

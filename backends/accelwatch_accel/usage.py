@@ -20,7 +20,7 @@ _ENGINES = {"npu-amdxdna": "npu", "amdxdna_accel_driver": "npu"}
 
 
 class Usage:
-    """Reads the clients of one device, again and again; `place` is the device's name on its bus."""
+    """Reads the clients of one device, again and again; `bus_name` is the device's name on its bus."""
 
     def __init__(self, root: Path, scanner: FdinfoScanner, bus_name: str) -> None:
         self._root = root

@@ -69,7 +69,9 @@ _MAX_CARDS = 1024
 
 
 def parse_query(output: bytes, requested: Sequence[str] = ()) -> Document:
-    """The cards; `asked` names the columns where there is no header. Raises ReadError without any."""
+    """The cards; `requested` names the columns where there is no header. Raises ReadError without
+    any.
+    """
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     header = next((at for at, line in enumerate(lines) if _headings(line)), None)
     if header is not None:

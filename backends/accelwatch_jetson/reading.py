@@ -25,7 +25,8 @@ _TEGRASTATS_ONLY = ("engine_utilization_ratio", "memory_controller_utilization_r
 
 
 def reading(root: Path, folder: Path, device: Device, tegrastats_line: Line | Absence) -> Reading:
-    """What the kernel shows of the GPU in `folder`, and what only `told` by tegrastats; never fails.
+    """What the kernel shows of the GPU in `folder`, and what only `tegrastats_line` by tegrastats;
+    never fails.
 
     Where both tell something, the kernel is right.
     """

@@ -197,7 +197,7 @@ class JobTable(NamedTuple):
 
 
 def job_table(text: str, cluster: str, prefix: str) -> JobTable:
-    """The jobs of squeue's lines: `begins`, which nobody else knows, then SQUEUE_FORMAT.
+    """The jobs of squeue's lines: `prefix`, which nobody else knows, then SQUEUE_FORMAT.
 
     What is on a line of its own in somebody's comment does not begin so.
     """

@@ -108,7 +108,7 @@ class Nvml:
 class DeviceCalls:
     """Calls on one device handle, with a memory of what it does not support.
 
-    `ask` gives a value or an absence. Only answers that void the whole device raise: a lost GPU, an
+    `query` gives a value or an absence. Only answers that void the whole device raise: a lost GPU, an
     unloaded driver.
     """
 

@@ -88,7 +88,7 @@ def from_numbers(state: int, status: int, health_mask: int, summary: int) -> Reg
 def registration(state: str, failure: str, faults: list[str], *, limited: bool) -> Registration:
     """`completed` holds only for a registration that succeeded on a fabric without a fault.
 
-    How it `ended` counts for a completed one alone (nvml.h, nvmlGpuFabricInfo_v2_t).
+    How it `failure` counts for a completed one alone (nvml.h, nvmlGpuFabricInfo_v2_t).
     """
     if limited:
         faults = [*faults, "limited capacity"]

@@ -51,7 +51,7 @@ class PipeOutlet:
 
 
 def when_closed(descriptor: int, callback: Callable[[], None]) -> None:
-    """Call `told` on a thread once nothing more can be read; what is read is not looked at."""
+    """Call `callback` on a thread once nothing more can be read; what is read is not looked at."""
 
     def watch() -> None:
         with contextlib.suppress(OSError):

@@ -35,9 +35,9 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Polled(Generic[T]):
-    """Keeps the newest answer of `ask`; any thread may call.
+    """Keeps the newest answer of `query`; any thread may call.
 
-    `ask` may raise AccelwatchError, and must come back: whatever it calls needs a deadline of its own.
+    `query` may raise AccelwatchError, and must come back: whatever it calls needs a deadline of its own.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Polled(Generic[T]):
     def answer(self, wait_s: float) -> Answer[T]:
         """The newest answer; without any, the first is waited for `wait_s` at most.
 
-        Raises what `ask` raised, when it did so twice in a row or never gave an answer, and
+        Raises what `query` raised, when it did so twice in a row or never gave an answer, and
         DeviceTimeout when there is none yet.
         """
         with self._lock:

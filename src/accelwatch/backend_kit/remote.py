@@ -55,7 +55,8 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (124, 137)
 
     def printed(self, is_complete: CompletenessCheck = never) -> bytes:
-        """What it printed, without colours, if it ended well or `is_whole` says that this is everything.
+        """What it printed, without colours, if it ended well or `is_complete` says that this is
+        everything.
 
         Raises DeviceTimeout, DevicePermission, ReadError.
         """

@@ -42,8 +42,8 @@ def output_of(
 ) -> bytes:
     """What the command prints, without colours; `environ` is added to the environment that it gets.
 
-    `is_whole` says of an output whether it counts although the command ended with a status of failure.
-    Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
+    `is_complete` says of an output whether it counts although the command ended with a status of
+    failure. Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
     """
     result = command.run([str(program), *arguments], timeout_s=timeout_s, environ=environ)
     command_line = " ".join((program.name, *arguments))

@@ -119,7 +119,9 @@ def pace_of(options: Mapping[str, object], backend: str) -> float:
 
 
 class VendorTool(Generic[T, E]):
-    """Asks the command through `ask` and knows which devices there are. `name` is backend and vendor."""
+    """Asks the command through `query` and knows which devices there are. `name` is backend and
+    vendor.
+    """
 
     def __init__(
         self,
@@ -138,8 +140,8 @@ class VendorTool(Generic[T, E]):
     ) -> None:
         """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
 
-        `nodes` of devices are so called below /dev (`rbln[0-9]*`). `placed` is an entry whose address
-        could not be read, at the only place that is left for it. Raises BackendUnavailable.
+        `nodes` of devices are so called below /dev (`rbln[0-9]*`). `with_address` is an entry whose
+        address could not be read, at the only place that is left for it. Raises BackendUnavailable.
         """
         self._context = context
         self._listed, self._with_address = listed, with_address

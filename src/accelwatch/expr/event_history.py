@@ -76,7 +76,7 @@ class EventHistory:
         return self._latest.get((owner, pattern))
 
     def occurrences(self, device: str, pattern: EventPattern, start: float) -> int:
-        """How many there were since `begin`."""
+        """How many there were since `start`."""
         owners = dict.fromkeys((device, ""))
         kept = [self._times[owner, pattern] for owner in owners if (owner, pattern) in self._times]
         return sum(time >= start for times in kept for time in times.values())

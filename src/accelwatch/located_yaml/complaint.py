@@ -9,7 +9,7 @@ from accelwatch.schema.metrics import nearest
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """One mistake; `place` is `file:line`, a file, or the name of a variable or flag."""
+    """One mistake; `location` is `file:line`, a file, or the name of a variable or flag."""
 
     location: str
     key: str

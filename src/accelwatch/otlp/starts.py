@@ -10,7 +10,9 @@ from accelwatch.schema.reading import Number
 
 
 class Starts:
-    """Of one node; between `begin` and `end`, a series that is not asked for is forgotten."""
+    """Of one node; between `start_round` and `finish_round`, a series that is not asked for is
+    forgotten.
+    """
 
     def __init__(self) -> None:
         self._previous: dict[Hashable, tuple[int, Number]] = {}

@@ -30,7 +30,7 @@ class ChildProcess:
         return self._status
 
     def poll_within(self, limit_s: float) -> int | None:
-        """As `ended`, after waiting that long for a process that is on its way out."""
+        """As `poll`, after waiting that long for a process that is on its way out."""
         until = time.monotonic() + limit_s
         while self.poll() is None and time.monotonic() < until:
             select.select([], [], [], _POLL_S)

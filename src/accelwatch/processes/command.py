@@ -47,8 +47,8 @@ def run(
 ) -> CommandResult:
     """Run a command in its own process group; past its deadline or limit the whole group is killed.
 
-    `given` is what it reads from its standard input. While it runs, `break_off` is asked again and again
-    whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
+    `stdin_data` is what it reads from its standard input. While it runs, `break_off` is asked again and
+    again whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
     documents them. Never raises for what the command does.
     """
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}

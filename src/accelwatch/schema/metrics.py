@@ -147,7 +147,7 @@ def opt_in_groups() -> tuple[str, ...]:
 
 
 def nearest(name: str, candidates: list[str]) -> str:
-    """The known word most like `word`, or an empty string; for "did you mean"."""
+    """The known word most like `name`, or an empty string; for "did you mean"."""
     import difflib
 
     return next(iter(difflib.get_close_matches(name, candidates)), "")

@@ -186,7 +186,7 @@ def complete(reading: Reading, groups: frozenset[str], *, host: bool = False) ->
 def reasons_beside(
     covered: Container[str], groups: frozenset[str], *, host: bool = False
 ) -> dict[Series, Absence]:
-    """Reasons for the quantities that are not `known`, of a device or of the host."""
+    """Reasons for the quantities that are not `covered`, of a device or of the host."""
     reasons = _reasons(groups, host=host)
     return {series: reason for series, reason in reasons.items() if series[0] not in covered}
 

@@ -45,7 +45,7 @@ class Lab:
     """One that may run in a folder."""
 
     def __init__(self, folder: Path, kind: SchedulerKind | None = None) -> None:
-        """`folder` is absolute. Nothing `wanted`: the folder's scheduler, else Slurm where it is."""
+        """`folder` is absolute. Nothing `kind`: the folder's scheduler, else Slurm where it is."""
         self.folder = folder
         written = self._written()
         usual = SchedulerKind.STAND_IN if missing() else SchedulerKind.SLURM
@@ -86,7 +86,7 @@ class Lab:
     def up(self, on_progress: Callable[[int, int, str], None] = lambda *_: None) -> Record:
         """Start it and wait until the hub acts. Raises AccelwatchError; nothing runs on then.
 
-        `tell` gets how many steps of how many are done, and what is started now.
+        `on_progress` gets how many steps of how many are done, and what is started now.
         """
         if self.record() is not None:
             raise UsageError(f"a lab runs in {self.folder} already; `accelwatch lab down` ends it")

@@ -118,7 +118,7 @@ def fault_of(terms: Terms) -> str:
 
 
 def value(terms: Terms, at: At, *, is_integer: bool) -> Number:
-    """The signal at a moment; `whole`: as an integer."""
+    """The signal at a moment; `is_integer`: as an integer."""
     total: Number = 0
     if terms.constant is not None:
         total += number(terms.constant)

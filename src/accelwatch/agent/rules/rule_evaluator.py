@@ -80,7 +80,9 @@ class NodeRuleEvaluator:
         return self.engine.step(self.evaluated, at, snapshot.time, changed)
 
     def scene(self, snapshot: Snapshot, at: float, changed: ChangeSet | None = None) -> Scene:
-        """The node as it is at this moment, after what it says has been kept; `stir` is told of it."""
+        """The node as it is at this moment, after what it says has been kept; `changed` is told
+        of it.
+        """
         changed = changed or ChangeSet(self.engine.attention)
         changed.is_full = snapshot.host != self._host
         if snapshot.host != self._host:

@@ -65,7 +65,8 @@ class RuleRunner:
         notifier_owner: NotifierOwner | None = None,
         approval_requests: ApprovalRequests | None = None,
     ) -> None:
-        """`teller` knows whether a hub tells people instead, `asking` what they are asked.
+        """`notifier_owner` knows whether a hub tells people instead, `approval_requests` what they are
+        asked.
 
         Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
         """

@@ -101,7 +101,7 @@ class Attention:
         *,
         host: bool = False,
     ) -> None:
-        """Compare an entity with before: who it is, and its values, the first that `asked` have."""
+        """Compare an entity with before: who it is, and its values, the first that `value_maps` have."""
         if self._who.get(entity) != who:
             self._who[entity] = who
             changed.moved.add(entity)

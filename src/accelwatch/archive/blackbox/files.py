@@ -28,7 +28,7 @@ _LONGEST = 48
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of the ring. `begun` in Unix seconds; `left` when whoever wrote it was killed."""
+    """One file of the ring. `started` in Unix seconds; `left` when whoever wrote it was killed."""
 
     path: Path
     number: int

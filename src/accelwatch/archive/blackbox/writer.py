@@ -29,7 +29,7 @@ class Writer:
     def __init__(
         self, folder: Path, bounds: Bounds | None = None, *, detect_restart: bool = True
     ) -> None:
-        """`judge_restart`: whether a writer that ended without a word before this boot means that the
+        """`detect_restart`: whether a writer that ended without a word before this boot means that the
         machine went down."""
         self._folder = folder
         self._bounds = bounds or Bounds()

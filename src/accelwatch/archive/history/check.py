@@ -55,7 +55,7 @@ def check(
 ) -> Iterator[Finding]:
     """All findings, file by file. Raises ArchiveError for what is no archive at all.
 
-    `tell` gets how many files of how many were looked through.
+    `on_progress` gets how many files of how many were looked through.
     """
     archive = Archive(folder)
     total = sum(len(layout.segments(folder, table)) for table in TABLES)
@@ -84,7 +84,7 @@ class _Check:
         self._end = 0
 
     def run(self, on_progress: Callable[[], None]) -> Iterator[Finding]:
-        """File by file; `tell` is called after each."""
+        """File by file; `on_progress` is called after each."""
         for segment in layout.segments(self._folder, self._table):
             yield from self._file(segment)
             on_progress()

@@ -35,7 +35,7 @@ class EventSearch:
         self._cached: OrderedDict[RowGroup, _CachedEvents] = OrderedDict()
 
     def until(self, timestamp: int, *, since: int, most: int) -> list[EventRow]:
-        """The newest events from `since` to `moment` (Unix milliseconds), oldest first."""
+        """The newest events from `since` to `timestamp` (Unix milliseconds), oldest first."""
         chunks: list[list[EventRow]] = []
         left = most
         for group in self._groups.before(timestamp):

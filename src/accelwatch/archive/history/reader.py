@@ -52,7 +52,7 @@ class Archive:
         self.description = layout.describe(folder)
 
     def samples(self, table: str, requested: Collection[Series] | None = None) -> Samples:
-        """The samples of `devices` or `nodes`; all quantities when none is `wanted`."""
+        """The samples of `devices` or `nodes`; all quantities when none is `requested`."""
         return Samples(self.folder, table, requested)
 
     def series(self) -> frozenset[Series]:

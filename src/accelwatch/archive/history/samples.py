@@ -65,7 +65,7 @@ class Samples:
     def __init__(
         self, folder: Path, table: str, requested: Collection[Series] | None = None
     ) -> None:
-        """All quantities when none is `wanted`; `(key,)` stands for every series of a quantity."""
+        """All quantities when none is `requested`; `(key,)` stands for every series of a quantity."""
         self._folder = folder
         self._table = table
         self._requested = None if requested is None else frozenset(requested)

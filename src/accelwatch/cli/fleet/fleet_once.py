@@ -152,7 +152,7 @@ def problems(answer: Answer) -> list[str]:
 
 
 def _wrong_with(store: StoreState, *, has_nodes: bool) -> str:
-    """Why a store tells of less than it should; `known` is whether it told of any node."""
+    """Why a store tells of less than it should; `has_nodes` is whether it told of any node."""
     if store.fault:
         return f"{store.address}: {store.fault}"
     if unread(store):

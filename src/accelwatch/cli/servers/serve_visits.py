@@ -104,7 +104,9 @@ class Dashboards(Server):
     def __init__(
         self, command: str, host: str, port: int, *, url: str, authorities: set[str], visitors: int
     ) -> None:
-        """`known` are the authorities that it is asked by; `visitors` how many dashboards may run."""
+        """`authorities` are the authorities that it is asked by; `visitors` how many dashboards may
+        run.
+        """
         super().__init__(command, host=host, port=port, title="accelwatch", public_url=url)
         self._authorities = authorities
         self._most = visitors

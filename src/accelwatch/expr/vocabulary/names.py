@@ -166,7 +166,7 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
         return Fault(message=f"unknown name {name}", hint=did_you_mean(name, self.bare_names))
 
     def invalid_value(self, name: str, value: str) -> Fault | None:
-        """A fault if `word` is no value that the field `name` can have."""
+        """A fault if `value` is no value that the field `name` can have."""
         values = self.values.get(name, ())
         if not values or value in values:
             return None
@@ -205,7 +205,7 @@ def _example(row: Metric) -> str:
 
 
 def did_you_mean(text: str, candidates: Iterable[str]) -> str:
-    """A sentence that names the known word most like `word`, or an empty string."""
+    """A sentence that names the known word most like `text`, or an empty string."""
     import difflib  # for mistakes only
 
     options = list(candidates)

@@ -75,7 +75,7 @@ class Export:
     ) -> Exported:
         """Write what the store has from `start` up to before `end` (Unix seconds) into a new folder.
 
-        `tell` hears up to where it is written. Raises AccelwatchError.
+        `on_progress` hears up to where it is written. Raises AccelwatchError.
         """
         from accelwatch.archive.history.writer import Writer
 

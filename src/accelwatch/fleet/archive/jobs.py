@@ -15,7 +15,7 @@ class JobBook:
     """Jobs that go on and jobs that ended; times in Unix milliseconds."""
 
     def __init__(self, existing: Iterable[JobRow] = ()) -> None:
-        """`known` are those of an archive that is gone on with."""
+        """`existing` are those of an archive that is gone on with."""
         self._running: dict[_Key, JobRow] = {}
         self._finished: list[JobRow] = []
         # When each node was last checked.

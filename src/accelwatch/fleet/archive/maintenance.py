@@ -15,7 +15,7 @@ class MaintenanceBook:
     """Windows that are announced and windows that are over; times in Unix milliseconds."""
 
     def __init__(self, existing: Iterable[MaintenanceRow] = ()) -> None:
-        """`known` are those of an archive that is gone on with."""
+        """`existing` are those of an archive that is gone on with."""
         self._rows: dict[_Key, MaintenanceRow] = {_key(row): row for row in existing}
         # Those of the look before.
         self._announced: dict[_Key, MaintenanceRow] = {}

@@ -23,9 +23,9 @@ def replayed(
     on_damage: Callable[[str], None],
     on_progress: Callable[[float, float], None] = lambda _done, _total: None,
 ) -> None:
-    """Write what a recording holds into a new folder; `say` gets what is damaged.
+    """Write what a recording holds into a new folder; `on_damage` gets what is damaged.
 
-    `tell` gets how many documents of how many are written.
+    `on_progress` gets how many documents of how many are written.
 
     Raises UsageError, WireError and AccelwatchError for a recording that cannot be read.
     """

@@ -20,7 +20,7 @@ AHEAD_S = 900.0
 
 
 class ArchiveEventHistory:
-    """What was logged, as far as it can be known; the `Hearing` of a back-test."""
+    """What was logged, as far as it can be known; the event history of a back-test."""
 
     def __init__(
         self, events: Iterator[EventRow], device_index: DeviceIndex, skew_s: Callable[[str], float]

@@ -15,7 +15,9 @@ from accelwatch.fleet.backtest.line import Line, line_of_report
 def final_lines(
     archive: Archive, backtest: Backtest, report_progress: Callable[[float], None] = lambda _: None
 ) -> Iterator[Line]:
-    """Every line, ordered by `opened`; `tell` hears up to where it has come. Raises ArchiveError."""
+    """Every line, ordered by `opened`; `report_progress` hears up to where it has come. Raises
+    ArchiveError.
+    """
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
         backtest.rules,

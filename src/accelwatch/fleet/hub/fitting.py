@@ -28,7 +28,7 @@ _DOCUMENT = "docs/actions/slurm.md, Spares"
 def misfits(
     settings: HubSettings, actions: Mapping[str, Action], origins: Mapping[str, str]
 ) -> Iterator[Complaint]:
-    """Each with file, line, key and what to write; `places` says where a key was given.
+    """Each with file, line, key and what to write; `origins` says where a key was given.
 
     The settings have no mistake of their own.
     """

@@ -141,7 +141,9 @@ def effective(
 def checked(
     settings: HubSettings, origin_of: Callable[[str], str] = lambda _key: ""
 ) -> HubSettings:
-    """The settings, if they fit together; `place` tells where a key was given. Raises ConfigError."""
+    """The settings, if they fit together; `origin_of` tells where a key was given. Raises
+    ConfigError.
+    """
     refuse(Complaint(origin_of(key), key, text) for key, text in mistakes_in(settings))
     return settings
 

@@ -70,7 +70,7 @@ async def wait_for_answers(
 ) -> None:
     """Return when discoveries, store and targets have answered or failed, or the time is over.
 
-    Raises TargetFault. `tell` gets how many nodes of how many have answered or failed.
+    Raises TargetFault. `report_progress` gets how many nodes of how many have answered or failed.
     """
     try:
         async with asyncio.timeout(timeout_s):

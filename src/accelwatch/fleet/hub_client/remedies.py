@@ -35,7 +35,7 @@ class Remedies:
     """Implements `picture.remedies.RemedySource`; the loop's thread only."""
 
     def __init__(self, session: HubSession, is_enabled: Callable[[], bool]) -> None:
-        """`wanted` says whether there is a hub that judges, so that it may act."""
+        """`is_enabled` says whether there is a hub that judges, so that it may act."""
         # With whom is spoken.
         self.session = session
         self._is_enabled = is_enabled

@@ -66,7 +66,9 @@ class HubSource:
         clock: Clock | None = None,
         exit_reason: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`ended` says how the hub's process has ended, if it is ours and has. Raises ConfigError."""
+        """`exit_reason` says how the hub's process has ended, if it is ours and has. Raises
+        ConfigError.
+        """
         self.name = endpoint.name
         # Ticks that the hub left out because we read too slowly.
         self.missed_ticks = 0

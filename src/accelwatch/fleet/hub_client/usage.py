@@ -23,7 +23,9 @@ async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
 
 
 async def read_usage(session: HubSession, parameters: Mapping[str, str]) -> UsageReport:
-    """The report; `asked` has `by` and `since`. Raises TargetFault, UnmetError where none is kept."""
+    """The report; `parameters` has `by` and `since`. Raises TargetFault, UnmetError where none is
+    kept.
+    """
     try:
         return _decode(await session.document(PATH, parameters))
     except TargetFault as fault:

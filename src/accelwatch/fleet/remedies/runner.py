@@ -190,7 +190,7 @@ class RemedyRunner:
     ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
-        A yes waits for a look at what it is about, unless there was one just now (`looked`).
+        A yes waits for a look at what it is about, unless there was one just now (`already_checked`).
         A node of ours can be given back by `force_release` without a journal: then the log has it.
         """
         forced = command.verb is Verb.FORCE_RELEASE

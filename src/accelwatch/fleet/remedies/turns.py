@@ -27,7 +27,9 @@ class Turns:
         report: Callable[[Sequence[Node]], None],
         is_needed: Callable[[], bool],
     ) -> None:
-        """`tell` hears of nodes that have turned and has them told of; nobody looks unless `wanted`."""
+        """`report` hears of nodes that have turned and has them told of; nobody looks unless
+        `is_needed`.
+        """
         self._fleet = fleet
         self._node_status = node_status
         self._report = report

@@ -22,7 +22,7 @@ class ArchivedNode:
         node: str,
         position: Callable[[], float],
     ) -> None:
-        """`moment` gives the Unix seconds that are shown."""
+        """`position` gives the Unix seconds that are shown."""
         self._archive = archive
         self._thread = thread
         self._node = node

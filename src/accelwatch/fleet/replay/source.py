@@ -42,7 +42,9 @@ class ArchiveSource:
         backtest_command: Sequence[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`name` is what is looked at, in a few words; `judging` starts what looks for incidents."""
+        """`name` is what is looked at, in a few words; `backtest_command` starts what looks for
+        incidents.
+        """
         self._clock = clock or SystemClock()
         self._archive = archive
         self.name = name

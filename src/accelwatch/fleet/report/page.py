@@ -26,7 +26,7 @@ Cells = Sequence[object]
 
 
 def report(documents: ReportDocuments, *, start: float, start_text: str, node: str) -> bytes:
-    """The page about what was since `begin`, Unix seconds, which people read as `begin_text`."""
+    """The page about what was since `start`, Unix seconds, which people read as `start_text`."""
     incidents = chosen(documents.incidents, start, node)
     title = f"accelwatch report: {node or 'fleet'}"
     return document(

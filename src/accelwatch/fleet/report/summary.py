@@ -43,7 +43,7 @@ class Offender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chosen(page: IncidentsPage, start: float, node: str) -> list[IncidentDocument]:
-    """Incidents that are open, or ended after `begin` (Unix seconds); of one node, if one is given.
+    """Incidents that are open, or ended after `start` (Unix seconds); of one node, if one is given.
 
     Those of severity info, and parts of a group's incident, are left out. The latest to begin is first.
     """

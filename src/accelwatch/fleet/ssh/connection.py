@@ -92,7 +92,7 @@ class Connection:
     def request(self, payload: bytes, until: bytes, limit_bytes: int) -> "asyncio.Future[bytes]":
         """Send words; the future has what comes back up to `until`.
 
-        It raises TargetFault above the limit and EOFError when ssh ends before, see `ending`.
+        It raises TargetFault above the limit and EOFError when ssh ends before, see `wait_for_exit`.
         """
         answer = self._output.expect(until, limit_bytes)
         assert self._process.stdin is not None
@@ -105,7 +105,7 @@ class Connection:
     def divert(self, receive: Callable[[bytes], None]) -> "asyncio.Future[bytes]":
         """Hand over all that comes from now on; never has a result.
 
-        It raises what TargetFault `receive` raises, and EOFError when ssh ends, see `ending`.
+        It raises what TargetFault `receive` raises, and EOFError when ssh ends, see `wait_for_exit`.
         """
         return self._output.divert(receive)
 

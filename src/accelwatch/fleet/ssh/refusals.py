@@ -96,7 +96,7 @@ _PATTERNS: tuple[tuple[str, Reason, str], ...] = (
 def refusal(status: int, stderr: str, printed: bytes = b"") -> TargetFault:
     """Why a connection ended before the shell there answered.
 
-    `status` is that of ssh, `said` its standard error; `printed` what came on standard output.
+    `status` is that of ssh, `stderr` its standard error; `printed` what came on standard output.
     """
     text = " ".join(stderr.split())
     if status == _OF_SSH or status < 0:

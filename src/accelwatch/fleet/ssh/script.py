@@ -79,7 +79,7 @@ accelerators() {
 def script(commands: Mapping[str, RemoteCommand], marker: str) -> bytes:
     """The definitions for commands by the names under which their outputs come back.
 
-    `mark` begins every line of ours: letters and digits, of chance.
+    `marker` begins every line of ours: letters and digits, of chance.
     """
     names = list(commands)
     own = (folder for command in commands.values() for folder in command.folders)

@@ -61,8 +61,8 @@ class SshTransport:
     ) -> None:
         """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
 
-        `known` is what can be read, by backend; all that is installed, if it is left out. `slack_s` is
-        what a round may take beyond the time of its commands.
+        `backends` is what can be read, by backend; all that is installed, if it is left out. `slack_s`
+        is what a round may take beyond the time of its commands.
         """
         self.settings = settings
         self.limit_bytes = limit_bytes

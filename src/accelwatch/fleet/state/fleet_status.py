@@ -87,7 +87,7 @@ async def sampled(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> None:
 async def full_status(
     fleet: Fleet, nodes: Sequence[Node], rest: Callable[[], Awaitable[None]]
 ) -> FleetStatus:
-    """`moment` of many nodes, a few at a time."""
+    """`status_of` many nodes, a few at a time."""
     chunks = [status_of(fleet, ())]
     for at in range(0, len(nodes), AT_ONCE):
         await rest()

@@ -31,7 +31,7 @@ class RowJobs:
     def refresh(self, stamp: object, codes: npt.NDArray[np.integer], names: Sequence[str]) -> Jobs:
         """The numbers by row; `codes` are places among the names of jobs, negative without one.
 
-        `told` is the same object as long as neither has changed.
+        `stamp` is the same object as long as neither has changed.
         """
         if stamp is not self._stamp:
             self._stamp = stamp

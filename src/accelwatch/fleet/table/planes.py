@@ -102,7 +102,7 @@ class Planes:
         self._tags[:, rows] = NOT_REPORTED
 
     def column(self, series: Series) -> Column:
-        """A series that was asked for with `want` before; another has no values."""
+        """A series that was asked for with `request` before; another has no values."""
         position = self._index.get(series)
         if position is None:
             nothing = np.full(self._size, NOT_REPORTED, dtype=np.uint8)

@@ -17,7 +17,7 @@ from accelwatch.fleet.targets.settings import DnsSd
 
 
 class DnsTargets:
-    """Looks names up; a name that fails keeps what it had. `look` blocks and is for a thread."""
+    """Looks names up; a name that fails keeps what it had. `poll` blocks and is for a thread."""
 
     def __init__(self, settings: DnsSd, rules: Rules) -> None:
         """Raises UsageError for a name that makes no sense."""

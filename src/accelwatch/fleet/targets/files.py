@@ -24,7 +24,7 @@ Stamp = tuple[int, int, int]
 
 
 class TargetFiles:
-    """Targets of files by pattern (`targets/*.json`); `look` blocks and is for a thread."""
+    """Targets of files by pattern (`targets/*.json`); `poll` blocks and is for a thread."""
 
     def __init__(self, patterns: Sequence[str], rules: Rules) -> None:
         self._patterns = patterns

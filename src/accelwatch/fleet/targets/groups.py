@@ -20,7 +20,7 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def targets_in(
     document: object, rules: Rules, default_labels: Mapping[str, str] | None = None
 ) -> list[Target]:
-    """The targets of a parsed document; `standing` labels give way to a group's own.
+    """The targets of a parsed document; `default_labels` labels give way to a group's own.
 
     Raises UsageError, also for a single bad entry: half a fleet would look like a fleet.
     """

@@ -20,7 +20,7 @@ _NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
 
 
 class SlurmTargets:
-    """Asks scontrol; when it fails the targets before stay. `look` blocks and is for a thread."""
+    """Asks scontrol; when it fails the targets before stay. `poll` blocks and is for a thread."""
 
     def __init__(self, settings: SlurmSd, rules: Rules) -> None:
         self._settings = settings

@@ -155,9 +155,9 @@ class Assembly:
     async def finish(self, *, answered: bool, is_complete: bool) -> list[Group]:
         """The groups that told everything; series that have gone are forgotten after a complete read.
 
-        When a query was not `answered`, or answers were not `whole`, a series that is missing may still
-        be there: its group is left out. A store that goes on without a part is believed after a while:
-        for no longer would it answer with the last sample of a series.
+        When a query was not `answered`, or answers were not `is_complete`, a series that is missing may
+        still be there: its group is left out. A store that goes on without a part is believed after a
+        while: for no longer would it answer with the last sample of a series.
         """
         now = time.monotonic()
         complete = []

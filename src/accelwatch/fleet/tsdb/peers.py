@@ -62,7 +62,7 @@ class Peers:
             self.otlp.own_series = own_series
 
     async def stop(self, *, expire: bool = True) -> None:
-        """End, and with `ends` every series that was written; what is not written by then is lost."""
+        """End, and with `expire` every series that was written; what is not written by then is lost."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -44,7 +44,7 @@ async def supervise(
 
 
 async def check_and_wait(supervisor: Supervisor, wake: asyncio.Event) -> None:
-    """Check, then wait until that is due again, or `wanted`; for owners that check with each report."""
+    """Check, then wait until that is due again, or `wake`; for owners that check with each report."""
     supervisor.check()
     wake.clear()
     with contextlib.suppress(TimeoutError):

@@ -60,7 +60,7 @@ class RollingMax:
         self.forget(timestamp)
 
     def forget(self, timestamp: float) -> None:
-        """Drop what has left the window by `moment`."""
+        """Drop what has left the window by `timestamp`."""
         while self._samples and self._samples[0][0] < timestamp - self._window_s:
             self._samples.popleft()
 

@@ -23,7 +23,7 @@ class Rows:
     """Rows by device id."""
 
     def __init__(self, identities: IdentityCache | None = None) -> None:
-        """`known` are devices of before, by place."""
+        """`identities` are devices of before, by place."""
         self._identities = identities or IdentityCache()
         self._rows: dict[str, Row] = {}
         self._subjects: dict[str, str] | None = None

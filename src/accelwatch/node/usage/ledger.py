@@ -106,8 +106,9 @@ class Ledger:
     ) -> None:
         """The readings of one time, Unix seconds. One that is not newer than its last replaces it.
 
-        `moment` is the same in monotonic seconds: by it is known by how much the clock was set. Without
-        it, one that goes back was set back since the last reading, and one that jumps ahead was not.
+        `monotonic` is the same in monotonic seconds: by it is known by how much the clock was set.
+        Without it, one that goes back was set back since the last reading, and one that jumps ahead was
+        not.
         """
         if self.total is None:
             self.total = Account(Holder(Kind.TOTAL), time)

@@ -75,7 +75,7 @@ def shares_of(
     memory_bytes: Quantity,
     is_complete: bool = True,
 ) -> tuple[Share, ...]:
-    """The parts of a device, at least one. `whole`: whether `processes` lists all there are."""
+    """The parts of a device, at least one. `is_complete`: whether `processes` lists all there are."""
     by_holder = _processes_by_holder(owners, processes)
     if len(by_holder) == 1:
         ((holder, own),) = by_holder.items()

@@ -59,7 +59,9 @@ class Annotations:
     def of(
         self, devices: Sequence[Device], processes: Sequence[Process], device_facts: DeviceFacts
     ) -> Annotation:
-        """That of now. `standing` is the same object for as long as devices and facts are the same."""
+        """That of now. `device_facts` is the same object for as long as devices and facts are the
+        same.
+        """
         reported = list(map(_REPORTED, processes))
         if self._of[0] is not device_facts or self._of[1] != reported:
             owned = owners(

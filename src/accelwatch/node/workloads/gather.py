@@ -58,7 +58,7 @@ class Gatherer:
         )
 
     def round(self, requested: set[Key]) -> None:
-        """Read every source once; `wanted` are the processes on devices."""
+        """Read every source once; `requested` are the processes on devices."""
         settings, facts = self._settings, self.facts
         if PODRESOURCES in settings.sources:
             self._kubelet.poll(self._fetch)

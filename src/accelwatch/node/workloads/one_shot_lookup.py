@@ -43,7 +43,7 @@ class OneShotLookup:
             self._workloads.start()
 
     def stop(self) -> None:
-        """End what `go_on` began."""
+        """End what `continue_in_background` began."""
         self._workloads.stop()
 
 

@@ -98,7 +98,7 @@ class Engine:
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
-        `may_begin` is asked before each effect, whenever that was decided; the data guard if None.
+        `may_start` is asked before each effect, whenever that was decided; the data guard if None.
         `operated` hears of each state of an operation that was written down.
         """
         self._may_start = may_start or _guarded
@@ -201,7 +201,8 @@ class Engine:
     ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
-        A yes waits for a look at what it is about, unless `looked` says that there was one just now.
+        A yes waits for a look at what it is about, unless `already_checked` says that there was one
+        just now.
         """
         if command.verb is Verb.STOP:
             # It counts from now on, whether or not the disk takes it, and whatever is decided now.

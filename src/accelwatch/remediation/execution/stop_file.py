@@ -36,7 +36,7 @@ class StopFile:
         return self._stop_reason
 
     def start(self) -> None:
-        """Look now, and go on looking until `end`."""
+        """Look now, and go on looking until `stop`."""
         if self._path is None:
             return
         self.check()

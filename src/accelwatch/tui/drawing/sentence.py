@@ -14,7 +14,7 @@ def sentence(
 ) -> Line:
     """`lost 18 s  fell off the bus → reboot the node (NVML_ERROR_GPU_IS_LOST)` in `width` cells.
 
-    `word` and `since` stand before it. Since when gives way where what to do fits without it, and
+    `status` and `since` stand before it. Since when gives way where what to do fits without it, and
     before the verdict is cut.
     """
     finding, remedy, evidence = _components(verdict, glyphs)

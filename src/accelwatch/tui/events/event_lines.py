@@ -31,7 +31,7 @@ def event_heading(count: int, width: int, glyphs: Glyphs) -> Line:
 def event_line(
     event: FleetEvent, width: int, now: float, glyphs: Glyphs, affixes: CommonAffixes = NONE
 ) -> Line:
-    """When, how grave, where, what; `ends` is what the names of nodes have in common."""
+    """When, how grave, where, what; `affixes` is what the names of nodes have in common."""
 
     def cut(text: str, cells: int) -> str:
         shown = printable(text, ascii_only=glyphs.ascii_only)

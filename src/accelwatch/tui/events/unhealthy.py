@@ -34,7 +34,7 @@ _HEALTH = "device.health"
 
 
 def unhealthy_changes(view: FleetView, reported: Collection[Subject]) -> list[Change]:
-    """Those of which no event tells; `told` are the subjects of which one does.
+    """Those of which no event tells; `reported` are the subjects of which one does.
 
     Where nothing else says since when, an open incident of the subject that fits the state does.
     """

@@ -19,7 +19,7 @@ class QueryCache(Generic[Answer]):
         now: Callable[[], float],
         shown: Callable[[], None],
     ) -> None:
-        """`ask` takes the words of a question and may raise AccelwatchError; `aside` does something
+        """`fetch` takes the words of a question and may raise AccelwatchError; `aside` does something
         beside, `now` is monotonic, `shown` is called after an answer."""
         self._fetch, self._aside, self._now, self._shown = fetch, aside, now, shown
         self._answers: dict[tuple[str, ...], Answer] = {}

@@ -26,7 +26,7 @@ class OwnUsage:
     def observe(self, snapshot: Snapshot, monotonic_s: float | None = None) -> None:
         """A snapshot; most are passed over, counters tell what was in between.
 
-        `moment` is that of a live one, in monotonic seconds: by it is known that the clock was set.
+        `monotonic_s` is that of a live one, in monotonic seconds: by it is known that the clock was set.
         """
         if 0.0 <= snapshot.time - self._observed_at < _STEP_S:
             return

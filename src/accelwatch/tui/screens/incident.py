@@ -126,7 +126,7 @@ def incident_screen(
     now: Callable[[], float],
     query: Callable[[IncidentView], None],
 ) -> PageScreen:
-    """The screen; left and right go to the incidents beside it. `ask` has the hub asked about it."""
+    """The screen; left and right go to the incidents beside it. `query` has the hub asked about it."""
 
     def write(width: int) -> list[Line]:
         if view.due():

@@ -51,7 +51,7 @@ def lines(
     terminal: bool = True,
     screen: str = "",
 ) -> list[Line]:
-    """All of it, in two columns where there is room; `judged` where one machine has incidents.
+    """All of it, in two columns where there is room; `has_incidents` where one machine has incidents.
 
     What can be done on `screen` and not everywhere comes first.
     """

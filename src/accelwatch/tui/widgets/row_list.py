@@ -30,7 +30,7 @@ class Rows(Protocol):
         ...
 
     def line(self, index: int, width: int, line_index: int, /) -> Line:
-        """Line `part` of a row."""
+        """Line `line_index` of a row."""
         ...
 
     def key(self, index: int) -> Hashable:

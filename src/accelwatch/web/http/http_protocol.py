@@ -118,7 +118,7 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse(error.error_status_hint)
 
     def _next_request(self) -> Body | None:
-        """Have the next request answered once its head is here. Raises as `_go_on` catches."""
+        """Have the next request answered once its head is here. Raises as `_resume` catches."""
         head = self._heads.read_head(self._arrived)
         if head is None:
             return None

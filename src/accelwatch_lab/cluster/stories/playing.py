@@ -26,7 +26,7 @@ class Play:
     """One scenario in one lab."""
 
     def __init__(self, lab: Lab, record: Record, name: str, on_entry: OnEntry) -> None:
-        """`told` hears each line of the timeline when it is seen."""
+        """`on_entry` gets each line of the timeline when it is observed."""
         self._lab = lab
         self._record = record
         self._scenario: Scenario = SCENARIOS[name]

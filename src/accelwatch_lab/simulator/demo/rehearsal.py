@@ -92,7 +92,7 @@ class _FaultBuilder:
 
 
 def rehearsal(nodes: Sequence[Node], elapsed_s: float = 0.0) -> Scenario:
-    """The scenario for a fleet of these nodes, `begun_s` ago."""
+    """The scenario for a fleet of these nodes, `elapsed_s` ago."""
     builder = _FaultBuilder(nodes, elapsed_s)
     kind = FaultKind
     faults = (

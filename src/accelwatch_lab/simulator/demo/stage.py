@@ -38,8 +38,8 @@ def run_stage(
 ) -> None:
     """Simulate and follow until the parent ends, and judge by `rules`, which act on nothing.
 
-    `start` is the Unix time from which the scenario plays, of which `begun_s` seconds are over by then.
-    Raises UsageError for a fleet that cannot be.
+    `start` is the Unix time from which the scenario plays, of which `elapsed_s` seconds are over by
+    then. Raises UsageError for a fleet that cannot be.
     """
     nodes = build(size)
     scenario = rehearsal(nodes, elapsed_s)

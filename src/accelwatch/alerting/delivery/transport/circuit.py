@@ -28,6 +28,6 @@ class Circuit:
         self.until = now + self._pace_s
 
     def failed(self, now: float, requested_s: float | None) -> None:
-        """It did not; `asked_s` is how long it asks to be left alone."""
+        """It did not; `requested_s` is how long it asks to be left alone."""
         pause = max(self._backoff.failed(now), requested_s or 0.0, self._pace_s)
         self.until = now + pause

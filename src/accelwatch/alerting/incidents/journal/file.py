@@ -87,7 +87,7 @@ class JournalFile:
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read.
 
-        `known`: there was a journal here before, so an empty file is a lost one.
+        `had_journal`: there was a journal here before, so an empty file is a lost one.
         """
         self.path = path
         with journal_errors(f"{path}: the journal cannot be opened"):

@@ -71,8 +71,8 @@ def amended(
 ) -> dict[str, Rule]:
     """The rules as the site wants them, in their order.
 
-    `whole` is whether all rules of the files are here: then one that is not is complained about, and so
-    is one of which two amendments say the same.
+    `is_complete` is whether all rules of the files are here: then one that is not is complained about,
+    and so is one of which two amendments say the same.
     """
     changed = dict(rules)
     amended_by: dict[tuple[str, str], Amendment] = {}

@@ -65,7 +65,9 @@ class World:
                     self._groups.setdefault((key, *value), []).append(view)
 
     def tick(self, now: float, changed: ChangeSet | None = None) -> None:
-        """The values of all members count at a moment, in seconds; `stir` is told what has changed."""
+        """The values of all members count at a moment, in seconds; `changed` is told what has
+        changed.
+        """
         self.now = now
         for view in self.views.values():
             history = self.histories[view.member.node]

@@ -19,7 +19,9 @@ _ADDRESS_KINDS = ("pci", "index")
 
 
 def may_be_double(reported: Iterable[Ids]) -> bool:
-    """Whether any uuid comes with several places at all, of whichever families; `told` of all labels."""
+    """Whether any uuid comes with several places at all, of whichever families; `reported` of all
+    labels.
+    """
     addresses: dict[str, str] = {}
     return any(
         addresses.setdefault(ids["uuid"], address) != address

@@ -40,7 +40,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One foreign family and what it is with us.
 
     `target` is a series path (`clock_hertz.sm`); `{label}` in it stands for the value of a foreign
-    label, translated by `words`, in which None leaves the sample out. Rows for the same target
+    label, translated by `value_names`, in which None leaves the sample out. Rows for the same target
     are tried in the order of the table: the first with a value counts.
     """
 

@@ -34,7 +34,7 @@ class Answer:
     def __init__(self, open_body: OpenBody, refusal_bytes: int = 0) -> None:
         """`open_body` gives what takes the body of an answer with code 200, and bounds it.
 
-        Of any other `told_bytes` are waited for, if it is plain text.
+        Of any other `refusal_bytes` are waited for, if it is plain text.
         """
         # 0 until its headers have come.
         self.status = 0

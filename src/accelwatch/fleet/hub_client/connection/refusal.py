@@ -11,7 +11,7 @@ MOST_REFUSAL_BYTES = 2000
 
 
 def refusal(code: int, headers: Mapping[str, str], body: bytes) -> TargetFault:
-    """The fault of an answer; `told` is the beginning of its body, where that is plain text."""
+    """The fault of an answer; `body` is the beginning of its body, where that is plain text."""
     message = body.decode("utf-8", "replace").strip()
     if 300 <= code < 400:
         text = f"answered {code}; redirects are not followed"

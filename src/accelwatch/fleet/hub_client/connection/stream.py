@@ -28,9 +28,9 @@ async def follow(
 ) -> None:
     """Hand every message over until the stream ends, which raises TargetFault.
 
-    Incidents are told only if they are asked for, by a hub that knows them. A frame for which `wants` is
-    false is left out undecoded. No message may keep us waiting for longer than the session's timeout, or
-    three intervals of the hub.
+    Incidents are told only if they are asked for, by a hub that knows them. A frame for which
+    `needs_decoding` is false is left out undecoded. No message may keep us waiting for longer than the
+    session's timeout, or three intervals of the hub.
     """
     query = {"fields": ",".join(FIELDS)} | ({"filter": condition} if condition else {})
     accept = _WITH_INCIDENTS if incidents else MSGPACK

@@ -52,7 +52,7 @@ def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
 def acquire_folder(folder: Path | None, spare: Path, *, configured: bool) -> InventoryFolder:
     """The folder for this process alone, until it ends.
 
-    When another dashboard has it, a copy in `spare` takes its place. A folder that was `given` and
+    When another dashboard has it, a copy in `spare` takes its place. A folder that was `configured` and
     cannot be used is an error; another is done without. Raises AccelwatchError.
     """
     if folder is None:

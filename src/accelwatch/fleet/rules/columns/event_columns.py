@@ -180,7 +180,7 @@ class EventColumns:
         return self._newest.get(pattern, -math.inf)
 
     def occurrences(self, pattern: EventPattern, start: float, size: int) -> Floats:
-        """How many matches there were since `begin`."""
+        """How many matches there were since `start`."""
         times = self._times.get(pattern)
         if times is None:
             return np.full(size, math.nan)

@@ -22,7 +22,7 @@ _SLOW_KINDS = frozenset({"delta", "quantile"})
 
 
 def narrowing(generator: Generator, node: Node, condition: Condition) -> Narrowing:
-    """That of a tree; `whole` is the same condition as `generator` has made it."""
+    """That of a tree; `condition` is the same condition as `generator` has made it."""
     if node.type is Type.BOOL and isinstance(node, Logic) and not of_text(node):
         # The sort is stable: what costs alike stays in the order of the rule.
         operands = sorted(node.operands, key=_cost)

@@ -69,7 +69,7 @@ class Program(Generic[Name]):
         requested: Iterable[Name] | None = None,
         among: Callable[[Name], Bools | None] = lambda _: None,
     ) -> Iterator[Verdicts[Name]]:
-        """The rules that are `asked`, or all, one after the other; the cost of each is counted.
+        """The rules that are `requested`, or all, one after the other; the cost of each is counted.
 
         Of a rule for which `among` gives rows it is told where among them it is true, and not where it
         is false, which takes much less where it is true of none.

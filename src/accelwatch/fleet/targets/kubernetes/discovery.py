@@ -95,7 +95,7 @@ class KubernetesTargets:
 
     @staticmethod
     def _has_synced(mirrors: Sequence[Mirror[Any]], count: int) -> bool:
-        """Whether every list has been tried, and one of the first `places` has succeeded."""
+        """Whether every list has been tried, and one of the first `count` has succeeded."""
         tried = all(mirror.listed or mirror.failed for mirror in mirrors)
         return tried and any(mirror.listed for mirror in mirrors[:count])
 

@@ -18,7 +18,7 @@ LONGEST_PAUSE_S = 300.0
 
 
 class Search:
-    """Of one device. `keep` is called on its worker, the rest on the loop."""
+    """Of one device. `store_numbers` is called on its worker, the rest on the loop."""
 
     def __init__(self) -> None:
         # The call that was left to go on by itself.

@@ -37,7 +37,7 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Events that a backend's source reported; the source waits until `taken` is called."""
+    """Events that a backend's source reported; the source waits until `accepted` is called."""
 
     backend: str
     events: tuple[ErrorEvent, ...]

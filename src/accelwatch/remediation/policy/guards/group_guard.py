@@ -15,7 +15,7 @@ _NODE_PREFIX = "node="
 
 
 def may_act(incident: Incident, incidents: Mapping[str, Incident]) -> Answer:
-    """Whether an incident speaks for its own node; `known` are the incidents by id."""
+    """Whether an incident speaks for its own node; `incidents` are the incidents by id."""
     if across_nodes(incident):
         text = f"it concerns {len(incident.nodes)} nodes at once ({incident.entity.group})"
         return Denial(why=DenialKind.GROUP, text=text)

@@ -57,7 +57,8 @@ def prove(
 ) -> Proof | Denial:
     """The scheduler's node that a node of the hub is, or what is missing to be sure.
 
-    `machines` are all nodes of the hub, `seen` all of the scheduler; `mapped` is `remedy.nodes`.
+    `machines` are all nodes of the hub, `scheduler_nodes` all of the scheduler; `mapped` is
+    `remedy.nodes`.
     """
     if machine.node in mapped:
         return _by_map(machine, mapped[machine.node], scheduler_nodes)

@@ -72,8 +72,8 @@ def case_changed(
 ) -> CaseChanged | None:
     """An incident as the state machine is told of it; None for one that is not about one node.
 
-    `rule` is the one that decides (`acting_rule`), None where all are gone; `known` are the incidents by
-    id, `muted` is the id of the silence or maintenance that keeps it quiet.
+    `rule` is the one that decides (`acting_rule`), None where all are gone; `incidents` are the
+    incidents by id, `muted` is the id of the silence or maintenance that keeps it quiet.
     """
     node = incident.entity.node
     if not node or incident.entity.group or incident.members:
