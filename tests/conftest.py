@@ -10,6 +10,12 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 settings.load_profile("unhurried")
 
 
+# These assert as tests do. Tests of other folders import them too, so it is said before any of them.
+pytest.register_assert_rewrite(
+    "fleet.misbehaving_targets.short_waits", "fleet.misbehaving_targets.processes"
+)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The contract suite can be run over the machines of a backend that is not in this repository."""
     parser.addoption("--machines", metavar="MODULE", help="module whose MACHINES are tried instead")
