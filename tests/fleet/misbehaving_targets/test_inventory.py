@@ -160,7 +160,7 @@ def test_a_damaged_inventory_is_set_aside(tmp_path: Path, damage: Any) -> None:
             state = _known(tmp_path, one.address)
             damage(state / FILE)
             before = (state / FILE).read_bytes()
-            await _goes_on(tmp_path, one.address, 0, f"set aside as {FILE}.damaged,", "its content is unknown")
+            await _goes_on(tmp_path, one.address, 0, f"set aside as {FILE}.damaged,", "not known")
             assert (state / f"{FILE}.damaged").read_bytes() == before
             assert _expected(state) == {one.address: set(range(8))}
             async with hub_process(tmp_path, {"targets": {"static": [one.address]}}) as hub:
@@ -207,7 +207,9 @@ def test_an_inventory_of_another_version_is_left_alone(tmp_path: Path) -> None:
             newer.execute("PRAGMA user_version=9")
             newer.close()
             before = file.read_bytes()
-            await _goes_on(tmp_path, one.address, 0, "another version (9)", "its content is unknown")
+            await _goes_on(
+                tmp_path, one.address, 0, "another version (9)", "its content is unknown"
+            )
             assert file.read_bytes() == before
 
     asyncio.run(main())
