@@ -40,7 +40,7 @@ def test_a_running_agent_asks_nobody_and_loads_nothing_for_it(tmp_path: Path) ->
 def test_rules_without_a_receiver_load_no_client() -> None:
     code = (
         "import sys, accelwatch.agent.rules.evaluator, accelwatch.alerting.evaluation.runner\n"
-        "import accelwatch.alerting.evaluation.pages, accelwatch.alerting.evaluation.silence_pages\n"
+        "import accelwatch.alerting.evaluation.pages, accelwatch.alerting.evaluation.silences.pages\n"
         "import accelwatch.alerting.evaluation.alerting\n"
         "print('aiohttp' in sys.modules)"
     )

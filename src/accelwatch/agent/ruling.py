@@ -98,7 +98,7 @@ class Ruling:
         if self._running is not None and self._pages is None:
             from accelwatch.agent.rules.node_note import node_note
             from accelwatch.alerting.evaluation.pages import IncidentPages
-            from accelwatch.alerting.evaluation.silence_pages import SilencePages
+            from accelwatch.alerting.evaluation.silences.pages import SilencePages
             from accelwatch.web.pages.routes import RouteTable
 
             runner, feed = self._running[0], self._feed

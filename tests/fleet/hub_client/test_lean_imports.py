@@ -49,7 +49,7 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
         "accelwatch.fleet.targets.http",
         "accelwatch.fleet.targets.kubernetes",
         "accelwatch.fleet.tsdb.query",
-        "accelwatch.fleet.tsdb.writing",
+        "accelwatch.fleet.tsdb.remote_write.writer",
         "accelwatch.archive.history",
         "accelwatch.alerting.incidents.journal",
         "accelwatch.otlp",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import OwnerAnnotation
-from accelwatch.alerting.evaluation.silencing import NewSilence, silence_of
+from accelwatch.alerting.evaluation.silences.requests import NewSilence, silence_of
 from accelwatch.alerting.incidents.model.incident import ENGINE, TimelineKind
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.remediation.policy.state.changes import Command, Verb

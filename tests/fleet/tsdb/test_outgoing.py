@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.target import targets_of
-from accelwatch.fleet.tsdb.outgoing import Outgoing, hub_labels, node_labels
+from accelwatch.fleet.tsdb.remote_write.outgoing import Outgoing, hub_labels, node_labels
 from accelwatch.schema.snapshot import BackendState
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.alerting.evaluation.pages import IncidentPages
-from accelwatch.alerting.evaluation.silence_pages import SilencePages
+from accelwatch.alerting.evaluation.silences.pages import SilencePages
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from accelwatch.alerting.evaluation.pages import IncidentPages
-from accelwatch.alerting.evaluation.silence_pages import SilencePages
+from accelwatch.alerting.evaluation.silences.pages import SilencePages
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.layers import Effective

@@ -15,7 +15,7 @@ from accelwatch.base.slices import LongWork
 from accelwatch.exposition.families import escape
 from accelwatch.exposition.text import header
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
+from accelwatch.fleet.tsdb.remote_write.outgoing import Outgoing, Owned, node_labels
 from accelwatch.schema.metrics import Metric, Series
 
 # Characters of a family that are packed together.

@@ -14,7 +14,7 @@ from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.fleet.tsdb.writing import OwnSeries
+from accelwatch.fleet.tsdb.remote_write.writer import OwnSeries
 from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.outbox import Outbox
 from accelwatch.otlp.samples import Chosen, ourselves

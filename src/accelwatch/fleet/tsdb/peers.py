@@ -12,8 +12,8 @@ from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
-    from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
-    from accelwatch.fleet.tsdb.writing import OwnSeries, Writer
+    from accelwatch.fleet.tsdb.remote_write.otlp import OtlpWriter
+    from accelwatch.fleet.tsdb.remote_write.writer import OwnSeries, Writer
 
 
 class Peers:
@@ -41,13 +41,13 @@ class Peers:
             self.store = StoreFollower(store, self._sink, self._clock)
             self._tasks.append(loop.create_task(self.store.run(), name="store"))
         if write.url:
-            from accelwatch.fleet.tsdb.writing import Writer
+            from accelwatch.fleet.tsdb.remote_write.writer import Writer
 
             self.writer = Writer(write, self._sink.fleet, self._clock)
             self.writer.own_series = self._own_series
             self._tasks.append(loop.create_task(self.writer.run(), name="remote write"))
         if otlp.endpoint:
-            from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
+            from accelwatch.fleet.tsdb.remote_write.otlp import OtlpWriter
 
             self.otlp = OtlpWriter(otlp, self._sink.fleet, self._clock)
             self.otlp.own_series = self._own_series

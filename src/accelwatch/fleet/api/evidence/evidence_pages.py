@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.alerting.evaluation.silencing import timestamp_of
+from accelwatch.alerting.evaluation.silences.requests import timestamp_of
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.documents.evidence import (

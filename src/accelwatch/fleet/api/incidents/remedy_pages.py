@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from accelwatch.alerting.evaluation.silencing import decode_request, reason_of, who
+from accelwatch.alerting.evaluation.silences.requests import decode_request, reason_of, who
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock

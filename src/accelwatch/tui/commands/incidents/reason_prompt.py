@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from accelwatch.alerting.evaluation.silencing import reason_of
+from accelwatch.alerting.evaluation.silences.requests import reason_of
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.tui.context import DialogContext
 from accelwatch.tui.screens.dialogs.prompt import PromptScreen

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from accelwatch.fleet.tsdb.outgoing import Owned
-from accelwatch.fleet.tsdb.wire import (
+from accelwatch.fleet.tsdb.remote_write.outgoing import Owned
+from accelwatch.fleet.tsdb.remote_write.wire import (
     STALE,
     OwnerBytes,
     SeriesPlans,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
-from accelwatch.alerting.evaluation.silence_documents import (
+from accelwatch.alerting.evaluation.silences.documents import (
     Closed,
     MaintenanceChanged,
     MaintenancePage,
@@ -19,7 +19,7 @@ from accelwatch.alerting.evaluation.silence_documents import (
     unknown_in,
     window_document,
 )
-from accelwatch.alerting.evaluation.silencing import (
+from accelwatch.alerting.evaluation.silences.requests import (
     Closing,
     NewMaintenance,
     NewNote,

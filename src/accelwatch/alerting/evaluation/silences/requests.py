@@ -1,6 +1,6 @@
-"""What is asked for of silences, maintenance and closing: request bodies, and what becomes of them.
+"""Request bodies of silences, maintenance and closing by hand, and what a checked body asks for.
 
-Bodies are JSON objects; a field that is not known is refused, for a typo must not pass unseen.
+Bodies are JSON objects; a field that is not known is refused, since a typo must not pass unnoticed.
 """
 
 import datetime

@@ -1,0 +1,1 @@
+"""Silences, maintenance and closing by hand over HTTP: request bodies, documents, pages."""
