@@ -29,8 +29,8 @@ from accelwatch.fleet.target import Target
 from accelwatch.fleet.tsdb.federation import Federating
 from accelwatch.fleet.tsdb.follow import StoreFollower
 from accelwatch.fleet.tsdb.query import Instant, Range
-from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.remote_write.writer import Writer
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.schema.stream.compact import CompactEncoder
 from accelwatch.web.http.stream import MSGPACK, framed
 from accelwatch_lab.simulator.fleet import Fleet as Simulated

@@ -16,8 +16,8 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.fleet.tsdb.remote_write.encoding import Encoder
 from accelwatch.fleet.tsdb.peer import Peer
+from accelwatch.fleet.tsdb.remote_write.encoding import Encoder
 from accelwatch.fleet.tsdb.remote_write.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, check_peers
 from accelwatch.schema.snapshot import Owner

@@ -12,7 +12,7 @@ from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
     from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
-    from accelwatch.fleet.tsdb.remote_write.otlp import OtlpWriter
+    from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
     from accelwatch.fleet.tsdb.remote_write.writer import OwnSeries, Writer
 
 
@@ -47,7 +47,7 @@ class Peers:
             self.writer.own_series = self._own_series
             self._tasks.append(loop.create_task(self.writer.run(), name="remote write"))
         if otlp.endpoint:
-            from accelwatch.fleet.tsdb.remote_write.otlp import OtlpWriter
+            from accelwatch.fleet.tsdb.otlp_writing import OtlpWriter
 
             self.otlp = OtlpWriter(otlp, self._sink.fleet, self._clock)
             self.otlp.own_series = self._own_series

@@ -16,9 +16,9 @@ from accelwatch.base.slices import LongWork
 from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node, speaks_for
+from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.remote_write.encoding import Encoder, NodeSent
 from accelwatch.fleet.tsdb.remote_write.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
-from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.remote_write.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.metrics import Series, by_key

@@ -1,0 +1,1 @@
+"""Remote write 1.0: what the hub gives to a store."""
