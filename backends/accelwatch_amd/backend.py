@@ -9,8 +9,8 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
-from accelwatch_amd.functions import Function, find_functions
-from accelwatch_amd.tree import ReadBytes, Tree
+from accelwatch_amd.devices.functions import Function, find_functions
+from accelwatch_amd.sysfs.tree import ReadBytes, Tree
 
 if TYPE_CHECKING:
     from accelwatch_amd.session import Session

@@ -10,21 +10,21 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number
-from accelwatch_amd.attributes import read_attributes
-from accelwatch_amd.clocks import read_clocks
-from accelwatch_amd.gpu_metrics import Table, parse
-from accelwatch_amd.hwmon import find_hwmon, read_hwmon
-from accelwatch_amd.pcie import read_errors, read_link
-from accelwatch_amd.ras import (
+from accelwatch_amd.gpu_metrics.table import Table, parse
+from accelwatch_amd.gpu_metrics.telemetry import read_telemetry
+from accelwatch_amd.gpu_metrics.throttle import ResidencyMeter, read_throttle
+from accelwatch_amd.sysfs.attributes import read_attributes
+from accelwatch_amd.sysfs.clocks import read_clocks
+from accelwatch_amd.sysfs.hwmon import find_hwmon, read_hwmon
+from accelwatch_amd.sysfs.pcie import read_errors, read_link
+from accelwatch_amd.sysfs.ras import (
     BlockErrors,
     read_blocks,
     read_pages,
     read_protection,
     record_blocks,
 )
-from accelwatch_amd.telemetry import read_telemetry
-from accelwatch_amd.throttle import ResidencyMeter, read_throttle
-from accelwatch_amd.tree import ReadBytes, Tree
+from accelwatch_amd.sysfs.tree import ReadBytes, Tree
 
 # Quantities that are read again only when a request asks for the slow ones.
 _SLOW = frozenset(

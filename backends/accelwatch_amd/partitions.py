@@ -4,10 +4,10 @@ import msgspec
 
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
-from accelwatch_amd.gpu_metrics import Table
-from accelwatch_amd.kfd import Node
-from accelwatch_amd.telemetry import mean_ratio, partition_engines
-from accelwatch_amd.tree import Tree, fill
+from accelwatch_amd.gpu_metrics.table import Table
+from accelwatch_amd.gpu_metrics.telemetry import mean_ratio, partition_engines
+from accelwatch_amd.sysfs.kfd import Node
+from accelwatch_amd.sysfs.tree import Tree, fill
 
 _NODES = "sys/class/kfd/kfd/topology/nodes"
 

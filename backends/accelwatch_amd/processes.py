@@ -7,7 +7,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel import proc
 from accelwatch.kernel.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, client_memory_bytes
 from accelwatch.schema.reading import Process
-from accelwatch_amd.kfd import KfdUse
+from accelwatch_amd.sysfs.kfd import KfdUse
 
 _REGIONS = ("vram",)
 _SHARED_REGIONS = ("vram", "gtt")

@@ -21,11 +21,15 @@ from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_amd import amdsmi
 from accelwatch_amd.collecting import Memory, collect
+from accelwatch_amd.devices.functions import Function, device_tree, find_functions, parse_uevent
+from accelwatch_amd.devices.identity import driver_version, identified, provisional
+from accelwatch_amd.devices.names import architecture
+from accelwatch_amd.enrichment import Enrichment
 from accelwatch_amd.events import EventQueue
-from accelwatch_amd.functions import Function, device_tree, find_functions, parse_uevent
-from accelwatch_amd.gpu_metrics import Table
-from accelwatch_amd.identity import driver_version, identified, provisional
-from accelwatch_amd.kfd import (
+from accelwatch_amd.gpu_metrics.table import Table
+from accelwatch_amd.partitions import partition_devices, read_partition, xgmi_links
+from accelwatch_amd.processes import ProcessReader
+from accelwatch_amd.sysfs.kfd import (
     Node,
     nodes_of,
     occupancy,
@@ -33,11 +37,8 @@ from accelwatch_amd.kfd import (
     read_processes,
     topology_generation,
 )
-from accelwatch_amd.names import architecture
-from accelwatch_amd.partitions import partition_devices, read_partition, xgmi_links
-from accelwatch_amd.processes import ProcessReader
-from accelwatch_amd.ras import growth_events
-from accelwatch_amd.tree import ReadBytes, Tree
+from accelwatch_amd.sysfs.ras import growth_events
+from accelwatch_amd.sysfs.tree import ReadBytes, Tree
 
 _SLEEPING_FIELDS = ("serial", "part_number", "vbios_version", "firmware_version")
 
@@ -64,7 +65,7 @@ class Session:
         self._indices: dict[str, int] = {}
         self._states: dict[str, _DeviceState] = {}
         self._events = EventQueue()
-        self._library: amdsmi.Enrichment | None = None
+        self._library: Enrichment | None = None
 
     def open(self) -> Opened:
         """Find the devices; load AMD's library where it may be used."""
@@ -73,9 +74,10 @@ class Session:
             raise BackendUnavailable("no AMD GPU on the PCI bus", reason="no_device")
         version = driver_version(self._root, next((f.driver for f in functions if f.driver), ""))
         versions = {"driver": version} if version else {}
-        self._library = amdsmi.load(self._context)
-        if self._library is None:
+        library = amdsmi.load(self._context)
+        if library is None:
             return Opened(source="sysfs", versions=versions)
+        self._library = Enrichment(library)
         versions["library"] = self._library.version
         return Opened(source="sysfs+amdsmi", versions=versions)
 

@@ -9,8 +9,8 @@ from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 from accelwatch_intel import products
 from accelwatch_intel.card import Card
-from accelwatch_intel.sysman import text, uuid_text
-from accelwatch_intel.sysman_types import DeviceProperties
+from accelwatch_intel.sysman.calls import text, uuid_text
+from accelwatch_intel.sysman.structures import DeviceProperties
 
 TILE = "tile"
 

@@ -9,22 +9,14 @@ from accelwatch.kernel import sysfs
 from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Link, Process, Reading
-from accelwatch_intel import (
-    energy,
-    gt,
-    hwmon,
-    i915,
-    identity,
-    npu,
-    sysman_health,
-    sysman_reading,
-    xe,
-)
+from accelwatch_intel import identity
 from accelwatch_intel.card import Card
 from accelwatch_intel.clients import Clients, Usage, with_facts
 from accelwatch_intel.rates import Rates
-from accelwatch_intel.static_readings import StaticReadings
-from accelwatch_intel.sysman_card import Sink, SysmanCard
+from accelwatch_intel.sysfs import energy, gt, hwmon, i915, npu, xe
+from accelwatch_intel.sysfs.static_readings import StaticReadings
+from accelwatch_intel.sysman import health, readers
+from accelwatch_intel.sysman.device import Sink, SysmanCard
 
 # Quantities that may come from the clients' fdinfo.
 _OF_CLIENTS = ("engine_utilization_ratio", "utilization_ratio", "memory_used_bytes")
@@ -62,7 +54,7 @@ class CardReader:
         self._busy_bounds(now)
         if sysman is not None:
             tile_values = {tile: Collected(f"{device.id}/{tile}") for tile in self.tiles}
-            sysman_reading.read(sysman, Sink(out, tile_values))
+            readers.read(sysman, Sink(out, tile_values))
         self._clients.read(device.id, now, Request(processes=False))
 
     def read(
@@ -90,7 +82,7 @@ class CardReader:
             sensors = self._static.tile_sensors.get(tile)
             self._read_sysfs(out, mine, sensors, now, frozenset())
         if sysman is not None:
-            sysman_reading.read(sysman, sink)
+            readers.read(sysman, sink)
         _report_numbers(card_values, tile_values, request)
         usage = self._clients.read(device.id, now, request)
         sources = self._fill_usage(card_values, usage, bounds)
@@ -102,8 +94,8 @@ class CardReader:
         links: tuple[Link, ...] = ()
         notes: tuple[str, ...] = ()
         if sysman is not None:
-            notes = sysman_health.memory_notes(sysman)
-            links = sysman_health.links(sysman) if "links" in request.groups else ()
+            notes = health.memory_notes(sysman)
+            links = health.links(sysman) if "links" in request.groups else ()
         sources |= dict.fromkeys(sorted(sink.sources), "sysman")
         notes = (*_notes(usage, sources), *self._fault_notes(), *notes)
         reading = card_values.reading(
@@ -176,7 +168,7 @@ class CardReader:
             out.miss("processes", Absence.NOT_COLLECTED)
             return None
         by_pid = {process.pid: process for process in usage.processes}
-        for process in sysman_reading.processes(sysman, device.id) if sysman else ():
+        for process in readers.processes(sysman, device.id) if sysman else ():
             if process.pid not in by_pid:
                 by_pid[process.pid] = with_facts(self._root, process, argv=request.argv)
         if not by_pid and usage.visited and usage.unreadable == usage.visited:

@@ -22,7 +22,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch_intel import identity
 from accelwatch_intel.card import DRIVERS, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost
-from accelwatch_intel.sysman_source import SysmanSource
+from accelwatch_intel.sysman.source import SysmanSource
 
 # What passes between the two looks of a single reading; the counters move every millisecond.
 _SPAN_S = 0.1

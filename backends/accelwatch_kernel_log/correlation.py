@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.memory import Memory
-from accelwatch_kernel_log.pattern import BDF, FOLD_S, Match
+from accelwatch_kernel_log.patterns.pattern import BDF, FOLD_S, Match
 
 _UUID = re.compile(rf"NVRM: GPU at PCI:{BDF}: (?P<uuid>GPU-[0-9a-fA-F-]{{36}})\s*$")
 # Without a device: that of the line before. Boards without one print nothing, 0 or `[N/A]`.

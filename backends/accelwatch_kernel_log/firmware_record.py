@@ -8,7 +8,7 @@ import re
 import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch_kernel_log.pattern import BDF, FOLD_S, Match
+from accelwatch_kernel_log.patterns.pattern import BDF, FOLD_S, Match
 from accelwatch_kernel_log.record import Record
 
 CODES = frozenset({"hardware_error", "hardware_error_fatal", "hardware_error_corrected"})

@@ -4,23 +4,23 @@ import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch_kernel_log.amd import AMD
-from accelwatch_kernel_log.amdxdna import AMDXDNA
 from accelwatch_kernel_log.correlation import Correlator
 from accelwatch_kernel_log.firmware_record import FirmwareRecord
-from accelwatch_kernel_log.gaudi import GAUDI
-from accelwatch_kernel_log.hardware import HARDWARE
-from accelwatch_kernel_log.host import HOST
-from accelwatch_kernel_log.intel import INTEL
 from accelwatch_kernel_log.memory import Memory
-from accelwatch_kernel_log.neuron import NEURON
-from accelwatch_kernel_log.neuron_runtime import NEURON_RUNTIME
-from accelwatch_kernel_log.nvgpu import NVGPU
-from accelwatch_kernel_log.nvidia import NVIDIA
-from accelwatch_kernel_log.pattern import Match, Pattern, find
+from accelwatch_kernel_log.patterns.amd import AMD
+from accelwatch_kernel_log.patterns.amdxdna import AMDXDNA
+from accelwatch_kernel_log.patterns.gaudi import GAUDI
+from accelwatch_kernel_log.patterns.hardware import HARDWARE
+from accelwatch_kernel_log.patterns.host import HOST
+from accelwatch_kernel_log.patterns.intel import INTEL
+from accelwatch_kernel_log.patterns.neuron import NEURON
+from accelwatch_kernel_log.patterns.neuron_runtime import NEURON_RUNTIME
+from accelwatch_kernel_log.patterns.nvgpu import NVGPU
+from accelwatch_kernel_log.patterns.nvidia import NVIDIA
+from accelwatch_kernel_log.patterns.pattern import Match, Pattern, find
+from accelwatch_kernel_log.patterns.start import START
+from accelwatch_kernel_log.patterns.tenstorrent import TENSTORRENT
 from accelwatch_kernel_log.record import Record
-from accelwatch_kernel_log.start import START
-from accelwatch_kernel_log.tenstorrent import TENSTORRENT
 
 # Parts that say where in a device a fault is: two links that fail at once are two faults.
 _LOCATION_KEYS = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")

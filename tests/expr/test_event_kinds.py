@@ -5,7 +5,7 @@ from accelwatch.expr.event_match import matcher
 from accelwatch.expr.vocabulary.events import EVENT_KINDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import PATTERNS
-from accelwatch_kernel_log.pattern import find
+from accelwatch_kernel_log.patterns.pattern import find
 from support.machines.samples import FIXTURES
 
 BAD_DAY = FIXTURES / "kernel_log/bad-day/root/dev/kmsg"

@@ -31,7 +31,7 @@ from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE as USAGE
 from accelwatch.node.usage.ledger_file import LedgerFile
 from accelwatch.schema.stream.frames import frame
-from accelwatch_kernel_log.backend import PositionStore
+from accelwatch_kernel_log.position import PositionStore
 
 # Why files were left as they are, as far as their keepers say so.
 Unread = tuple[str, ...]

@@ -23,7 +23,7 @@ from accelwatch.node.store.persistence.counts import CountFile
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE as USAGE
 from accelwatch.node.usage.ledger_file import LedgerFile
-from accelwatch_kernel_log.backend import PositionStore
+from accelwatch_kernel_log.position import PositionStore
 
 CONTENT = b"of somebody else"
 

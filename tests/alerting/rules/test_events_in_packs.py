@@ -18,9 +18,9 @@ from accelwatch.kernel.amdgpu_ras import BLOCKS
 from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import FATAL, Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import PATTERNS
-from accelwatch_kernel_log.nvgpu import NVGPU
-from accelwatch_kernel_log.nvidia import sxid_category, xid_category
-from accelwatch_kernel_log.pattern import find
+from accelwatch_kernel_log.patterns.nvgpu import NVGPU
+from accelwatch_kernel_log.patterns.nvidia import sxid_category, xid_category
+from accelwatch_kernel_log.patterns.pattern import find
 from backends.kernel_log.accelerator_messages import ACCELERATORS
 from backends.kernel_log.machine_messages import MACHINE
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.schema.reading import Collected
-from accelwatch_amd.gpu_metrics import Table, parse, structure_size
-from accelwatch_amd.gpu_metrics_layouts import LAYOUTS
-from accelwatch_amd.telemetry import read_telemetry
-from accelwatch_amd.throttle import ResidencyMeter, read_throttle
+from accelwatch_amd.gpu_metrics.layouts import LAYOUTS
+from accelwatch_amd.gpu_metrics.table import Table, parse, structure_size
+from accelwatch_amd.gpu_metrics.telemetry import read_telemetry
+from accelwatch_amd.gpu_metrics.throttle import ResidencyMeter, read_throttle
 from backends.amd.fuzzing import FUZZ
 from support.machines.samples import FIXTURES
 

@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_amd.throttle import ResidencyMeter
+from accelwatch_amd.gpu_metrics.throttle import ResidencyMeter
 
 
 def recorded(meter: ResidencyMeter) -> Collected:

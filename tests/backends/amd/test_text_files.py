@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_amd.attributes import read_attributes
-from accelwatch_amd.boards import BOARDS
-from accelwatch_amd.clocks import Levels, parse_levels, read_clocks
-from accelwatch_amd.hwmon import find_hwmon, read_hwmon
-from accelwatch_amd.names import architecture, board_name, gfx_name, parse_ids
-from accelwatch_amd.ras import parse_bad_pages, parse_counts
-from accelwatch_amd.tree import Tree
+from accelwatch_amd.devices.boards import BOARDS
+from accelwatch_amd.devices.names import architecture, board_name, gfx_name, parse_ids
+from accelwatch_amd.sysfs.attributes import read_attributes
+from accelwatch_amd.sysfs.clocks import Levels, parse_levels, read_clocks
+from accelwatch_amd.sysfs.hwmon import find_hwmon, read_hwmon
+from accelwatch_amd.sysfs.ras import parse_bad_pages, parse_counts
+from accelwatch_amd.sysfs.tree import Tree
 from backends.amd.fuzzing import FUZZ
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch_amd.kfd import (
+from accelwatch_amd.devices.names import gfx_name
+from accelwatch_amd.partitions import xgmi_links
+from accelwatch_amd.sysfs.kfd import (
     KfdUse,
     Node,
     nodes_of,
@@ -16,9 +18,7 @@ from accelwatch_amd.kfd import (
     read_nodes,
     read_processes,
 )
-from accelwatch_amd.names import gfx_name
-from accelwatch_amd.partitions import xgmi_links
-from accelwatch_amd.tree import Tree
+from accelwatch_amd.sysfs.tree import Tree
 from backends.amd.fuzzing import FUZZ
 from support.machines.samples import sample
 

@@ -10,8 +10,8 @@ from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import DeviceKind
 from accelwatch_intel import products
 from accelwatch_intel.card import find_cards
-from accelwatch_intel.gt import reason_of
 from accelwatch_intel.rates import Rates
+from accelwatch_intel.sysfs.gt import reason_of
 from support.machines.intel_machines import Machine
 
 

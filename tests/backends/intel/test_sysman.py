@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch_intel.sysman import NotSupported, Sysman, error_of, text, uuid_text
-from accelwatch_intel.sysman_types import MemoryState
+from accelwatch_intel.sysman.calls import NotSupported, Sysman, error_of, text, uuid_text
+from accelwatch_intel.sysman.structures import MemoryState
 from support.machines.level_zero import Scenario
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.interpreter import PATTERNS
-from accelwatch_kernel_log.nvidia import sxid_category, xid_category
-from accelwatch_kernel_log.pattern import find
+from accelwatch_kernel_log.patterns.nvidia import sxid_category, xid_category
+from accelwatch_kernel_log.patterns.pattern import find
 from backends.kernel_log.accelerator_messages import ACCELERATORS, Composed
 from backends.kernel_log.machine_messages import MACHINE
 

@@ -9,8 +9,8 @@ import pytest
 from accelwatch.kernel.xid import NVLINK5
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.interpreter import PATTERNS, Interpreter
-from accelwatch_kernel_log.nvidia import xid_category
-from accelwatch_kernel_log.pattern import Match, find
+from accelwatch_kernel_log.patterns.nvidia import xid_category
+from accelwatch_kernel_log.patterns.pattern import Match, find
 from accelwatch_kernel_log.record import Framer, Record
 from support.machines.samples import sample, samples_root
 

@@ -1,0 +1,1 @@
+"""Which AMD GPUs there are, and what each is called."""

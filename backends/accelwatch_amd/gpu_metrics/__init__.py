@@ -1,0 +1,1 @@
+"""The telemetry table of the power firmware: its bytes, and what they mean."""

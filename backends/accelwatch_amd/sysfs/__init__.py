@@ -1,0 +1,1 @@
+"""Text files of amdgpu and of the compute driver in /sys."""

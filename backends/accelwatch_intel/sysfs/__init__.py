@@ -1,0 +1,1 @@
+"""What the drivers xe, i915 and intel_vpu show of a card in /sys."""
