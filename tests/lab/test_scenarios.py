@@ -114,13 +114,13 @@ def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
     (lab.folder / "pids/alerts.json").unlink()
     done = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "processes ended" in done.stderr
+    assert "processes stopped" in done.stderr
     assert list(lab_processes(lab.folder, {})) == []
     assert not lab.folder.exists()
     again = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr) == (
         0,
-        f"accelwatch: no lab ran in {lab.folder}\n",
+        f"accelwatch: no lab is running in {lab.folder}\n",
     )
 
 

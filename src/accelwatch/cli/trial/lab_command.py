@@ -24,7 +24,9 @@ lab = Group(
 )
 _Folder = Annotated[
     Path | None,
-    option("--folder", metavar="DIR", help="Where all of it is. Default: the user's state."),
+    option(
+        "--folder", metavar="DIR", help="Folder of the lab. Default: in the user's state folder."
+    ),
 ]
 _Scheduler = Annotated[
     str | None,
@@ -55,13 +57,13 @@ def _up(folder: _Folder = None, scheduler: _Scheduler = None, as_json: _AsJson =
 @subcommand(lab, "run")
 def _run(
     scenario: Annotated[
-        str | None, argument(metavar="[SCENARIO]", help="Without one they are listed.")
+        str | None, argument(metavar="[SCENARIO]", help="Omit it to list the scenarios.")
     ] = None,
     folder: _Folder = None,
     scheduler: _Scheduler = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Play a scenario, from a fault to a job that runs again, and say how long it took.
+    """Play a scenario, from a fault to the restarted job, and print the time to recover.
 
     Uses a running lab, else starts one and stops it afterwards.
     """
@@ -81,7 +83,9 @@ def _down(folder: _Folder = None) -> None:
     """Stop a lab and remove its folder."""
     cluster = _lab(folder)
     stopped = cluster.down()
-    complain(f"{stopped} processes ended" if stopped else f"no lab ran in {cluster.folder}")
+    complain(
+        f"{stopped} processes stopped" if stopped else f"no lab is running in {cluster.folder}"
+    )
     raise click.exceptions.Exit(OK)
 
 
@@ -90,7 +94,7 @@ def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
 
     existing = cluster.record()
     if existing is None:
-        complain(f"beginning a lab with {cluster.scheduler.title} ...")
+        complain(f"starting a lab with {cluster.scheduler.title} ...")
     with progress("lab up", shown=existing is None) as bar:
         record = existing or cluster.up(bar.at)
     story = None
@@ -107,13 +111,13 @@ def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
 def _stop(cluster: "Lab", *, keep: bool) -> None:
     if keep:
         cluster.stop()
-        complain(f"what its parts have printed is in {cluster.folder}")
+        complain(f"the output of its processes is in {cluster.folder}")
     else:
         cluster.down()
 
 
 def _silent(_story: "Story", _entry: "Entry") -> None:
-    """Nothing is told before the end."""
+    """With --json the outcome is printed at the end only."""
 
 
 def _print_entry(story: "Story", entry: "Entry") -> None:
@@ -166,13 +170,13 @@ def _to_try(cluster: "Lab", record: "Record") -> str:
         ("all scenarios", "accelwatch lab run"),
         ("the dashboard", f"accelwatch fleet {hub}"),
         ("incidents", f"accelwatch incidents {hub}"),
-        ("what is being done", f"accelwatch remedy list {hub}"),
-        ("what would be done", f"accelwatch remedy plan {hub} n001"),
-        ("take a node out", f"accelwatch remedy quarantine {hub} n002 --reason 'a try'"),
-        ("give it back", f"accelwatch remedy release {hub} n002 --reason 'a try'"),
+        ("remedies in progress", f"accelwatch remedy list {hub}"),
+        ("plan for a node", f"accelwatch remedy plan {hub} n001"),
+        ("quarantine a node", f"accelwatch remedy quarantine {hub} n002 --reason 'a test'"),
+        ("release it", f"accelwatch remedy release {hub} n002 --reason 'a test'"),
         ("the scheduler", cluster.scheduler.shown_by),
         ("alerts", f"tail -f {cluster.folder}/alerts.out"),
-        ("end it all", f"accelwatch lab down{where}"),
+        ("stop everything", f"accelwatch lab down{where}"),
     )
     lines = [
         f"a hub that acts:   http://{record.hub}",

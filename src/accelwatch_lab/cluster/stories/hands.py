@@ -68,12 +68,12 @@ class Hands:
     def _repair_and_report(self, node: str) -> tuple[str, str]:
         names = self.sick or [node]
         self._repair_all()
-        return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} well again"
+        return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} healthy again"
 
     def _repair_first(self, _: str) -> tuple[str, str]:
         first = self.sick[0]
         self._repair([first])
-        return "mended", f"{first} is well again"
+        return "mended", f"{first} is healthy again"
 
     def _repair_all(self) -> None:
         self._repair(list(self.sick))
@@ -96,11 +96,11 @@ class Hands:
     def _start_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGCONT)
         self.controller_hangs = False
-        return "back", f"the {self._scheduler.controller} answers again"
+        return "back", f"the {self._scheduler.controller} responds again"
 
     def _drain_as_admin(self, node: str) -> tuple[str, str]:
         self._scheduler.drain(node, _ADMIN)
-        return "admin", f'drains {node} himself: "{_ADMIN}"'
+        return "admin", f'drains {node}: "{_ADMIN}"'
 
     def _give_back(self, node: str) -> tuple[str, str]:
         self._scheduler.resume(node)

@@ -53,9 +53,9 @@ class Play:
 
     def _calm(self) -> None:
         """Nothing is left of what was played before. Raises AccelwatchError."""
-        post(self._record.hub, "/v1/breaker/reset", {"reason": "a scenario begins", "by": "lab"})
+        post(self._record.hub, "/v1/breaker/reset", {"reason": "a scenario starts", "by": "lab"})
         try:
-            until(self._is_calm, "nothing is being done, and nodes, spare and hub are ready")
+            until(self._is_calm, "the hub is idle, and nodes, spare and hub are ready")
         except WaitTimeoutError as error:
             text = f"{error}; start over: accelwatch lab down, then accelwatch lab up"
             raise WaitTimeoutError(text) from error

@@ -89,7 +89,7 @@ def _requeued(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     job = snapshot.job
     if job is None or job.restarts <= context.restarts:
         return None
-    return Sign(snapshot.at, f"the job is restarted, for time {job.restarts}")
+    return Sign(snapshot.at, f"the job is requeued, restart {job.restarts}")
 
 
 def _no_spare(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
@@ -124,7 +124,7 @@ def _progress(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
             )
             again = before - line.step + 1
             text = f"step {line.step}, the first after the checkpoint"
-            return Sign(line.time, f"{text}; {again} of {before} steps are done again")
+            return Sign(line.time, f"{text}; {again} of {before} steps are repeated")
     return None
 
 
@@ -138,27 +138,29 @@ def _left_alone(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
 
 
 def _idle(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
-    return Sign(snapshot.at, "nothing more was done meanwhile")
+    return Sign(snapshot.at, "no further operation in the meantime")
 
 
 def _verified(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     remedy = snapshot.remedies.get(context.node)
     if remedy is not None and remedy["stage"] not in ("releasing", "probation"):
         return None
-    return Sign(snapshot.at, f"{context.node} looks healthy for as long as the rule requires")
+    return Sign(snapshot.at, f"{context.node} has been healthy for as long as the rule requires")
 
 
 def _released(snapshot: LabSnapshot, context: PhaseContext) -> Sign | None:
     node = snapshot.nodes.get(context.node)
     return (
-        None if node is None or node.out else Sign(snapshot.at, f"{context.node} takes work again")
+        None
+        if node is None or node.out
+        else Sign(snapshot.at, f"{context.node} accepts work again")
     )
 
 
 def _over(snapshot: LabSnapshot, _: PhaseContext) -> Sign | None:
     if snapshot.remedies or not snapshot.nodes or any(node.out for node in snapshot.nodes.values()):
         return None
-    return Sign(snapshot.at, "nothing is being done any more, and every node takes work")
+    return Sign(snapshot.at, "no operation is in progress, and every node accepts work")
 
 
 def _timestamp(text: str) -> float:
