@@ -78,6 +78,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.reads, self._writes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # Without it a stop could write into a descriptor that was closed and given to another file.
         self._lock = threading.Lock()
         self._open = True
 

@@ -32,6 +32,8 @@ class Slots:
     """How many programs run at the same time."""
 
     def __init__(self, count: int) -> None:
+        # The option `parallel`. A program that waits for it has not started, so an emergency stop
+        # cancels it without a trace.
         self._free = asyncio.Semaphore(count)
 
     async def acquire(self) -> bool:

@@ -43,6 +43,8 @@ class AmdBackend:
     def __init__(self, context: Context, read: ReadBytes = sysfs.read_bytes) -> None:
         self._context = context
         self._read = read
+        # Workers of several cards may be the first to need the session; two sessions would search
+        # the bus twice.
         self._lock = Lock()
         self._opened: Session | None = None
 

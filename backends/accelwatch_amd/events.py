@@ -15,6 +15,8 @@ class EventQueue:
 
     def __init__(self) -> None:
         self._events: deque[ErrorEvent] = deque(maxlen=_MOST)
+        # Guards the events. The worker that waits for events waits on it, so an event arrives
+        # without polling.
         self._filled = Condition()
 
     def put(self, events: Iterable[ErrorEvent]) -> None:

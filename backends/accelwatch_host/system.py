@@ -17,6 +17,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.kernel.sysfs import reason_of
 
 T = TypeVar("T")
+# psutil has one PROCFS_PATH for the process, and warning filters are global as well.
 _LOCK = threading.Lock()
 # What psutil raises over files that are damaged; its assertions are about them too.
 _FAULTS = (

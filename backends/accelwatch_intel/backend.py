@@ -54,6 +54,8 @@ class IntelBackend:
     def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context
         self._pause = pause
+        # Workers of several cards may be the first to need the session; two sessions would search
+        # the bus twice.
         self._lock = Lock()
         self._opened: Session | None = None
 

@@ -11,6 +11,7 @@ class Memory(Generic[V]):
     """A mapping that holds a bounded number of entries and forgets the oldest."""
 
     def __init__(self) -> None:
+        # Bounded: the keys come from the kernel log, which anybody on the node can write into.
         self._entries: OrderedDict[str, V] = OrderedDict()
 
     def get(self, key: str) -> V | None:

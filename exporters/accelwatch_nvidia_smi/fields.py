@@ -39,6 +39,7 @@ class QueryField(msgspec.Struct, frozen=True):
         return bool(self.identity or self.series or self.special)
 
 
+# Built on first use: other commands do not need the tables. Constant after that.
 @cache
 def query_fields() -> dict[str, QueryField]:
     """Every name and alias that `--query-gpu` may be asked for."""

@@ -256,12 +256,14 @@ processes
 """
 
 
+# Built on first use: only -q -x needs it. Constant after that.
 @cache
 def document_fields() -> dict[str, QueryField]:
     """What the document shows: every query field, and what it alone has."""
     return query_fields() | {field.names[0]: field for field in _ONLY_HERE}
 
 
+# Parsing the table takes milliseconds; its text is constant.
 @cache
 def leaves() -> tuple[Leaf, ...]:
     """Every leaf, in document order; `mig_devices` and `processes` stand for what they hold."""

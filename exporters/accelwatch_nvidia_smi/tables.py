@@ -49,6 +49,7 @@ def _header(fields: Sequence[QueryField]) -> str:
     )
 
 
+# Built on first use: only --query-compute-apps needs it. Constant after that.
 @cache
 def app_fields() -> dict[str, QueryField]:
     """Every name and alias that `--query-compute-apps` may be asked for."""

@@ -43,6 +43,8 @@ class SharedRead(Generic[Result]):
         """In a rush a read waits a little for more who look."""
         self._read = read
         self._rush = rush
+        # One read at a time. A caller that waited uses the result of a read that started after its
+        # request, never an older one.
         self._lock = asyncio.Lock()
         self._reads_started = 0
         # Number of the last read that ended, what it gave, or why it gave nothing.

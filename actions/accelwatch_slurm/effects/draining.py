@@ -40,6 +40,8 @@ class Drains:
         self._commands = commands
         self._reader = reader
         self._arguments_for = arguments_for
+        # Held by one batch. Drains that come meanwhile gather in `_requests` and are the next
+        # batch.
         self._lock = asyncio.Lock()
         self._requests: list[_DrainRequest] = []
         self._alone = 0

@@ -96,6 +96,7 @@ def field_of(node: SlurmNode, field: str) -> str:
     return {"extra": node.extra, "comment": node.comment}.get(field, "")
 
 
+# By the text, so an entry is never out of date: another text is another key.
 @lru_cache(maxsize=4096)
 def annotation_in(text: str) -> NodeAnnotation | None:
     """What stands under our key in the text of a field; None when nothing does.

@@ -21,6 +21,8 @@ class SysmanSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        # One start of Sysman at a time. A card's reader does not wait for it: its numbers from
+        # sysfs would come late.
         self._lock = Lock()
         self._put_off: tuple[Card, ...] = ()
         self._cards: dict[str, SysmanCard] = {}

@@ -97,8 +97,12 @@ class HostProcesses:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        # Guards the table. The readers of all devices share it, because one process often uses them
+        # all.
         self._lock = threading.Lock()
         self._host_namespace: bool | None = None
+        # By pid. A reused pid is recognised by its start ticks; facts are read again after _FRESH_S
+        # on request, and unused entries go when there are _MANY_PIDS.
         self._cached: dict[int, _CachedProcess] = {}
 
     def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _CachedProcess:

@@ -31,7 +31,10 @@ class NvmlSource:
         self._context = context
         self._nvml = nvml
         self._host = HostProcesses(context.root)
+        # One lock for all GPUs: concurrent GPM sampling has brought a kernel driver down.
         self._gpm_lock = threading.Lock()
+        # By id and PCI address, as drivers give several GPUs one uuid. A reader has handles and GPM
+        # samples, which a new one would have to obtain again.
         self._readers: dict[tuple[str, str | None], DeviceReader] = {}
         self._provisionals: dict[tuple[int, str | None], Device] = {}
         # PCI ids of the GPUs that no driver has.
@@ -40,6 +43,7 @@ class NvmlSource:
         # Made by the first wait: a single reading needs none.
         self._events: EventWaiter | None = None
         self._calls_now = 0
+        # Guards `_calls_now`, by which NVML is not shut down under a call of another thread.
         self._counting = threading.Lock()
 
     def open(self) -> Opened:

@@ -63,6 +63,7 @@ class EventWaiter:
         # All that were opened when the last of them was registered or refused for good.
         self._settled: list[tuple[Device, Handle]] = []
         self._stopped = threading.Event()
+        # Held while the event set is in use, so that it is not freed under a waiting call.
         self._busy = threading.Lock()
 
     def wait(

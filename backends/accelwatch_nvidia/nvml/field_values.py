@@ -33,6 +33,7 @@ def query(
     return code, map(_answer, _FIELD.iter_unpack(rows))
 
 
+# The same request goes to every device at every turn.
 @lru_cache(maxsize=128)
 def _packed(pairs: tuple[FieldPair, ...]) -> bytes:
     return b"".join(_FIELD.pack(field, scope, 0, 0, 0, 0, b"") for field, scope in pairs)

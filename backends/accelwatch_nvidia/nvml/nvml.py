@@ -38,6 +38,8 @@ class Nvml:
         # Grows at each start; handles of an older generation are void.
         self.generation = 0
         self._started = False
+        # Start, stop and generation change together: a reader must not get a handle of a library
+        # that another thread shuts down.
         self._lock = threading.Lock()
 
     def start(self) -> None:

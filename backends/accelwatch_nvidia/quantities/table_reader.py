@@ -13,6 +13,7 @@ from accelwatch_nvidia.quantities.calls import CALLS, Call
 from accelwatch_nvidia.quantities.fields import FIELDS, Field
 
 
+# Needed at every turn of every device; groups are a setting and the table is constant.
 @functools.lru_cache(maxsize=64)
 def _call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
     """Rows of the call table that are wanted."""
@@ -20,6 +21,7 @@ def _call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
     return tuple(row for row in CALLS if row.slow is slow and row.group in enabled)
 
 
+# Needed at every turn of every device; groups are a setting and the table is constant.
 @functools.lru_cache(maxsize=64)
 def _field_rows(groups: frozenset[str], slow: bool) -> tuple[Field, ...]:
     """Rows of the field table that are wanted."""

@@ -98,7 +98,10 @@ class LinkReader:
     def __init__(self, run: Callable[..., CommandResult], clock: Clock) -> None:
         self._run = run
         self._clock = clock
+        # One run of the command at a time; readers of the other devices wait and share its output.
         self._lock = threading.Lock()
+        # The last output of the command by GPU, read again when a slow turn finds it older than
+        # `fresh_s`.
         self._by_uuid: dict[str, GpuLinks] = {}
         self._read_at: dict[str, float] = {}
         self._over: Absence | None = None

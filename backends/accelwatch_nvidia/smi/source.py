@@ -66,6 +66,8 @@ class SmiSource:
         self._instead_of = instead_of
         self._program = ""
         self._timeout_s = TIMEOUT_S
+        # One run of the command at a time; readers of the other devices wait and share its
+        # document.
         self._lock = threading.Lock()
         self._document: Document | None = None
         self._read_at = 0.0

@@ -55,6 +55,8 @@ class Scrape:
         self._exporter = exporter
         self._own = own
         self._clock = clock
+        # Several scrapers share a rendering. Cleared when the store changes (`_version`); one older
+        # than `max_age_s` is rendered again.
         self._cached: dict[Selection, Rendered] = {}
         self._version = -1
         # What a scrape gets that asks for nothing in particular.

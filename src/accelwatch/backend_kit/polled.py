@@ -53,6 +53,8 @@ class Polled(Generic[T]):
         self._clock = clock
         self._pace_s = pace_s
         self._patience_s = patience_s
+        # Guards the document, its time, the error and the current round: workers of several devices
+        # read them while the thread of the round replaces them. Never held during a round.
         self._lock = threading.Lock()
         # Set when the round that is under way is over.
         self._round: threading.Event | None = None

@@ -47,6 +47,8 @@ class ToolReader(Generic[D, E]):
         self._identified = identified
         self._read = read
         self._provisional = provisional
+        # What a device reported last, by address: its uuid stays when the command that prints it
+        # fails once.
         self._cached: dict[Location | str, Device] = {}
         self._unlisted = Unlisted()
 

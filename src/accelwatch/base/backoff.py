@@ -77,6 +77,7 @@ class SpreadBackoff:
         )
 
 
+# Built on first use, because `random` takes milliseconds to import.
 @functools.cache
 def _shared_random() -> "Random":
     """One for all, as each holds 2.5 KiB."""

@@ -71,6 +71,8 @@ class Turns:
     """Lets one walk over the fleet after the other go on for a slice; what has arrived comes between."""
 
     def __init__(self) -> None:
+        # Held by one walk for one slice. Two walks at once would double the pause of the event
+        # loop.
         self._lock = asyncio.Lock()
 
     def walk(self) -> LongWork:

@@ -43,6 +43,8 @@ class Effective(msgspec.Struct, Generic[Shape], frozen=True, kw_only=True):
         return source_of(self.sources, dotted, self.file)
 
 
+# Reflection over all structs takes milliseconds, and each layer of settings needs it. Types do not
+# change.
 @cache
 def leaves(shape: type[msgspec.Struct] = Settings) -> dict[str, inspect.Type]:
     """Every setting by its dotted key; of the agent, or of another struct."""

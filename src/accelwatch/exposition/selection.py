@@ -51,6 +51,7 @@ def selection(
     )
 
 
+# Needed by every scrape; profiles and groups are few, and the catalogue is constant.
 @cache
 def selected(profile: str, groups: frozenset[str]) -> tuple[Metric, ...]:
     """The rows of a profile and groups, in the catalogue's order."""

@@ -19,6 +19,8 @@ class LinePrefixes:
     """Line prefixes by (owner, series), for as long as there are not too many."""
 
     def __init__(self) -> None:
+        # A series keeps its labels, so its prefix stays valid. All go at once beyond _MAX_PREFIXES:
+        # eviction one by one would cost every line.
         self.cached: dict[tuple[str, Series], str] = {}
 
     def make(self, row: Metric, owner: str, series: Series) -> str:

@@ -10,6 +10,7 @@ from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.event import ErrorEvent, severity
 
 
+# Patterns are shared by rules and ticks; generating a predicate is far slower than calling it.
 @lru_cache(maxsize=4096)
 def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
     """Whether an event is meant by a pattern; what its predicate cannot tell is not meant."""

@@ -76,6 +76,7 @@ def compile_rule_value(
     return _compiled(text, _checker(text, names, functions).expression())
 
 
+# One table for all rules; it depends on the catalogue alone.
 @cache
 def _names_of_a_device() -> NameTable:
     return rule_names()

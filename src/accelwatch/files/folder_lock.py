@@ -16,6 +16,8 @@ def lock_file(path: Path) -> int:
     """
     descriptor = os.open(path, FLAGS, PRIVATE)
     try:
+        # flock, not lockf: the lock belongs to the descriptor, so closing another descriptor of the
+        # same file does not drop it, and the kernel drops it when the process dies.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)

@@ -117,6 +117,7 @@ def runtime_suspended(root: Path, pci_bus_id: str) -> bool:
     return read_text(_status_file(root, pci_bus_id)) in ("suspended", "suspending")
 
 
+# Joining a path costs more than reading the file. It depends on the arguments alone.
 @lru_cache(maxsize=1024)
 def _status_file(root: Path, pci_bus_id: str) -> Path:
     """Looked at before every turn of a device, so it is put together once."""

@@ -124,6 +124,7 @@ def parse(content: bytes, file: str) -> Document:
     return Document(file, data, reader.lines, reader.mistakes)
 
 
+# Reflection over a struct, for each mapping of a file. Types do not change.
 @lru_cache(maxsize=256)
 def _fields(shape: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """Fields by the key that is written."""

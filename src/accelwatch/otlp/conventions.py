@@ -97,6 +97,7 @@ def unit_of(row: Metric) -> str:
     return f"{{{row.unit.removesuffix('s')}}}" if unit is None else unit
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def outlet(row: Metric, kind: DeviceKind) -> Outlet:
     """The outlet of a row for a kind of device; `hw.gpu.*` is of GPUs only."""

@@ -35,6 +35,8 @@ class LoadFailure(msgspec.Struct, frozen=True):
     message: str
 
 
+# Reading the metadata of all distributions takes most of a one-shot's start. Keyed by the import
+# path: a test or a plug-in that changes it gets a fresh answer.
 @lru_cache(maxsize=1)
 def _declarations(folders: tuple[str, ...]) -> tuple[str, ...]:
     """Text of each installed distribution's entry points, in the order of the import path."""

@@ -33,6 +33,8 @@ class LineStream:
         self._argv = list(argv)
         self._clock = clock
         self._silence_s = silence_s
+        # Guards the lines, their times and the process. Never held while the process is stopped or
+        # read, which can block.
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None

@@ -87,6 +87,7 @@ class Field(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def fields() -> tuple[Field, ...]:
     """Every field, identity first, then the catalogue's order."""

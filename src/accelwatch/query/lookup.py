@@ -93,6 +93,7 @@ def _named(view: DeviceView, name: str, host: str) -> Value | None:
     return value
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def process_names() -> NameTable:
     """The names that a condition on processes may use."""

@@ -12,6 +12,8 @@ _Position = tuple[str, int, Natural, str]
 _NUMBERS = re.compile(r"(\d{1,4000})")
 
 
+# Names are sorted at each repaint and each page; the key depends on the name alone. Bounded,
+# because names of jobs and processes come and go.
 @lru_cache(maxsize=65536)
 def natural(name: str) -> Natural:
     """A name as it is ordered: its numbers as numbers."""

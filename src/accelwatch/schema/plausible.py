@@ -97,6 +97,7 @@ class Limits(NamedTuple):
     total: Series | None
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def bounds(key: str) -> Bounds:
     """Least and greatest number of a catalogue key that is believed."""

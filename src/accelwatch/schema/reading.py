@@ -157,6 +157,7 @@ def is_collected(metric: Metric, groups: frozenset[str]) -> bool:
     return metric.tier is not Tier.OPT_IN or metric.group in groups
 
 
+# Groups are a setting, so there are one or two sets in a process.
 @lru_cache(maxsize=32)
 def unasked(groups: frozenset[str]) -> frozenset[str]:
     """Keys of the opt-in quantities of a device whose group is off."""
@@ -191,6 +192,7 @@ def reasons_beside(
     return {series: reason for series, reason in reasons.items() if series[0] not in covered}
 
 
+# A template for every reading of a process; callers copy it.
 @lru_cache(maxsize=32)
 def _reasons(groups: frozenset[str], *, host: bool) -> dict[Series, Absence]:
     """For every quantity, if nothing were known."""

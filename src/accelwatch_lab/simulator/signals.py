@@ -48,6 +48,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     past_s: float
 
 
+# The table of a seed is read at every tick of every device.
 @cache
 def noise(seed: int) -> tuple[float, ...]:
     """Evenly distributed numbers in -1 ... 1, the same for the same seed."""

@@ -114,6 +114,7 @@ def cleared(change: VerdictChange, incident: Incident) -> Incident | None:
     """Without the rule that has cleared, over without any; None when it is another's."""
     if change.rule not in incident.rules:
         return None
+    # An incident has all rules of its family that fire; it is over with the last of them.
     rest = tuple(rule for rule in incident.rules if rule != change.rule)
     if rest:
         text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
@@ -138,6 +139,7 @@ def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> I
         text = f"rule {gone} is no longer evaluated; {', '.join(left)} still is"
         kept = msgspec.structs.replace(incident, rules=left)
         return with_entry(kept, TimelineEntry(now, TimelineKind.NOTE, text))
+    # Each reload comes here again; one entry in the timeline is enough.
     if incident.timeline and incident.timeline[-1].kind is TimelineKind.ORPHANED:
         return incident
     text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
@@ -146,6 +148,7 @@ def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> I
 
 def severity_of(rule: Rule, change: VerdictChange) -> Severity:
     """How loud a rule is on this evidence: what may be forged is never above `info`."""
+    # Anybody who can reach the port may send unauthenticated evidence: it must not wake anyone.
     return rule.severity if _trusted(change.evidence) else Severity.INFO
 
 

@@ -139,6 +139,7 @@ class IncidentManager:
                 joined = self._join(member, incident, now)
                 if joined is not None:
                     changed[joined.id] = joined
+        # Last, so that an incident that came back in this step is not forgotten.
         self._forget(now, at)
         return list(changed.values())
 
@@ -228,6 +229,8 @@ class IncidentManager:
         self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
     ) -> Incident:
         """Opened, back again, or fired on while it goes on."""
+        # Within the cool-down the same incident is reopened: a flapping condition is one incident,
+        # not ten.
         if before is None or not (before.is_open or self._may_return(before, change.time, at)):
             return opened(rule, change, self._describe(change.entity), self._next_id())
         return fired_again(
@@ -240,6 +243,7 @@ class IncidentManager:
         incident = self._kept.get(key)
         if change.transition is Transition.FIRED:
             after = None if rule is None else self._fired(rule, change, incident, at)
+        # A person may have closed it before its rule cleared.
         elif incident is None or not incident.is_open:
             return None
         elif change.transition is Transition.CLEARED:
@@ -255,6 +259,8 @@ class IncidentManager:
         cooldown_s = rule.cooldown_s if rule is not None else 0.0
         if incident.closed is None:
             return False
+        # After a restart only the wall clock remains. A clock that was set back gives a negative
+        # age, which does not count as within the cool-down.
         closed_s = self._closed_at.get(incident.id)
         over_s = now - incident.closed if closed_s is None else at - closed_s
         return 0 <= over_s < cooldown_s

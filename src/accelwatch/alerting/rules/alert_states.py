@@ -27,6 +27,8 @@ class AlertStates:
         """Other rules from now on; what has begun by a rule that says the same still goes on."""
         digests = {id_: rule.digest for id_, rule in rules.items()}
         for id_ in list(self._states):
+            # By digest, not by id: an edited rule starts over, a file that was only moved or
+            # reformatted does not.
             if digests.get(id_) != self._digests.get(id_):
                 del self._states[id_]
         self._digests = digests
@@ -61,6 +63,8 @@ class AlertStates:
     def restore(self, rule: str, entity: Entity, since: float) -> None:
         """A rule fired on an entity before this process began; `since` in monotonic seconds."""
         if rule in self._digests:
+            # FIRING, not PENDING: the incident is open, and a restart must not close it or open it
+            # twice.
             state = AlertState(phase=Phase.FIRING, since=since, last=since)
             self._states.setdefault(rule, {})[entity] = state
 
@@ -91,6 +95,8 @@ class AlertStates:
         """The same an entity at a time, whether something has changed of it or not."""
         visited: set[Entity] = set()
         states = self._states.setdefault(rule.id, {})
+        # Entities with a state first appear in `evaluated` or, if they are gone, in `states` only.
+        # A copy, because the loop deletes from `states`.
         for entity in itertools.chain(evaluated, tuple(states)):
             if entity in visited:
                 yield None  # of ten thousand this is long work too

@@ -98,4 +98,6 @@ def _of_event(node: Event, environment: Environment) -> Provenance:
     return environment.provenance(None)
 
 
+# One generated function per distinct tree: rules of many packs share conditions, and a reload
+# compiles only what changed.
 _compiled = lru_cache(maxsize=4096)(generate_rule)

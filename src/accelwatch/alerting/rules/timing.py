@@ -95,6 +95,7 @@ def advance(
         if truths.when is not True:
             return None, None
         state = AlertState(phase=Phase.PENDING, since=now, last=now)
+    # Never negative, whatever clock a caller replays.
     elapsed_s = max(0.0, now - state.last)
     decisive = truths.when if state.phase is Phase.PENDING else truths.over
     if decisive is UNKNOWN:
@@ -140,6 +141,7 @@ def _pending(
     if truths.when is not True:
         return None, None
     phase_s = state.phase_s + counted_s
+    # `confirm` is asked at the end only: a rule may fire late because of it, never early.
     if phase_s >= timing.for_s and truths.confirm is True:
         return AlertState(phase=Phase.FIRING, since=state.since, last=now), Transition.FIRED
     return AlertState(phase=Phase.PENDING, since=state.since, phase_s=phase_s, last=now), None
@@ -150,6 +152,7 @@ def _firing(
 ) -> tuple[AlertState | None, Transition | None]:
     if truths.over is not True:
         return AlertState(phase=Phase.FIRING, since=state.since, last=now), None
+    # Without `keep` there is no CLEARING: a state for zero seconds would still take a tick.
     if timing.keep_s <= 0:
         return None, Transition.CLEARED
     return AlertState(phase=Phase.CLEARING, since=state.since, last=now), None
@@ -166,4 +169,6 @@ def _clearing(
     return AlertState(phase=Phase.CLEARING, since=state.since, phase_s=phase_s, last=now), None
 
 
+# PENDING -> FIRING -> CLEARING -> no state; CLEARING goes back to FIRING when the condition holds
+# again. PENDING loses its state as soon as the condition does not hold.
 _STEPS = {Phase.PENDING: _pending, Phase.FIRING: _firing, Phase.CLEARING: _clearing}

@@ -32,6 +32,8 @@ class EventSearch:
 
     def __init__(self, groups: RowGroups) -> None:
         self._groups = groups
+        # Archives do not change, so a row group stays valid; the least recently used go beyond
+        # _CACHED_ROWS.
         self._cached: OrderedDict[RowGroup, _CachedEvents] = OrderedDict()
 
     def until(self, timestamp: int, *, since: int, most: int) -> list[EventRow]:

@@ -35,6 +35,7 @@ class RowGroups:
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = sorted(segments, key=lambda segment: segment.start)
         self._starts = [segment.start for segment in self._segments]
+        # The footer of a file is read once: a finished segment does not change.
         self._read: dict[Path, list[RowGroup]] = {}
         # What could not be read, and why.
         self.faults: dict[Path, str] = {}

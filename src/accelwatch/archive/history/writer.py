@@ -78,8 +78,11 @@ class Writer:
         self._maintenance: list[MaintenanceRow] | None = None
         # Up to where spans were merged, by table.
         self._merged: dict[str, int] = {}
+        # For as long as the writer lives: two writers would merge each other's files.
         self._lock = self._lock_archive()
         try:
+            # A writer that was killed between writing a merged file and removing its parts leaves
+            # both; the parts are removed before anything is counted.
             self._tidy()
             self._floor = {table: self._written_until(table) for table in TABLES}
         except BaseException:
@@ -158,6 +161,9 @@ class Writer:
         if events_before is not None:
             limits[EVENTS] = events_before
         try:
+            # Waiting rows are written as a chunk, chunks are merged into a span, spans into a day.
+            # Each step writes the new file under its name before it removes the old ones, so a kill
+            # leaves duplicates and no gap.
             for table, end in limits.items():
                 self._write(table, end)
                 self._merge(table, end)
@@ -190,6 +196,7 @@ class Writer:
         rows = joined(waiting)
         floor = self._floor[table]
         first, last = span(rows)
+        # Their span is closed; to reopen it would rewrite the whole span for one late row.
         if first < floor:
             late, rows = len(rows), between(rows, floor, last + 1)
             self.dropped += late - len(rows)
@@ -211,6 +218,7 @@ class Writer:
             if chunk.start not in merged_days:
                 by_span.setdefault(layout.span_of(chunk.start), []).append(chunk)
         for start, chunks in by_span.items():
+            # Each span once, after its end.
             if self._merged.get(table, 0) < start + SPAN_MS <= before:
                 self._merge_span(table, chunks)
                 self._merged[table] = start + SPAN_MS

@@ -98,6 +98,8 @@ class Family:
     def _lock(self, descriptor: int) -> None:
         """Hold the file until the descriptor is closed; a file system may have no locks."""
         try:
+            # Two recorders that write one file would interleave their frames. Without locks in the
+            # file system we record all the same.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise self._locked_error() from error

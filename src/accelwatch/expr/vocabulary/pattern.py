@@ -38,6 +38,8 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> Callable[[Raw], Raw]:
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"this pattern cannot be read: {error}") from None
 
+    # Texts such as models and users repeat on thousands of rows; the result depends on the text
+    # alone.
     @lru_cache(maxsize=256)
     def is_match(text: str) -> bool:
         return search(text) is not None

@@ -42,6 +42,7 @@ def of_host(series: Series) -> bool:
     return series[0] in _keys_of_hosts()
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def _keys_of_hosts() -> frozenset[str]:
     return frozenset(key for key, row in by_key().items() if row.scope is Scope.NODE)

@@ -88,10 +88,14 @@ class Feed:
         self._series = [*all_series(columns), *series_of(expression)]
         # By row, what the table's `changed` was when its place was told.
         self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        # Frames of the present tick by media type, and changes by media type and last sequence:
+        # encoded once for all viewers, void with the next tick.
         self._frames: dict[str, bytes] = {}
         self._changes: dict[tuple[str, int], list[bytes]] = {}
         # Sequence at which a place was last changed.
         self._changed_sequence = 0
+        # Making a tick yields to the loop. A second one meanwhile would give out the same sequence
+        # number twice, and viewers would miss a change.
         self._making = asyncio.Lock()
 
     def request_series(self, fleet: Fleet) -> None:

@@ -115,11 +115,14 @@ class HubPages:
         self._may_act = may_act
         # When counted, of which read of the store and which membership, and what.
         self._sums: tuple[float, tuple[str | float | None, int], Totals] | None = None
+        # By grouping and filter, with the time until which it is served. Expensive ones live
+        # longer, so that requests cannot keep the loop busy.
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
         self._node_pages = NodePages(fleet, self._turns, self.names, self.invalidate_sums, peers)
         self._target_outages = TargetOutages(fleet)
+        # Requests that come together wait for one walk over the fleet and share its result.
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
         self._odd = OddPages(fleet)

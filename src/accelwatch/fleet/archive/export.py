@@ -64,6 +64,7 @@ class Export:
         self._interval_s = interval_s
         self._client: Queries = client or QueryClient(store)
         self._locator = SeriesResolver(store)
+        # By origin: a reader plans a page once and reuses the plan while its series stay the same.
         self._readers: dict[tuple[tuple[str, ...], str], ForeignReader] = {}
         self._counts: dict[str, int] = {}
         self._gathering = Gathering()

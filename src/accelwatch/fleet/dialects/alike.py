@@ -82,11 +82,14 @@ def shared_plan(series: PageSeries) -> PagePlan | None:
     return None if plan is None else _filled(plan, texts)
 
 
+# Thousands of targets have few distinct shapes. A plan depends on the shape alone, so the least
+# used ones are dropped and none is ever invalid.
 @lru_cache(maxsize=_MOST)
 def _planned(shape: Shape, signed: tuple[str, ...]) -> _SharedPlan | None:
     return _shared(outline_of(shape.keys(signed)))
 
 
+# As for plans: one computation per shape, not per target.
 @lru_cache(maxsize=_MOST)
 def _text_roles(shape: Shape) -> _TextRoles | None:
     """None for a shape whose pages are planned each by itself."""

@@ -43,6 +43,7 @@ def named_by(names: tuple[str, ...]) -> tuple[Dialect, ...]:
     return _named(names) if len(names) <= _MOST_NAMES else _named.__wrapped__(names)
 
 
+# Target pages of one exporter release have the same family names, so a scrape is a dict lookup.
 @lru_cache(maxsize=256)
 def _named(names: tuple[str, ...]) -> tuple[Dialect, ...]:
     """Kept, for those of a fleet's nodes are mostly alike."""

@@ -38,6 +38,8 @@ class Ticket:
         self.server_name = tls.server_name
         self._config = tls
 
+    # Loading the system's authorities takes 25 ms. A change of the files makes a new ticket, and
+    # with it a new context.
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """For requests over TLS: made for the first of them, and on a thread (`Access.ticket`), for the
@@ -126,6 +128,8 @@ class Access:
         self._ticket: Ticket | None = None
         self._stamps: Stamps = ()
         self._checked_at = 0.0
+        # All requests of a section share a ticket. One of them reads the files on a thread, the
+        # others wait for it.
         self._lock = asyncio.Lock()
 
     async def ticket(self, target: Target | None = None, *, secure: bool = False) -> Ticket:

@@ -124,6 +124,8 @@ class Follower:
     async def _run(self) -> None:
         mode = self._client.scrape.mode
         if mode == "poll":
+            # Streaming and polling are told apart by this time alone: before it the target is
+            # polled.
             self._poll_until = float("inf")
         elif self._is_new and self._client.first_request.page:
             self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
@@ -157,6 +159,7 @@ class Follower:
                 return
         self._sink.failed(self._target, fault)
         self._client.failures.failed(self._target, fault)
+        # Spread, so that targets that failed together do not come back together.
         await asyncio.sleep(self._backoff.next(fault.retry_after_s))
 
     async def _stream(self) -> None:
@@ -200,6 +203,7 @@ class Follower:
             exposed, duration_s = await poll(self._pages, self._reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
+            # Its page says that it is an agent with a stream: no need to wait for the next trial.
             if self._is_new and exposed.streams:
                 self._poll_until = 0.0
                 return

@@ -57,6 +57,7 @@ class Client:
 
     def explained(self, target: Target, fault: TargetFault) -> TargetFault:
         """The fault of a request, with why the target was shown nothing; its files are read again."""
+        # A rotated token or certificate shows up as a refusal before its file is checked again.
         if fault.reason in (Reason.CREDENTIALS, Reason.TLS):
             self._access.doubt(target)
         if fault.reason is Reason.CREDENTIALS and (hint := self._access.hint(target)):
@@ -96,6 +97,7 @@ def _request(
     return session.get(
         url,
         headers={**headers, **ticket.headers},
+        # A redirect would carry the credentials to another server.
         allow_redirects=False,
         ssl=ticket.tls if secure else True,
         server_hostname=ticket.server_name if secure else None,

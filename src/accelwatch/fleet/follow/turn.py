@@ -9,6 +9,8 @@ class Turn:
     def __init__(self) -> None:
         # How many have it or wait for it, each with a page in memory.
         self.pending = 0
+        # Parsing a long page holds the interpreter: two threads would be no faster, and use twice
+        # the memory.
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> None:

@@ -37,6 +37,8 @@ class FleetUsing:
         self._loaded = False
         self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
         self._reading = UsageReading(fleet)
+        # Counting, saving and reading yield to the loop between slices. Together they would save or
+        # show half of a round.
         self._counting = asyncio.Lock()
 
     async def run(self) -> None:

@@ -22,6 +22,8 @@ class IncidentDoor:
         """`make` gives the pages; it is called once, for the first who comes."""
         self._make = make
 
+    # Made at the first request: its templates and modules are not loaded in a hub whose pages
+    # nobody opens.
     @cached_property
     def _pages(self) -> VisitedPages:
         return self._make()

@@ -20,6 +20,7 @@ class OddPages:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # One walk over the fleet at a time, however many clients request the page.
         self._counting = asyncio.Lock()
 
     def routes(self) -> tuple[Route, ...]:

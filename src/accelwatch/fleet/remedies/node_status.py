@@ -28,6 +28,8 @@ class NodeStatusReader:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # Valid while the node has the same devices (`shape`) and machine; both are compared at each
+        # use.
         self._cached: dict[str, _CachedNode] = {}
         self._reported: dict[str, NodeStatus] = {}
 

@@ -21,6 +21,8 @@ class ReadingThread:
         self._name = name
         self._queue: deque[_Work] = deque()
         self._background: Iterator[None] = iter(())
+        # Guards the queue and the stop flag. The thread waits on it only when there is no call and
+        # the background has nothing left to read.
         self._wakeup = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopped = False

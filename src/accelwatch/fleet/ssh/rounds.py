@@ -132,6 +132,8 @@ def _shared(reading: Reading) -> Reading:
     return msgspec.structs.replace(reading, values=values, absent=absent)
 
 
+# The reasons depend on which series there are, not on values, so all rounds of alike hosts share
+# them. Callers must not change the dict.
 @lru_cache(maxsize=1 << 10)
 def _absences(
     values: frozenset[Series], absent: frozenset[tuple[Series, Absence]], processes: bool

@@ -10,6 +10,7 @@ from accelwatch.plugins import entry_points as plugins
 logger = logging.getLogger(__name__)
 
 
+# Loading every backend takes long; the installed ones do not change while the process runs.
 @cache
 def remotes() -> dict[str, Remote]:
     """By backend. One that cannot be loaded is logged once and costs nobody else anything."""
@@ -39,6 +40,7 @@ def commands_of(backends: dict[str, Remote]) -> dict[str, RemoteCommand]:
     }
 
 
+# Read from the installed distributions, which do not change while the process runs.
 @cache
 def by_pci_vendor() -> dict[str, str]:
     """The backend of each PCI vendor whose presence makes one useful: `{"1002": "amd"}`."""

@@ -17,6 +17,7 @@ _HASH_BITS = 16
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
+# Built on first use, because a process without a table does not need it; constants.
 @cache
 def _sentinels() -> tuple[Floats, Bools]:
     """The sentinels in order, and which of the places of a hash table one of them falls into."""

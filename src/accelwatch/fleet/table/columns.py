@@ -54,6 +54,8 @@ class ColumnStore:
     """Hands out the same columns for equal layouts; forgets those that nobody uses."""
 
     def __init__(self) -> None:
+        # Equal layouts share columns and picks. Weak: the last device of a layout takes its columns
+        # with it.
         self._cached: weakref.WeakValueDictionary[object, Columns] = weakref.WeakValueDictionary()
 
     def of(self, layout: Layout) -> Columns:

@@ -36,6 +36,7 @@ def _prefix(dialect: Dialect, there: Collection[str]) -> str | None:
     return prefix_of(dialect, dict.fromkeys(there, pairs))
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def ours(profile: str) -> frozenset[str]:
     """Our own families that say something about devices or hosts."""
@@ -60,6 +61,7 @@ def _names(dialect: Dialect) -> frozenset[str]:
     return frozenset(names)
 
 
+# The dialects are constants; called for each target of a store.
 @cache
 def _fingerprints() -> tuple[str, ...]:
     return tuple(fingerprint for dialect in DIALECTS for fingerprint in dialect.fingerprints)

@@ -114,7 +114,10 @@ class Federating:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        # Prometheus servers that scrape together share a page; it expires after _CACHE_S, and a
+        # timer frees it.
         self._made: dict[Chosen, Made] = {}
+        # Prometheus servers that scrape together wait for one page instead of making it once each.
         self._making = asyncio.Lock()
         self._heads: dict[Series, tuple[str, str]] = {}
 

@@ -114,6 +114,8 @@ class StoreReader:
         self._names: list[str] = []
         self._names_at = float("-inf")
         self._up: set[tuple[str, ...]] = set()
+        # Of each origin its reader and keys, which stay the same between reads; origins that are
+        # gone are dropped after each read.
         self._cache: dict[Origin, _OriginCache] = {}
         self._counts: Counter[str] = Counter()
         # Transports of which there are samples and no `up`.

@@ -158,10 +158,14 @@ class Supervisor:
         if self._child is None:
             if not self._stopping and self._restart.ready(now):
                 self._start(now)
+        # No child -> started -> alive -> ended, by itself or by us -> no child. `_restart` holds
+        # the pause before the next start.
         elif now - self._received_at > self._silence_s:
             self._kill("hang", f"no sign of life for {now - self._received_at:.0f} s")
         elif not self._too_big(self._child.process.pid, now):
             self._readmit(now)
+            # Only a child that has lived for a while clears the record: one that crashes at its
+            # first reading starts just as well.
             if now - self._started > self._limits.calm_s:
                 self._restart.succeeded()
                 self._quarantine.forgive(now)
@@ -170,6 +174,7 @@ class Supervisor:
         """End a child that takes too much memory; a slow leak has no culprit, a sudden growth has."""
         limit, resident = self._limits.resident_bytes, resident_bytes(pid)
         if resident > limit:
+            # To blame the call in flight for a slow leak would exclude a device for nothing.
             sudden = resident - self._resident_bytes > limit // 2
             self._kill("memory", f"{resident >> 20} MiB are resident", blame=sudden)
             return True

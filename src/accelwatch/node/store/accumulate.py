@@ -176,6 +176,7 @@ class Accumulator:
         self._witnesses.update(now)
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def _by_quantity(kind: Kind) -> dict[str, str]:
     """What of this kind is made of a quantity over time."""

@@ -23,6 +23,8 @@ class Gaps(msgspec.Struct, frozen=True):
     unreported: dict[Series, Absence]
 
 
+# Keyed by which quantities there are, not by their values: from tick to tick a device has the same
+# set. Callers must not change the result.
 @lru_cache(maxsize=256)
 def gaps(
     values: frozenset[Series],
@@ -42,6 +44,7 @@ def gaps(
     return Gaps(foreign, replaced, unreported)
 
 
+# One level below `gaps`: devices that differ in labels only share the reasons.
 @lru_cache(maxsize=256)
 def _reasons(
     reported: frozenset[str],

@@ -20,8 +20,14 @@ class Lanes:
 
     def __init__(self, most: int | None = None) -> None:
         """`most` effects of a kind are under way together, where that is less than is declared."""
+        # One pursuit at a time reads and changes a node's operations: a second one would start the
+        # step again that the first has just recorded.
         self._nodes: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Reservations and exclude lists are set as a whole: a change that is based on an older read
+        # would undo another's.
         self._shared: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # A scheduler that is overloaded stops responding. Slow effects have their own bound, so
+        # that tests do not delay drains.
         self._effects: dict[tuple[str, bool, int], asyncio.Semaphore] = {}
         self._most = most
 

@@ -51,6 +51,7 @@ def _filled(item: Any, kind: type[msgspec.Struct]) -> Any:
     return filled
 
 
+# Reflection over a struct, for each document that is written. Types do not change.
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
     """(fields that are texts, fields that are moments with whether they must be one)."""

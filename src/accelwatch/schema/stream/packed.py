@@ -22,6 +22,7 @@ _MOST = 1 << 64
 Values = tuple[Number | str, ...]
 
 
+# Devices of a model have the same marks; building a Struct parses its format.
 @lru_cache(maxsize=64)
 def _plan(codes: bytes) -> struct.Struct:
     """How the values of these marks lie; absent ones are eight bytes of padding."""

@@ -58,6 +58,7 @@ def graph(
     return _rows(tuple(levels), height, kind)
 
 
+# A repaint draws every graph, and idle devices draw the same one.
 @lru_cache(maxsize=16)
 def _rows(levels: tuple[int, ...], height: int, kind: str) -> list[str]:
     """The rows from the top; of a device that does nothing they stay the same from tick to tick."""

@@ -85,6 +85,7 @@ COLUMNS = (
 _SIGN = FleetColumn(id="state", title="", width=1, cell=cells.state_cell, sort="worst")
 
 
+# Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=64)
 def layout(width: int, name: int, *, odd: bool) -> tuple[tuple[FleetColumn, int], ...]:
     """The columns that fit, with the width of each.

@@ -55,6 +55,7 @@ def _fault(status: str, context: "RenderContext", width: int) -> Line:
     return [(fit(shown, width - 1, ellipsis=context.glyphs.ellipsis), role), (" ", "text")]
 
 
+# Called for every device of the map at each repaint; 101 values for a set of glyphs.
 @lru_cache(maxsize=512)
 def _healthy_sign(percent: int, levels: str) -> tuple[str, str]:
     """Sign and role of a device that is well: higher and brighter, the more there is."""

@@ -11,6 +11,7 @@ from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.tui.local.filters import is_expression
 
+# By the set of labels, which changes only when targets do.
 _names = cache(fleet_names)
 
 
@@ -28,6 +29,8 @@ class TextFilter:
 
     def __init__(self, text: str) -> None:
         self._needle = text.strip().lower()
+        # By slot, together with the object that was searched: a slot with another device is
+        # searched again.
         self._cached: dict[int, tuple[DeviceSlot, bool]] = {}
 
     def matches_device(self, device: DeviceSlot, now: DeviceNow) -> bool:

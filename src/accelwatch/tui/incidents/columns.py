@@ -152,6 +152,7 @@ _NEXT = IncidentColumn(id="next", title="NEXT", width=22, cell=next_cell, grow=3
 _ACTING = (*COLUMNS[:4], _NEXT, *COLUMNS[4:])
 
 
+# Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=16)
 def layout(width: int, *, acts: bool = False) -> tuple[tuple[IncidentColumn, int], ...]:
     """The columns that fit, with the width of each; with `acts` also what is done next."""

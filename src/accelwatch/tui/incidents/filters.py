@@ -21,6 +21,7 @@ _VALUES = {
 }
 
 
+# By the set of labels, which changes only when targets do.
 @cache
 def _table(labels: frozenset[str]) -> NameTable:
     identity = dict.fromkeys((*sorted(labels), *NAMES), Type.STRING)

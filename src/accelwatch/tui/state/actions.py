@@ -11,6 +11,7 @@ EITHER = "|"
 ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_APPEARANCE)
 
 
+# Called for each key; the table of actions is constant.
 @cache
 def by_id() -> dict[str, Action]:
     """The actions by id."""
@@ -47,6 +48,7 @@ def usable(
     ]
 
 
+# Called at each repaint of the header; the table of actions is constant.
 @cache
 def numbered_screens(*, fleet: bool, has_incidents: bool = False) -> tuple[tuple[str, str], ...]:
     """(key, name) of the screens that have a number, in their order; those of a fleet only with one.
@@ -61,6 +63,7 @@ def numbered_screens(*, fleet: bool, has_incidents: bool = False) -> tuple[tuple
     )
 
 
+# Called at each repaint of the header; the table of actions is constant.
 @cache
 def further_screens(*, topology: bool) -> tuple[tuple[str, str], ...]:
     """(key, id) of the actions that open screens without a number; `topology` where it can be read."""

@@ -28,6 +28,8 @@ class Paint:
     def __init__(self, palette: Palette, glyphs: Glyphs) -> None:
         self.palette = palette
         self.glyphs = glyphs
+        # Of this painter, not global: another theme is another painter, and drops them. Most lines
+        # are the same from one repaint to the next.
         self._style = lru_cache(maxsize=512)(self._new_style)
         self._strip = lru_cache(maxsize=_MOST_STRIPS)(self._new_strip)
 

@@ -47,6 +47,8 @@ class Scheduler:
         self._folder = folder
         self._user = getpass.getuser()
         self._books = Books(names, spares, self._user)
+        # Guards the books: requests are served on threads, and the round of the scheduler changes
+        # the same books.
         self._lock = threading.Lock()
         self._ordered: dict[str, Orders] = {}
         self._off = partial(is_off, folder)

@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, live
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def xdna2() -> Model:
     """An NPU whose clients tell load and memory; nobody tells its watts."""

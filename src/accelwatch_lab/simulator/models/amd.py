@@ -18,6 +18,7 @@ from accelwatch_lab.simulator.models.rows import (
 )
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def mi300x() -> Model:
     """A data-centre GPU of a second vendor: junction sensor, XGMI, no performance state."""

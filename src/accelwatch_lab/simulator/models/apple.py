@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat, live, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def m3_max() -> Model:
     """A GPU of which macOS tells load, clock, power and thermal pressure, but no error counters."""

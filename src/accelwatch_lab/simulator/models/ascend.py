@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, each, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def ascend_910b() -> Model:
     """An NPU of which the vendor's tool tells counters of ECC, and no traffic."""

@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def gaudi2() -> Model:
     """A card with ECC, a driver that tells its status, and one clock."""

@@ -13,6 +13,7 @@ from accelwatch_lab.simulator.models.rows import (
 )
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def host() -> Model:
     """The machine around the devices, as the agent reads it."""

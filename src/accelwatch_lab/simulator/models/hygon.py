@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def k100_ai() -> Model:
     """A card of which the vendor's tool tells load, memory, power and heat, but no error counters."""

@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def bi_v150() -> Model:
     """A GPU of which the vendor's tool tells no traffic between GPUs and no health."""

@@ -17,6 +17,7 @@ from accelwatch_lab.simulator.models.rows import (
 )
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def max1550() -> Model:
     """A data-centre GPU of a third vendor: Xe Link, engines by kind."""

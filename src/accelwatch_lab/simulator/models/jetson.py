@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed, heat, live, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def agx_orin() -> Model:
     """A module of which load, clocks, heat, rails and engines are told, but no health, no errors."""

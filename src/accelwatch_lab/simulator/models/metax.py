@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, each, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def c500() -> Model:
     """A GPU with counts of ECC and a retirement of pages, but no clocks and no throttling."""

@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, live
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def trainium1() -> Model:
     """A Trainium1 as its driver shows it: no load, no power, no temperature, no health."""

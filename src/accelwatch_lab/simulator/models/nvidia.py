@@ -18,6 +18,7 @@ from accelwatch_lab.simulator.models.rows import (
 )
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def h100() -> Model:
     """A data-centre GPU with 86 series in the default exposition."""

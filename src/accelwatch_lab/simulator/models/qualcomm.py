@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat, live
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def ai_100() -> Model:
     """A card of which the vendor's tool tells memory, power and heat, but not how busy it is."""

@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def atom_max() -> Model:
     """A card of which the vendor's tool says little: no clocks, no ECC, no energy."""

@@ -160,6 +160,7 @@ def clocks(domains: dict[str, tuple[int, bool]], *, limits: bool = True) -> tupl
     return tuple(rows)
 
 
+# Sorting the rows is done once per model, not for each node and tick.
 @cache
 def plan(model: Model) -> Plan:
     """The rows of a model, sorted."""

@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import Model, fixed, heat, live
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def p150a() -> Model:
     """A card of which the driver tells neither load nor memory."""

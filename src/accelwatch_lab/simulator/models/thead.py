@@ -8,6 +8,7 @@ from functools import cache
 from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed, heat, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def zw810e() -> Model:
     """A PPU of which the vendor's tool tells what nvidia-smi would, but no traffic between PPUs."""

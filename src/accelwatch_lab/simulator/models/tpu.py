@@ -9,6 +9,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch_lab.simulator.models.rows import GIB, Model, terse
 
 
+# Built for the vendors in use only, and shared by all their nodes.
 @cache
 def v6e() -> Model:
     """A v6e chip as libtpu tells of it while a workload runs: no power, no temperature, no health."""

@@ -60,12 +60,15 @@ class Matcher(msgspec.Struct, frozen=True):
         return f"{self.name}{self.operator}{value}"
 
 
+# Every silence is matched against every incident and label at each evaluation; labels are few and
+# repeat. Patterns are pure, so an entry never expires.
 @lru_cache(maxsize=8192)
 def _cached_match(pattern: str, text: str) -> Raw:
     """What a pattern says of a text; rules, racks and models are few, and asked for again and again."""
     return _pattern(pattern)(text)
 
 
+# Compiling costs far more than matching, and silences last for hours.
 @lru_cache(maxsize=4096)
 def _pattern(text: str) -> Callable[[Raw], Raw]:
     return compile_pattern(rf"\A(?:{text})\Z", ignore_case=False)
@@ -168,6 +171,8 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
         return named(self.by, self.verified)
 
 
+# A maintenance window asks for its nodes at each evaluation; expanding ranges is the expensive
+# part.
 @lru_cache(maxsize=256)
 def _names(ranges: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name for text in ranges for name in expand(text))

@@ -44,6 +44,8 @@ class EvidencePages:
     def __init__(self, fleet: Fleet, settings: Callable[[], Evidence]) -> None:
         self._fleet = fleet
         self._settings = settings
+        # One write at a time, in the order of the snapshots: an older snapshot that is written last
+        # would bring back evidence that has ended.
         self._writing = asyncio.Lock()
         self._reported_unplaced: tuple[str, ...] = ()
 

@@ -23,6 +23,8 @@ class AuditPages:
         """`journal` is the file that is written now; None where nothing is kept."""
         self._journal = journal
         self._clock = clock
+        # A page reads the journal on a thread. One at a time bounds threads and memory, whatever
+        # clients request.
         self._reading = asyncio.Lock()
 
     def routes(self) -> tuple[Route, ...]:

@@ -48,7 +48,10 @@ class IncidentFeed:
         self._notices: dict[str, _Notice] = {}
         # Who judged, and the version of his incidents, when they were looked at last.
         self._observed: tuple[object, int] = (self, -1)
+        # Encoded once for all viewers, void with the next refresh.
         self._frames: dict[tuple[str, int], list[bytes]] = {}
+        # A refresh yields to the loop while it walks the incidents. A second one meanwhile would
+        # give out the same sequence number twice.
         self._refreshing = asyncio.Lock()
 
     async def refresh(self) -> None:

@@ -35,6 +35,8 @@ class PastIncidents:
         self._runner = runner
         self._journal = journal
         self._clock = clock
+        # A page reads the journal on a thread. One at a time bounds threads and memory, whatever
+        # clients request.
         self._reading = asyncio.Lock()
 
     async def page(self, query: Query, headers: Headers) -> Page:

@@ -9,6 +9,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, complete
 
 
+# Interning: a fleet has millions of values under a few thousand series, and equal keys that are one
+# object cost memory once and compare by identity.
 @lru_cache(maxsize=1 << 16)
 def shared(series: Series) -> Series:
     """The one object that stands for this series."""
@@ -29,6 +31,7 @@ def series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
     )
 
 
+# Shared by all devices of a layout; the result depends on the arguments alone.
 @lru_cache(maxsize=_MOST_LAYOUTS)
 def _series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
     return {key: position for position, key in enumerate(series)}
@@ -39,6 +42,7 @@ def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number,
     return _picker(slots) if len(slots) <= _MOST_SERIES else _picker.__wrapped__(slots)
 
 
+# Shared by all devices of a layout; the result depends on the arguments alone.
 @lru_cache(maxsize=_MOST_LAYOUTS)
 def _picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
     if len(slots) < 2:
@@ -52,6 +56,7 @@ def absence_reasons(present: frozenset[Series], processes: bool) -> dict[Series,
     return make(present, processes)
 
 
+# Shared by all devices of a layout; callers must not change the dict.
 @lru_cache(maxsize=_MOST_LAYOUTS)
 def _absence_reasons(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
     values: dict[Series, Number] = dict.fromkeys(present, 0)

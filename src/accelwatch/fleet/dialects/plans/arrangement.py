@@ -72,6 +72,8 @@ _KeySummary = tuple[int | None, int | None, tuple[tuple[str, str], ...]]
 # Dialect, prefix, and the name of each key with what its labels mean.
 _Shape = tuple[int, str, tuple[tuple[str, _KeySummary | None], ...]]
 
+# Pages of one exporter release have the same shape. It depends on the shape alone, so no entry is
+# ever invalid; all go at once beyond _MOST.
 _kept: dict[_Shape, Arrangement] = {}
 # By dialect; those that we know are never dropped.
 _consulted: dict[int, frozenset[str] | None] = {}

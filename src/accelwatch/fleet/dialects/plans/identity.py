@@ -236,6 +236,7 @@ def _model(dialect: Dialect, model: str | None) -> str | None:
     return model
 
 
+# A dialect's patterns are constants; `re` has a cache of its own that other patterns may flush.
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple([re.compile(pattern, re.I) for pattern in patterns])

@@ -21,6 +21,8 @@ class LookupThreads:
         self._idle_s = idle_s
         # No SimpleQueue: where several wait, its timeout may pass unheeded for ever (CPython 3.11).
         self._calls: Queue[Call] = Queue()
+        # Guards the count of free threads: a call that is put without a free thread would wait for
+        # ever.
         self._lock = threading.Lock()
         # Threads that wait, without those for which a call is on its way.
         self._free = 0

@@ -44,6 +44,8 @@ class Resolver:
 
     def __init__(self, query_addresses: AddressQuery = _query_addresses) -> None:
         self._query_addresses = query_addresses
+        # getaddrinfo blocks a thread for as long as a name server is silent. The bound keeps a dead
+        # name server from starting a thread for each target.
         self._room = asyncio.Semaphore(MAX_LOOKUPS)
         self._threads = LookupThreads()
         self._pending: dict[tuple[str, socket.AddressFamily], asyncio.Task[Addresses]] = {}

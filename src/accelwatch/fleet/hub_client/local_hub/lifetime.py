@@ -28,6 +28,8 @@ class Lifetime:
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._over = False
+        # The parent may close its pipe before the loop of this process exists. The lock makes sure
+        # that either the watching thread sees the stop event or the loop sees that it is over.
         self._lock = threading.Lock()
 
     def detach(self, crash: int) -> None:

@@ -24,6 +24,7 @@ def error_event(row: EventRow) -> ErrorEvent:
     )
 
 
+# Codes repeat over a whole archive, and the catalogue of codes is constant.
 @lru_cache(maxsize=4096)
 def _category(code: str) -> Category:
     return OWN_CATEGORIES.get(code) or category_of(code, Category.OTHER)

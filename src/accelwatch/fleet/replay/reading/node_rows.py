@@ -21,6 +21,8 @@ class NodeRows:
         self._samples = Samples(folder, table)
         self._groups = groups
         self._node = ""
+        # Archives do not change, so a row group stays valid. Only those of the node and time shown
+        # are kept.
         self._cached: dict[RowGroup, Group] = {}
 
     def newest(self, node: str, time: int) -> dict[str, tuple[int, dict[Series, Number]]]:

@@ -44,6 +44,8 @@ class Recent:
     ) -> None:
         self._samples = Samples(folder, table, series)
         self._groups = groups
+        # Archives do not change, so a row group stays valid; the least recently used go beyond
+        # _CACHE_BYTES.
         self._cached: OrderedDict[RowGroup, Group] = OrderedDict()
         self._damaged: set[RowGroup] = set()
 

@@ -57,6 +57,7 @@ class Groups:
         numbers: Floats = self.spread(self.counted(where).astype(np.float64), np.nan)  # type: ignore[assignment]
         return numbers
 
+    # An instance belongs to one tick; several rules ask for peers of the same grouping.
     @cached_property
     def _order(self) -> Indices:
         """Rows that are in a group, one group after the other."""
@@ -74,6 +75,7 @@ class Groups:
         lines: Indices = np.where(inside, self._order[positions], len(self.codes))
         return lines
 
+    # As `_order`: computed once for all rules of a tick.
     @cached_property
     def _large(self) -> list[_Block]:
         """A line a group, those of groups that are about as large together."""
@@ -82,6 +84,7 @@ class Groups:
         alike = [large[width == exponent] for exponent in np.unique(width)]
         return [_Block(self._lines(numbers), numbers) for numbers in alike]
 
+    # As `_order`: computed once for all rules of a tick.
     @cached_property
     def _small(self) -> list[_Block]:
         """A line a row, of the others of its group."""

@@ -66,7 +66,9 @@ class FleetColumns:
         labels = [f"labels.{label}" for label in needs.labels]
         # What a fold rests on is told by the name of a member.
         self._identity = IdentityColumns(fleet, ["node", "name", *needs.fields, *labels])
+        # By key, with the membership that it was made of: another membership is another object.
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
+        # Columns of the present tick; `refresh` drops them.
         self._numbers: dict[Key, Floats] = {}
         self._status_texts = StatusTexts()
         self._kept_reasons: Texts | None = None

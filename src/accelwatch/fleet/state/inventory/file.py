@@ -98,6 +98,8 @@ class InventoryFile:
 
     def __init__(self, folder: Path | None) -> None:
         """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
+        # One SQLite connection is used by several threads (check_same_thread is off), and a
+        # transaction belongs to the connection, not to the thread.
         self._lock = threading.Lock()
         path = None if folder is None else folder / FILE
         with _our_errors(f"{path or 'in memory'}: cannot keep the inventory"):

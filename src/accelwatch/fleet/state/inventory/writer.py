@@ -23,6 +23,8 @@ class InventoryWriter:
         self._folder = folder
         self._opened = open_inventory(folder)
         self._unwritten = ""
+        # Changes are removed from `changes` while a thread writes them. A second write meanwhile
+        # could overtake the first, and reopening could lose them.
         self._writing = asyncio.Lock()
         # Not written yet.
         self.changes = Changes()

@@ -30,6 +30,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 NOBODY = Occupancy()
 
 
+# All devices of a job have the same owners, and a job lasts hours: one object for all of them.
 @lru_cache(maxsize=_CACHE_SIZE)
 def _occupancy(owners: tuple[Owner, ...], users: tuple[str, ...]) -> Occupancy:
     names: dict[str, tuple[str, ...]] = {}

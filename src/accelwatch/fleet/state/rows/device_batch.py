@@ -73,6 +73,7 @@ class Streamed:
         self.devices: list[StreamDevice] = []
         self.times = _Times()
 
+    # A batch is complete before anything reads it, so the list never changes after that.
     @cached_property
     def ticks(self) -> list[RawDevice]:
         """The latest of each, once all have been added; it has one (`Seats.alike`)."""

@@ -52,6 +52,8 @@ class GroupIndex:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        # By key; each compares the table's change counters itself and renews the nodes that
+        # changed.
         self._kept: dict[str, _Memberships] = {}
         self._row_jobs = RowJobs()
 

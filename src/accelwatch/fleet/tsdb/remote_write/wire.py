@@ -125,6 +125,7 @@ def series_bytes(chunks: list[bytes]) -> bytes:
     return _heads()[len(body)] + body if len(body) < _USUAL else _field(_SERIES, body)
 
 
+# Each written series starts with one of these; built on first use, because most hubs do not write.
 @cache
 def _heads() -> tuple[bytes, ...]:
     return tuple(_SERIES + varint(size) for size in range(_USUAL))

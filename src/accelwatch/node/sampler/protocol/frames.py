@@ -29,6 +29,7 @@ _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
 
 
+# A msgspec decoder takes memory and milliseconds to build, and is stateless.
 @cache
 def _reports() -> msgspec.msgpack.Decoder[Report]:
     """Built when first asked for: a collector only writes reports."""

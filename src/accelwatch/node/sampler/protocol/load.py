@@ -71,6 +71,7 @@ class Absent:
         self._clock = clock
         self._reasons: dict[str, str] = {}
         self._fresh_until = -math.inf
+        # Workers of several backends ask together; one look at the bus serves all of them.
         self._refresh_lock = threading.Lock()
 
     def __call__(self, name: str) -> str:

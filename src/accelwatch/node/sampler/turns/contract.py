@@ -41,6 +41,8 @@ MAX_EVENTS = 4096
 
 _encoder = msgspec.msgpack.Encoder()
 _decoders: dict[Any, Any] = {}
+# Guards `_decoders`. Workers start together; each type's decoder is built once and kept, because
+# building costs more than decoding. Types do not change, so an entry is never invalid.
 _making = Lock()
 _T = TypeVar("_T")
 

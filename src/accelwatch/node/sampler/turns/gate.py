@@ -30,6 +30,8 @@ class Gate:
         inside: Inside | None = None,
         careful: bool = False,
     ) -> None:
+        # Held during a driver call while calls are made one by one. A holder that hangs is passed
+        # after a patience, so it delays the others and does not stop them.
         self._lock = Lock()
         self._patience_s = patience_s
         self._inside = inside or Inside()

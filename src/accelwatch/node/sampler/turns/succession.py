@@ -33,6 +33,8 @@ class Succession:
         self._inbox = inbox
         self._waiting: deque[Turn] = deque()
         self._done: deque[Answer] = deque()
+        # Guards the queue and `_going` together: a turn that is put while the thread finds the
+        # queue empty would otherwise not be made.
         self._state = threading.Lock()
         self._going = False
         self._wakeups: SimpleQueue[bool] = SimpleQueue()

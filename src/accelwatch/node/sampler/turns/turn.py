@@ -91,6 +91,7 @@ class Slot:
     @property
     def deadline(self) -> float:
         """Moment at which the present turn is too late; infinite without one."""
+        # Without a call there is nothing to be late; a call without a turn is late already.
         if self._waiting is None or not self.busy:
             return math.inf
         collector = self._around.collector
@@ -113,6 +114,9 @@ class Slot:
     def start(self, now: float, then: Callable[[Failure | None], None]) -> None:
         """Start a turn; `then` is called once, on the loop, with its failure or None."""
         self._started_at = now
+        # A turn is: idle -> identify -> read -> idle. `_waiting` is set while the turn is in time,
+        # `_call` while a call is in the driver; after `expire` only the latter, until the call
+        # returns.
         self._waiting = then
         if self.identify_due or not self._identity:
             self._submit("identify", self._identify, self._on_identified)
@@ -121,6 +125,7 @@ class Slot:
 
     def expire(self, now: float) -> None:
         """End the present turn as too late; the numbers count if only processes are late."""
+        # A search of /proc that hangs must not cost the numbers that the driver has given.
         numbers = self._search.numbers(self._identity, self._around.collector.settings.groups)
         if numbers is None:
             self._finish(_LATE, now)

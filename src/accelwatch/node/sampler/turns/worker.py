@@ -88,10 +88,12 @@ class Worker:
     def rest(self) -> None:
         """No call will come for long: the thread ends, and the next call begins another."""
         self.stop()
+        # A new queue: the old thread may still wait at the old one, and must not get the next call.
         self._thread, self._jobs = None, SimpleQueue()
 
     def stop(self) -> None:
         """Let the thread end after its present call, should that ever return."""
+        # Behind the present call in the queue. A thread in a driver cannot be ended from outside.
         self._jobs.put(None)
 
     def _serve(self, jobs: Jobs) -> None:

@@ -32,6 +32,8 @@ class IdentityCache:
         keep: Callable[[tuple[CachedIdentity, ...]], None] = lambda _: None,
     ) -> None:
         """`keep` is given all of them after each change."""
+        # A lost GPU does not report its uuid. The list is also on disk, so a restart of the agent
+        # does not lose it.
         self._cached = list(cached)
         self._keep = keep
 

@@ -37,6 +37,8 @@ class Members:
     def __init__(self, root: Path, *, environments: bool = True) -> None:
         self._root = root
         self._environments = environments
+        # Pid and start time identify a process for ever and its cgroup hardly changes, so /proc is
+        # read once per process. `retain` drops the processes that have gone.
         self._cached: dict[Key, Member] = {}
 
     def of(self, key: Key) -> Member | None:

@@ -18,6 +18,8 @@ class SlurmJobs:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        # Valid while the job's cgroup has the same processes: the environment of a process does not
+        # change after its start.
         self._cached: dict[str, tuple[JobCgroup, Job]] = {}
         # Jobs of which no process's environment could be read.
         self.unreadable = 0

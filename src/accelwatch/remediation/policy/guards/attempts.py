@@ -41,14 +41,17 @@ def may_start(
 ) -> Answer:
     """Whether a remedy may be begun on a node now."""
     running = state.running.get(location.node)
+    # Two remedies on one node would undo each other, whatever incidents they are for.
     if running is not None:
         text = f"a remedy for {running.incident} runs on {location.node}"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
+    # Nodes of one domain may have one cause: a reboot of each at the same time would hide it.
     for domain in _beside(location):
         others = [node for node, remedy in state.running.items() if domain in remedy.beside]
         if len(others) >= budget.remedies_at_once:
             text = f"a remedy runs on {', '.join(others)}, which is in {domain} too"
             return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
+    # By incident and by node: a node that fails every week has a new incident each time.
     tried = state.tried.get(incident, 0)
     if tried >= budget.attempts:
         text = f"{tried} remedies were tried for {incident}, and {budget.attempts} may be"

@@ -49,6 +49,9 @@ def breached(
     Only the first time is news, and one that waited already when the breaker closed or half opened
     is none.
     """
+    # CLOSED -> OPEN by too many breaches, failures, overrides or a storm; OPEN -> HALF_OPEN by
+    # time; HALF_OPEN -> CLOSED if its trial goes well, else OPEN again. A person may close it at
+    # any time.
     is_open = state.standing is BreakerStatus.OPEN
     waited = not is_open and state.since is not None and opened <= state.since
     if incident in state.breaches or waited:
@@ -89,6 +92,7 @@ def stormed(state: BreakerState, storms: tuple[str, ...], now: float) -> Breaker
 
 def advanced(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
     """Half open it when its time has come and no storm goes on."""
+    # A storm has no end that could be known beforehand: no trial while it lasts.
     if state.standing is not BreakerStatus.OPEN or state.storms:
         return state
     if now < _half_open_at(state, limits):
@@ -100,6 +104,7 @@ def may_start(state: BreakerState, incident: str, limits: Breaker) -> Answer:
     """Whether a new quarantine or remedy may be begun for an incident."""
     if state.standing is BreakerStatus.OPEN:
         text = f"the breaker is open: {state.why}. `accelwatch remedy breaker reset` closes it"
+        # No time can be promised while a storm lasts.
         until = None if state.storms else _half_open_at(state, limits)
         return Denial(why=DenialKind.BREAKER, text=text, until=until)
     if state.standing is BreakerStatus.HALF_OPEN and state.trial not in ("", incident):
@@ -149,4 +154,6 @@ def _again_open(state: BreakerState, now: float, why: str) -> BreakerState:
 
 
 def _closed(state: BreakerState, now: float, why: str) -> BreakerState:
+    # All counts start over. Storms stay, because one that has opened the breaker must not open it
+    # again.
     return BreakerState(since=now, why=why, storms=state.storms)

@@ -40,6 +40,8 @@ def may_act(state: CanaryState, rule: str, node: str, canary: Canary | None, now
         return PERMIT
     existing = state.rules.get(rule)
     until = (now if existing is None else existing.at) + canary.for_s
+    # By a hash of rule and node: the same nodes after a restart and on a second hub, others for
+    # each rule.
     if now >= until or position(rule, node) < canary.share:
         return PERMIT
     text = (

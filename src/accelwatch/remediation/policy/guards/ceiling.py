@@ -90,12 +90,15 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
 
 def answers(bearing: Bearing, kind: IntentKind) -> tuple[Answer, ...]:
     """What everybody says to an intent, denials and permits."""
+    # First: while everything is stopped, or a ceiling is lowered, our own marks must still come
+    # off.
     if kind in UNDOING:
         return (PERMIT,)
     return tuple(_answers(bearing, NEEDS[kind]))
 
 
 def _answers(bearing: Bearing, needed: Ceiling) -> Iterator[Answer]:
+    # The order is that in which reasons are shown; each of them denies by itself.
     yield _stopped(bearing)
     yield _of_mode(bearing)
     yield _under(bearing.site, needed, "the site's ceiling (remedy.ceiling)")

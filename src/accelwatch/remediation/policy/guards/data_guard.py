@@ -55,6 +55,7 @@ def record_tick(
     late_ticks = state.late_ticks + 1 if coverage.late_s > limits.late_s else 0
     why = _trouble(state, coverage, late_ticks, limits)
     troubled = coverage.monotonic if why else state.troubled
+    # Data that comes and goes would otherwise thaw and freeze at each tick.
     if not why and state.why and coverage.monotonic - state.troubled < limits.calm_s:
         why = state.why
     started = coverage.monotonic if state.started is None else state.started
@@ -90,6 +91,7 @@ def _trouble(
     if coverage.silent > most_silent(coverage.agents, limits):
         return f"{coverage.silent} of {coverage.agents} agents are silent"
     if state.started is not None:
+        # Wall clock against monotonic clock: after a jump the ages of all samples are wrong.
         apart = (coverage.time - state.time) - (coverage.monotonic - state.monotonic)
         if abs(apart) > limits.clock_jump_s:
             return f"the hub's clock has jumped by {apart:+.1f} s"
@@ -104,4 +106,5 @@ def _is_warmed_up(started: float, coverage: FleetCoverage, limits: DataGuard) ->
 
 
 def _few(share: float, agents: int) -> int:
+    # One silent agent is what remediation is for; all of them silent is always a fault of the hub.
     return min(max(1, math.floor(share * agents + 1e-9)), max(agents - 1, 0))

@@ -22,6 +22,7 @@ class FailureDomain(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Its pools; there is always one."""
         return self.pools or (NO_POOL,)
 
+    # Asked for many times in a decision; the fields are frozen.
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """Names under which it is counted: pools first, then domains."""

@@ -49,6 +49,7 @@ SCHEDULER_USERS = frozenset({"slurm"})
 
 def holder_of(reason: str, set_by: str) -> Holder:
     """What kind of somebody wrote a reason. Who is not known is taken for a person."""
+    # By the beginning of a reason: schedulers append details to it.
     for prefix, holder in BEGINNINGS.items():
         if reason.startswith(prefix):
             return holder

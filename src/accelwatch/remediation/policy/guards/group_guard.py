@@ -20,6 +20,7 @@ def may_act(incident: Incident, incidents: Mapping[str, Incident]) -> Answer:
         text = f"it concerns {len(incident.nodes)} nodes at once ({incident.entity.group})"
         return Denial(why=DenialKind.GROUP, text=text)
     group = incidents.get(incident.group)
+    # A group may be part of another one; a journal with a cycle must not hang the step.
     visited: set[str] = set()
     while group is not None and group.id not in visited:
         visited.add(group.id)

@@ -60,6 +60,7 @@ def prove(
     `machines` are all nodes of the hub, `scheduler_nodes` all of the scheduler; `mapped` is
     `remedy.nodes`.
     """
+    # A person's map comes first: it is written where names cannot be proven.
     if machine.node in mapped:
         return _by_map(machine, mapped[machine.node], scheduler_nodes)
     if not machine.host:
@@ -73,8 +74,11 @@ def prove(
         names = ", ".join(sorted(node.name for node in named))
         return _denial(machine, f"the scheduler has several nodes on {machine.host}: {names}")
     (candidate,) = named
+    # Two nodes of the hub must not act on one node of the scheduler.
     if candidate.name in mapped.values():
         return _denial(machine, f"{candidate.name} stands for another node in remedy.nodes")
+    # Two agents with one host name: a copied image, or one machine under two names. Nobody knows
+    # which of them is the scheduler's node.
     others = [
         other.node for other in machines if other.node != machine.node and _alike(other, machine)
     ]

@@ -24,6 +24,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 def urgency(waiting: Waiting, now: float) -> float:
     """How urgent it is; greater comes first."""
     age = max(now - waiting.since, 0.0) / AGING_S
+    # A sum, not a tuple: severity must not starve what waits, and waiting must not overtake at
+    # once.
     return waiting.rank + age - BACK_OFF * waiting.attempts
 
 

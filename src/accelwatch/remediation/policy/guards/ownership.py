@@ -65,6 +65,8 @@ def ownership(
         return Ownership.MISSING
     if imprint is None:
         return _without_imprint(observation)
+    # We set our mark and did not remove it: a person has resumed the node, or the scheduler has
+    # lost its state, which the table asks about.
     if observation.hold_state is HoldState.OPEN:
         return Ownership.OVERRIDDEN
     if observation.hold_state is not HoldState.FOREIGN and _unchanged(
@@ -102,6 +104,7 @@ def _same_writer(observation: NodeObservation, imprint: Imprint) -> bool:
         return False
     if observation.set_at is None or imprint.set_at is None:
         return observation.set_at is imprint.set_at
+    # Schedulers keep whole seconds.
     return abs(observation.set_at - imprint.set_at) < SAME_SECOND_S
 
 

@@ -25,4 +25,5 @@ def free_at(times: Sequence[float], now: float, most: int, seconds: float) -> fl
     recent = within(times, now, seconds)
     if len(recent) < most:
         return now
+    # The oldest of the last `most`: when it leaves the window, one more fits.
     return recent[-most] + seconds

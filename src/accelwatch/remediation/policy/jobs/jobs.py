@@ -42,6 +42,7 @@ def needs_repair(ctx: NodeView, remedy: Remedy) -> bool:
 def silent(ctx: NodeView, remedy: Remedy) -> bool:
     """Neither the agent nor the scheduler's daemon answers."""
     status, observation = ctx.node_status(remedy.node), ctx.scheduler_node(remedy)
+    # Both have to be silent: a crashed agent alone is no reason to fence a node whose jobs run.
     if observation is None or observation.answering is not False:
         return False
     return status is None or status.down or ctx.now - status.time > FRESH_S
@@ -79,6 +80,7 @@ def gone_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
     shown = jobs_of(ctx, remedy)
     if shown is None or not needs_repair(ctx, remedy):
         return ()
+    # A job often dies of a fault before its rule fires.
     gone, since = ctx.departed_from(ctx.target(remedy)), remedy.clocks.begun - DEATH_SETTLES_S
     here = {(job.cluster, job.id, job.part) for job in shown}
     settled = {
@@ -116,6 +118,7 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
 
 def jobs_gone(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it is known that no job of the node is to be looked after any more."""
+    # `== ()`, for None means that nobody knows, and a node may be rebooted on this.
     return jobs_of(ctx, remedy) == () and not (_stranded(remedy) or lost_jobs(ctx, remedy))
 
 
@@ -124,6 +127,7 @@ def must_fence(ctx: NodeView, remedy: Remedy) -> bool:
     policy = remedy.policy
     if policy is None or not needs_fence(remedy):
         return False
+    # Only a job that is begun elsewhere can write beside its old copy.
     if policy.job is not JobPolicy.REQUEUE and not remedy.jobs.unswapped:
         return False
     return _long_silent(ctx, remedy) and jobs_waiting(ctx, remedy)

@@ -71,6 +71,9 @@ class ApprovalStep(msgspec.Struct, frozen=True):
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the jobs of a node have got, and the spare and the fence that they need."""
 
+    # A job goes: signalled -> moved or cancelled (`handled`). One whose launcher fails is
+    # `unswapped` and moved instead; one on a silent node is `stranded` until the fence; one that
+    # has died is `lost` and restarted.
     signalled: tuple[JobKey, ...] = ()
     signalled_at: float | None = None
     # Jobs that were moved, or that cannot be.

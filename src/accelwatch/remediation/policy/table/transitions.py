@@ -40,6 +40,7 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         if row is None:
             store_remedy(ctx, remedy, after)
             return True
+    # In the order of the row: each effect sees what the one before has left.
     for effect in row.does:
         after = effect(Scene(ctx, after, happening))
     if row.target is not None:
@@ -65,6 +66,7 @@ def _row(ctx: StepContext, remedy: Remedy, happening: Happening) -> Row | None:
 
 def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
     """Have a remedy as it is now, with its share of the budgets and what the breaker hears of it."""
+    # Without a change no record: the journal has an entry for each transition, not for each tick.
     if after == before:
         return
     over = after.stage is Stage.HEALTHY
@@ -127,6 +129,7 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
     remedy = replace(remedy, target=target, first_policy=None, led_by="")
     incident = remedy.incident or BY_HAND
+    # A node that is counted already, as after a restart, does not take a second share.
     if remedy.node not in ctx.state.budget.own:
         state, _ = budget.reserve(
             ctx.state.budget,
@@ -166,10 +169,13 @@ def _due(ctx: StepContext, remedy: Remedy, stage: Stage) -> float | None:
         case Stage.UNREACHABLE:
             status = ctx.node_status(remedy.node)
             since = ctx.now if status is None else status.time
+            # From the last sign of the agent, not from now: the time that a rule has waited counts.
             return max(since + clocks.UNREACHABLE_S, ctx.now)
         case Stage.PROBATION:
             return ctx.now + (0.0 if policy is None else policy.probation_s)
         case Stage.FAILED:
+            # Doubles: what failed for a lasting reason must not call the scheduler every few
+            # minutes.
             return ctx.now + clocks.RETRY_S * 2.0 ** (max(remedy.failures, 1) - 1)
         case Stage.OVERRIDDEN:
             row = ctx.state.overrides.get(remedy.node)
@@ -184,6 +190,7 @@ def _over(ctx: StepContext, remedy: Remedy) -> None:
 
 
 def _trial(ctx: StepContext, remedy: Remedy, stage: Stage) -> None:
+    # Only the trial of a half-open breaker decides about it.
     if remedy.incident != ctx.state.breaker.trial or not remedy.incident:
         return
     if stage in _WELL or stage in _BADLY:

@@ -108,6 +108,7 @@ def section_title(text: str, width: int, glyphs: Glyphs) -> list[Line]:
     return [[], clipped([*head, (rule * width, "rule")], width)]
 
 
+# Called for each quantity at each repaint; the sections are constants.
 @cache
 def _section_of(key: str) -> str:
     for title, prefixes in _SECTIONS:
@@ -116,6 +117,7 @@ def _section_of(key: str) -> str:
     return "Other"
 
 
+# The catalogue is constant, so the result is never invalid.
 @cache
 def _rows() -> tuple[Metric, ...]:
     """The quantities that a device may have."""

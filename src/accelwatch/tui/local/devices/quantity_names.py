@@ -32,6 +32,7 @@ _SPELLED = {
 }
 
 
+# Called for each quantity at each repaint; the name depends on the series alone.
 @cache
 def quantity_name(series: Series) -> str:
     """`memory bandwidth utilization`, `ECC errors, corrected` for ecc_errors_total by its label."""

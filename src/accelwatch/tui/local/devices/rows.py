@@ -139,6 +139,7 @@ def _with_work(tier: tuple[DeviceColumn, ...], width: int) -> tuple[DeviceColumn
     return tier
 
 
+# Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=32)
 def layout(width: int, *, owned: bool = False) -> tuple[tuple[DeviceColumn, int], ...]:
     """The columns that fit, with the width of each; `owned` where a device's owner is known."""

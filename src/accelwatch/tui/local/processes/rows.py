@@ -209,6 +209,7 @@ def empty_columns(rows: Sequence[ProcessRow]) -> frozenset[str]:
     )
 
 
+# Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=32)
 def columns_for(
     width: int, empty: frozenset[str] = NONE_EMPTY
