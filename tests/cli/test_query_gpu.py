@@ -13,6 +13,7 @@ from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia_smi import (
     app_fields,
@@ -441,6 +442,6 @@ def smi_view(document: bytes) -> DeviceView:
     """The first device of a document, as our reader has it."""
     found = smi_document.parse(document)
     blank = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="nvidia0")
-    whole = smi_mapping.complete_device(blank, found.gpus[0], found.driver_version)
+    whole = smi_identity.complete_device(blank, found.gpus[0], found.driver_version)
     reading = smi_mapping.read(whole, found.gpus[0], frozenset(opt_in_groups()))
     return msgspec.structs.replace(view(0), device=whole, reading=reading)

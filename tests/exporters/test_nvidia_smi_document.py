@@ -12,6 +12,7 @@ from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia_smi import document, machine_of
 from accelwatch_nvidia_smi.leaves import leaves
@@ -56,9 +57,9 @@ def views(content: bytes) -> list[DeviceView]:
     rows: list[tuple[Device, Reading]] = []
     for index, gpu in enumerate(found.gpus):
         blank = msgspec.structs.replace(BLANK, index=index)
-        whole = smi_mapping.complete_device(blank, gpu, found.driver_version)
+        whole = smi_identity.complete_device(blank, gpu, found.driver_version)
         rows.append((whole, smi_mapping.read(whole, gpu, GROUPS)))
-        for part, element in smi_mapping.partitions(whole, gpu, {}):
+        for part, element in smi_identity.partitions(whole, gpu, {}):
             rows.append((part, smi_mapping.read_partition(part, element, gpu, GROUPS)))
     return [
         DeviceView(device=one, state=DeviceState.OK, state_since=0.0, reading=reading)

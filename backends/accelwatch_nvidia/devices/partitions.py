@@ -12,7 +12,8 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.devices import mig
-from accelwatch_nvidia.devices.processes import HostProcesses, ProcessReader
+from accelwatch_nvidia.devices.host_processes import HostProcesses
+from accelwatch_nvidia.devices.processes import ProcessReader
 from accelwatch_nvidia.mapping import record_first, settle
 from accelwatch_nvidia.nvml.nvml import DeviceCalls, Nvml
 from accelwatch_nvidia.quantities import conditions, table_reader

@@ -12,6 +12,7 @@ from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_nvidia import identity, presence, returns
 from accelwatch_nvidia.devices import mig
+from accelwatch_nvidia.devices.host_processes import HostProcesses
 from accelwatch_nvidia.devices.partitions import (
     SOURCE,
     Partitions,
@@ -19,7 +20,7 @@ from accelwatch_nvidia.devices.partitions import (
     with_processes,
     without_processes,
 )
-from accelwatch_nvidia.devices.processes import HostProcesses, ProcessReader
+from accelwatch_nvidia.devices.processes import ProcessReader
 from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.nvml.nvml import DeviceCalls, Nvml, code_of
 from accelwatch_nvidia.quantities import conditions, inforom, table_reader

@@ -10,7 +10,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import identity, presence
-from accelwatch_nvidia.devices.processes import HostProcesses
+from accelwatch_nvidia.devices.host_processes import HostProcesses
 from accelwatch_nvidia.devices.reader import DeviceReader
 from accelwatch_nvidia.nvml.nvml import Nvml
 from accelwatch_nvidia.presence import PresentGpu

@@ -8,7 +8,7 @@ Handle = Any
 
 
 class Library(Protocol):
-    """The calls of pynvml that are used by name; those in tables are listed in `calls.FUNCTIONS`."""
+    """The calls of pynvml that are used by name; those in tables are listed in `functions.FUNCTIONS`."""
 
     NVMLError: type[Exception]
     nvmlMemory_v2: int

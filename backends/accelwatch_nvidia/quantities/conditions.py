@@ -9,7 +9,7 @@ from accelwatch_nvidia import mapping
 from accelwatch_nvidia.mapping import Outcome, record_first
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 from accelwatch_nvidia.quantities import fabric, fields, placement
-from accelwatch_nvidia.quantities.calls import (
+from accelwatch_nvidia.quantities.functions import (
     FABRIC_STRUCTURES,
     PLATFORM_STRUCTURES,
     SRAM_STRUCTURES,

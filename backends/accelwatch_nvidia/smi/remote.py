@@ -8,6 +8,8 @@ from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, Remote
 from accelwatch.base.errors import AccelwatchError, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch_nvidia import identity, returns
+from accelwatch_nvidia.smi import elements
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import parse
@@ -74,16 +76,16 @@ class SmiReader:
         return rows
 
     def _rows(self, index: int, gpu: Element, driver: str | None) -> list[RemoteRow]:
-        bus = smi_mapping.bus_of(gpu)
+        bus = elements.bus_of(gpu)
         provisional = self._identified.get(bus or "") or _provisional(index, bus)
         try:
-            device = smi_mapping.complete_device(provisional, gpu, driver)
+            device = smi_identity.complete_device(provisional, gpu, driver)
             if bus is not None:
                 self._identified[bus] = device
             rows: list[RemoteRow] = [(device, smi_mapping.read(device, gpu, frozenset()))]
         except ReadError as error:
             return [(provisional, error)]
-        for partition, element in smi_mapping.partitions(device, gpu, {}):
+        for partition, element in smi_identity.partitions(device, gpu, {}):
             rows.append(
                 (partition, smi_mapping.read_partition(partition, element, gpu, frozenset()))
             )

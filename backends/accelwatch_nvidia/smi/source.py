@@ -32,8 +32,9 @@ from accelwatch.schema.reading import (
 )
 from accelwatch_nvidia import identity, presence, returns
 from accelwatch_nvidia.mapping import settle
+from accelwatch_nvidia.smi import elements, nvlink
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
-from accelwatch_nvidia.smi import nvlink
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import Document, parse
 from accelwatch_nvidia.smi.nvlink import LinkReader
@@ -141,7 +142,7 @@ class SmiSource:
         version = presence.driver_version(root)
         gpus = presence.present_gpus(root)
         if not gpus:
-            addresses = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
+            addresses = [elements.bus_of(gpu) for gpu in self._shared().gpus]
             gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in addresses if bus]
         unbound = presence.unbound_gpus(root)
         self._unbound = {gpu.pci_bus_id for gpu in unbound}
@@ -191,7 +192,7 @@ class SmiSource:
         """Full identity, then MIG instances. Raises ReadError."""
         element = self._element(device)
         version = self._document.driver_version if self._document else None
-        full = smi_mapping.complete_device(device, element, version)
+        full = smi_identity.complete_device(device, element, version)
         if full.partition_mode == "enabled":
             self._listed |= listed_instances(self._run("-L").output.decode("utf-8", "replace"))
         partitions = tuple(partition for partition, _ in self._partitions(full, element))
@@ -199,7 +200,7 @@ class SmiSource:
         return [full, *partitions]
 
     def _partitions(self, device: Device, element: Element) -> list[tuple[Device, Element]]:
-        return smi_mapping.partitions(device, element, self._listed.get(device.uuid or "", {}))
+        return smi_identity.partitions(device, element, self._listed.get(device.uuid or "", {}))
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of a GPU and its MIG instances. Raises ReadError."""
@@ -283,7 +284,7 @@ def _seconds(option: object) -> float:
 
 
 def _in(document: Document, bus: str) -> Element | None:
-    return next((gpu for gpu in document.gpus if smi_mapping.bus_of(gpu) == bus), None)
+    return next((gpu for gpu in document.gpus if elements.bus_of(gpu) == bus), None)
 
 
 def _failure(device: Device, result: CommandResult) -> ReadError:

@@ -14,6 +14,7 @@ from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia.quantities.inforom import PACE_S, RETRY_S
 from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from support.machines.smi_documents import Gpu, document
 
@@ -45,7 +46,7 @@ def printed(status: int | None, *, image: str = IMAGE, after: str = "", more: st
     """What nvidia-smi prints of one GPU, and how it ends."""
     text = document([Gpu(0)]).replace("<fan_speed>", f"{image}{more}<fan_speed>", 1) + after
     (gpu,) = smi_document.parse(text.encode(), status).gpus
-    device = smi_mapping.complete_device(BLANK, gpu, None)
+    device = smi_identity.complete_device(BLANK, gpu, None)
     return smi_mapping.read(device, gpu, frozenset())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch_nvidia.nvml import library
 from accelwatch_nvidia.nvml.nvml import import_library
-from accelwatch_nvidia.quantities import calls
+from accelwatch_nvidia.quantities import functions
 
 
 def protocol_names() -> list[str]:
@@ -16,7 +16,7 @@ def protocol_names() -> list[str]:
     return sorted(names | {name for name in own["__annotations__"] if not name.startswith("_")})
 
 
-@pytest.mark.parametrize("name", [*protocol_names(), *calls.FUNCTIONS, *calls.STRUCTURES])
+@pytest.mark.parametrize("name", [*protocol_names(), *functions.FUNCTIONS, *functions.STRUCTURES])
 def test_each_name_exists_in_pynvml(name: str) -> None:
     assert hasattr(import_library(), name)
 

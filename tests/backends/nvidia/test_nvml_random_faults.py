@@ -11,7 +11,7 @@ from accelwatch.backend import Request
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
-from accelwatch_nvidia.quantities.calls import FUNCTIONS
+from accelwatch_nvidia.quantities.functions import FUNCTIONS
 from support.machines.nvml_stand_ins import NvmlScenario
 
 from .conftest import Rig

@@ -9,7 +9,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia.nvml.nvml import import_library
-from accelwatch_nvidia.quantities import calls
+from accelwatch_nvidia.quantities import functions
 
 from .conftest import Rig
 from .test_smi_variants import changed
@@ -93,7 +93,7 @@ def test_a_binding_older_than_a_call_is_as_a_driver_without_it(
         "nvmlDeviceGetUnrepairableMemoryFlag_v1",
         "c_nvmlGpuFabricInfo_v3_t",
     )
-    assert set(newer) <= {*calls.FUNCTIONS, *calls.STRUCTURES}
+    assert set(newer) <= {*functions.FUNCTIONS, *functions.STRUCTURES}
     with rig.machine(rig.devices(1)) as machine:
         for name in newer:
             monkeypatch.delattr(import_library(), name)

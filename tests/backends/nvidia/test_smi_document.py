@@ -11,6 +11,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi.document import MAX_DEPTH, parse
 from support.machines.samples import FIXTURES
@@ -37,12 +38,12 @@ def readings(data: bytes) -> dict[str, Values]:
     for index, gpu in enumerate(read.gpus):
         blank = Device(id="x", vendor="nvidia", backend="nvidia", index=index, name="n")
         try:
-            device = smi_mapping.complete_device(blank, gpu, read.driver_version)
+            device = smi_identity.complete_device(blank, gpu, read.driver_version)
             reading = smi_mapping.read(device, gpu, GROUPS)
         except ReadError:
             continue
         found[device.pci_bus_id or str(index)] = reading.values
-        for part, element in smi_mapping.partitions(device, gpu, {}):
+        for part, element in smi_identity.partitions(device, gpu, {}):
             values = smi_mapping.read_partition(part, element, gpu, GROUPS).values
             found[f"{device.pci_bus_id} {part.partition}"] = values
     return found

@@ -10,6 +10,7 @@ from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi.document import Document, parse
 from accelwatch_nvidia.smi.source import listed_instances
@@ -32,7 +33,7 @@ def blank(index: int = 0) -> Device:
 def gpu(name: str, index: int = 0) -> tuple[Device, Reading]:
     read = document(name)
     element = read.gpus[index]
-    device = smi_mapping.complete_device(blank(index), element, read.driver_version)
+    device = smi_identity.complete_device(blank(index), element, read.driver_version)
     return device, smi_mapping.read(device, element, GROUPS)
 
 
@@ -314,9 +315,9 @@ def test_identity_of_recordings() -> None:
 
 def test_mig_instances_of_a_recording() -> None:
     read = document("xml/telegraf_a100-sxm4-v12.xml")
-    device = smi_mapping.complete_device(blank(), read.gpus[0], read.driver_version)
+    device = smi_identity.complete_device(blank(), read.gpus[0], read.driver_version)
     assert device.partition_mode == "enabled"
-    parts = smi_mapping.partitions(device, read.gpus[0], {})
+    parts = smi_identity.partitions(device, read.gpus[0], {})
     assert [part.partition for part, _ in parts] == ["gi3/ci0", "gi4/ci0", "gi5/ci0", "gi6/ci0"]
     reading = smi_mapping.read_partition(*parts[0], read.gpus[0], frozenset({"ecc"}))
     assert reading.values == {

@@ -7,6 +7,8 @@ from accelwatch.base.errors import DeviceLost, DevicePermission
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch_nvidia.smi import document as smi_document
+from accelwatch_nvidia.smi import elements
+from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from support.machines.smi_documents import Gpu, document
 
@@ -15,7 +17,7 @@ BLANK = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="
 
 def read(text: bytes) -> Reading:
     (gpu,) = smi_document.parse(text).gpus
-    device = smi_mapping.complete_device(BLANK, gpu, None)
+    device = smi_identity.complete_device(BLANK, gpu, None)
     return smi_mapping.read(device, gpu, frozenset({"ecc", "components"}))
 
 
@@ -173,5 +175,5 @@ def test_windows_paths_hold_blanks_and_memory_is_not_told() -> None:
 def test_a_gpu_on_no_bus_has_no_pci_id(bus: str) -> None:
     text = f'<nvidia_smi_log><gpu id="{bus}"><uuid>GPU-1</uuid></gpu></nvidia_smi_log>'
     (gpu,) = smi_document.parse(text.encode()).gpus
-    assert smi_mapping.bus_of(gpu) is None
-    assert smi_mapping.complete_device(BLANK, gpu, None).pci_bus_id is None
+    assert elements.bus_of(gpu) is None
+    assert smi_identity.complete_device(BLANK, gpu, None).pci_bus_id is None
