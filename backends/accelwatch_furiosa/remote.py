@@ -1,13 +1,11 @@
 """Cards of another machine by what furiosa-smi printed there, as JSON or, of old releases, as tables."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-import msgspec
-
-from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
+from accelwatch.backend_kit.listed_process import with_listed
+from accelwatch.backend_kit.remote import CommandOutput, Outputs, RemoteCommand
+from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
@@ -61,10 +59,6 @@ def _status(output: CommandOutput) -> bytes | Absence:
         return Absence.TIMEOUT if output.late else Absence.UNSUPPORTED
 
 
-def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
-    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
-
-
 def _identified(device: Device, card: Card, _: Document) -> Device:
     return mapping.identified(device, card)
 
@@ -72,24 +66,25 @@ def _identified(device: Device, card: Card, _: Document) -> Device:
 def _read(device: Device, card: Card, document: Document) -> Reading:
     reading = mapping.collected(device.id, card).reading(sources={"*": _PROGRAMS[0]})
     if isinstance(document.jobs, Absence):
-        return without_processes(reading, document.jobs)
+        return with_listed(reading, document.jobs)
     mine = [job for job in document.jobs if job.number == card.number]
     if not mine and card.occupied:
         # Who is not root is told of its own processes only.
-        return without_processes(reading, Absence.PERMISSION)
-    return msgspec.structs.replace(reading, processes=tuple(mapping.processes_of(device.id, mine)))
+        return with_listed(reading, Absence.PERMISSION)
+    return with_listed(reading, mapping.processes_of(device.id, mine))
 
 
-def _reader() -> ToolReader[Document, Card]:
-    common = prototype("furiosa", "npu", vendor=mapping.VENDOR)
-    return ToolReader(_document, _listed, _identified, _read, provisional=common)
-
-
-REMOTE = Remote(
+REMOTE = remote_tool(
+    "furiosa",
+    vendor=mapping.VENDOR,
+    prefix="npu",
+    vendor_id=0x1ED2,
     commands=tuple(
         RemoteCommand(key=key, programs=_PROGRAMS, arguments=arguments)
         for key, arguments in _COMMANDS.items()
     ),
-    reader=_reader,
-    pci_vendors=("1ed2",),
+    document=_document,
+    listed=lambda document: document.cards,
+    identified=_identified,
+    read=_read,
 )

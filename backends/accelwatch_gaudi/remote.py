@@ -1,11 +1,8 @@
 """Accelerators of another machine by the query and the table that hl-smi printed there."""
 
-from collections.abc import Iterable
-
-import msgspec
-
-from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
+from accelwatch.backend_kit.listed_process import with_listed
+from accelwatch.backend_kit.remote import Outputs, RemoteCommand
+from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.processes.complete_output import closed, parsed
@@ -41,10 +38,6 @@ def _document(outputs: Outputs) -> Document:
         return query
 
 
-def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
-    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
-
-
 def _identified(device: Device, card: Card, document: Document) -> Device:
     return mapping.identified(device, card, None, document.driver_version)
 
@@ -56,15 +49,14 @@ def _read(device: Device, card: Card, document: Document) -> Reading:
     listed = processes.processes_in(document, card.number, reading)
     if isinstance(listed, Absence):
         return processes.without(reading, listed)
-    return msgspec.structs.replace(reading, processes=tuple(listed))
+    return with_listed(reading, listed)
 
 
-def _reader() -> ToolReader[Document, Card]:
-    common = prototype("gaudi", mapping.PREFIX, vendor=mapping.VENDOR)
-    return ToolReader(_document, _listed, _identified, _read, provisional=common)
-
-
-REMOTE = Remote(
+REMOTE = remote_tool(
+    "gaudi",
+    vendor=mapping.VENDOR,
+    prefix=mapping.PREFIX,
+    vendor_id=0x1DA3,
     commands=(
         RemoteCommand(
             key=_QUERY,
@@ -74,6 +66,8 @@ REMOTE = Remote(
         ),
         RemoteCommand(key=_TABLE, programs=_PROGRAMS, folders=_FOLDERS),
     ),
-    reader=_reader,
-    pci_vendors=("1da3",),
+    document=_document,
+    listed=_cards,
+    identified=_identified,
+    read=_read,
 )

@@ -1,12 +1,8 @@
 """DCUs of another machine by what the runs of hy-smi printed there; no bus of this one is read."""
 
-from collections.abc import Iterable
-
-import msgspec
-
-from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs, Remote
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype, replay
+from accelwatch.backend_kit.listed_process import with_listed
+from accelwatch.backend_kit.remote import Outputs
+from accelwatch.backend_kit.remote_tool import remote_tool, replay
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -31,10 +27,6 @@ def _document(outputs: Outputs) -> Document:
     return rounds.query()
 
 
-def _listed(document: Document) -> Iterable[tuple[Location, Card]]:
-    return ((Location(card.number, card.pci_bus_id), card) for card in document.cards)
-
-
 def _identified(device: Device, card: Card, document: Document) -> Device:
     return mapping.identified(device, card, document.driver_version)
 
@@ -42,16 +34,21 @@ def _identified(device: Device, card: Card, document: Document) -> Device:
 def _read(device: Device, card: Card, document: Document) -> Reading:
     out = mapping.collect(device.id, card)
     reading = out.reading(sources={"*": mapping.SOURCE}, notes=mapping.notes_of(card))
-    if document.jobs is None:
-        return without_processes(reading, Absence.ERROR)
+    jobs = document.jobs
+    if jobs is None:
+        return with_listed(reading, Absence.ERROR)
     # hy-smi names no program, and whose pid it is here says nothing of there.
-    jobs = mapping.processes_of(device.id, card.number, document.jobs, lambda _: None)
-    return msgspec.structs.replace(reading, processes=tuple(jobs))
+    return with_listed(reading, mapping.processes_of(device.id, card.number, jobs, lambda _: None))
 
 
-def _reader() -> ToolReader[Document, Card]:
-    common = prototype(mapping.VENDOR, COMMAND.prefix, COMMAND.kind)
-    return ToolReader(_document, _listed, _identified, _read, provisional=common)
-
-
-REMOTE = Remote(commands=_COMMANDS, reader=_reader, pci_vendors=(f"{COMMAND.vendor_id:04x}",))
+REMOTE = remote_tool(
+    mapping.VENDOR,
+    prefix=COMMAND.prefix,
+    vendor_id=COMMAND.vendor_id,
+    kind=COMMAND.kind,
+    commands=_COMMANDS,
+    document=_document,
+    listed=lambda document: document.cards,
+    identified=_identified,
+    read=_read,
+)

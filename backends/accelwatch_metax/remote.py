@@ -1,12 +1,8 @@
 """GPUs of another machine by what the runs of mx-smi printed there."""
 
-from collections.abc import Iterable
-
-import msgspec
-
-from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs, Remote
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype, replay
+from accelwatch.backend_kit.listed_process import with_listed
+from accelwatch.backend_kit.remote import Outputs
+from accelwatch.backend_kit.remote_tool import remote_tool, replay
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -28,10 +24,6 @@ def _document(outputs: Outputs) -> Document:
     return Rounds(replay(_COMMANDS, outputs)).query()
 
 
-def _listed(document: Document) -> Iterable[tuple[Location, Gpu]]:
-    return ((Location(gpu.number, gpu.pci_bus_id), gpu) for gpu in document.gpus)
-
-
 def _identified(device: Device, gpu: Gpu, document: Document) -> Device:
     return mapping.identified(device, gpu, document.versions.get("driver"))
 
@@ -40,14 +32,18 @@ def _read(device: Device, gpu: Gpu, document: Document) -> Reading:
     out = mapping.collect(device.id, gpu)
     reading = mapping.reading_of(out, gpu, {"*": mapping.SOURCE})
     if document.jobs is None:
-        return without_processes(reading, Absence.ERROR)
-    processes = tuple(mapping.processes_of(device.id, gpu.number, document.jobs))
-    return msgspec.structs.replace(reading, processes=processes)
+        return with_listed(reading, Absence.ERROR)
+    return with_listed(reading, mapping.processes_of(device.id, gpu.number, document.jobs))
 
 
-def _reader() -> ToolReader[Document, Gpu]:
-    common = prototype(mapping.VENDOR, COMMAND.prefix, COMMAND.kind)
-    return ToolReader(_document, _listed, _identified, _read, provisional=common)
-
-
-REMOTE = Remote(commands=_COMMANDS, reader=_reader, pci_vendors=(f"{COMMAND.vendor_id:04x}",))
+REMOTE = remote_tool(
+    mapping.VENDOR,
+    prefix=COMMAND.prefix,
+    vendor_id=COMMAND.vendor_id,
+    kind=COMMAND.kind,
+    commands=_COMMANDS,
+    document=_document,
+    listed=lambda document: document.gpus,
+    identified=_identified,
+    read=_read,
+)

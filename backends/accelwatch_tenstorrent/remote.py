@@ -1,12 +1,13 @@
 """Chips of another machine by the snapshot that `tt-smi -s` printed there."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
+from accelwatch.backend_kit.remote import Outputs, RemoteCommand
+from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
@@ -21,18 +22,26 @@ def _document(outputs: Outputs) -> Snapshot:
     return parse(outputs[_KEY].printed(parsed(parse, lambda snapshot: snapshot.chips)))
 
 
-def _listed(snapshot: Snapshot) -> Iterable[tuple[Location, Chip]]:
-    """Numbers as tt-smi counts: a remote chip is on no bus."""
-    return ((Location(number, chip.pci_bus_id), chip) for number, chip in enumerate(snapshot.chips))
+class _Numbered(NamedTuple):
+    """A chip by the number that tt-smi counts: a remote one is on no bus."""
+
+    number: int
+    pci_bus_id: str | None
+    chip: Chip
 
 
-def _identified(device: Device, chip: Chip, snapshot: Snapshot) -> Device:
-    named = mapping.identified_by_tool(device, chip, None)
+def _listed(snapshot: Snapshot) -> Iterable[_Numbered]:
+    return (_Numbered(number, chip.pci_bus_id, chip) for number, chip in enumerate(snapshot.chips))
+
+
+def _identified(device: Device, entry: _Numbered, snapshot: Snapshot) -> Device:
+    named = mapping.identified_by_tool(device, entry.chip, None)
     return msgspec.structs.replace(named, driver_version=snapshot.driver_version)
 
 
-def _read(device: Device, chip: Chip, _: Snapshot) -> Reading:
+def _read(device: Device, entry: _Numbered, _: Snapshot) -> Reading:
     """Whether its heart beats, a single snapshot cannot tell."""
+    chip = entry.chip
     out = mapping.of_tool(device.id, chip)
     beat = registers.heartbeat(chip)
     unknown = Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
@@ -40,13 +49,14 @@ def _read(device: Device, chip: Chip, _: Snapshot) -> Reading:
     return without_processes(out.reading(sources={"*": _PROGRAM}), Absence.UNSUPPORTED)
 
 
-def _reader() -> ToolReader[Snapshot, Chip]:
-    common = prototype("tenstorrent", "tt", vendor=mapping.VENDOR)
-    return ToolReader(_document, _listed, _identified, _read, provisional=common)
-
-
-REMOTE = Remote(
+REMOTE = remote_tool(
+    "tenstorrent",
+    vendor=mapping.VENDOR,
+    prefix="tt",
+    vendor_id=0x1E52,
     commands=(RemoteCommand(key=_KEY, programs=(_PROGRAM,), arguments=("-s",), timeout_s=20.0),),
-    reader=_reader,
-    pci_vendors=("1e52",),
+    document=_document,
+    listed=_listed,
+    identified=_identified,
+    read=_read,
 )

@@ -66,6 +66,13 @@ def with_processes(root: Path, reading: Reading, listed: Sequence[Process]) -> R
     return msgspec.structs.replace(reading, processes=processes, notes=notes)
 
 
+def with_listed(reading: Reading, processes: Iterable[Process] | Absence) -> Reading:
+    """The reading with the processes of another machine as they were listed there, or why not."""
+    if isinstance(processes, Absence):
+        return without_processes(reading, processes)
+    return msgspec.structs.replace(reading, processes=tuple(processes))
+
+
 def without_processes(reading: Reading, why: Absence) -> Reading:
     """The reading whose processes are not known, and why."""
     return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})

@@ -5,25 +5,18 @@ row leave it out; so is one whose entry says so.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
-from accelwatch.backend_kit.remote import Outputs, RemoteCommand, RemoteRow
+from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand, RemoteRow
 from accelwatch.backend_kit.unlisted import Unlisted
+from accelwatch.backend_kit.vendor_tool import Listed
 from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 
 D = TypeVar("D")
-E = TypeVar("E")
-
-
-class Location(NamedTuple):
-    """Where a listed device is."""
-
-    # The vendor's index.
-    number: int
-    pci_bus_id: str | None
+E = TypeVar("E", bound=Listed)
 
 
 class ToolReader(Generic[D, E]):
@@ -32,7 +25,7 @@ class ToolReader(Generic[D, E]):
     def __init__(
         self,
         document: Callable[[Outputs], D],
-        listed: Callable[[D], Iterable[tuple[Location, E]]],
+        listed: Callable[[D], Iterable[E]],
         identified: Callable[[Device, E, D], Device],
         read: Callable[[Device, E, D], Reading],
         *,
@@ -49,7 +42,7 @@ class ToolReader(Generic[D, E]):
         self._provisional = provisional
         # What a device reported last, by address: its uuid stays when the command that prints it
         # fails once.
-        self._cached: dict[Location | str, Device] = {}
+        self._cached: dict[str | int, Device] = {}
         self._unlisted = Unlisted()
 
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
@@ -57,15 +50,16 @@ class ToolReader(Generic[D, E]):
         document = self._document(outputs)
         rows: list[RemoteRow] = []
         before = dict(self._cached)
-        for location, entry in self._listed(document):
-            device = self._identified(self._at(location), entry, document)
-            cached = self._cached.get(location.pci_bus_id or location)
+        for entry in self._listed(document):
+            key = entry.pci_bus_id or entry.number
+            device = self._identified(self._at(entry), entry, document)
+            cached = self._cached.get(key)
             if cached is not None and cached.uuid is not None and device.uuid is None:
                 # It was told before: now the command that tells it has failed.
                 device = cached
-            self._cached[location.pci_bus_id or location] = device
-            before.pop(location.pci_bus_id or location, None)
-            self._unlisted.forget(location.pci_bus_id or location)
+            self._cached[key] = device
+            before.pop(key, None)
+            self._unlisted.forget(key)
             try:
                 rows.append((device, self._read(device, entry, document)))
             except ReadError as error:
@@ -80,16 +74,16 @@ class ToolReader(Generic[D, E]):
             rows.append((device, (DeviceLost if lost else ReadError)(text, code="not_listed")))
         return rows
 
-    def _at(self, location: Location) -> Device:
+    def _at(self, entry: E) -> Device:
         """What is known without an answer."""
         return Device(
-            id=f"{self._provisional.backend}:{location.pci_bus_id or location.number}",
+            id=f"{self._provisional.backend}:{entry.pci_bus_id or entry.number}",
             vendor=self._provisional.vendor,
             backend=self._provisional.backend,
-            index=location.number,
-            name=f"{self._provisional.name}{location.number}",
+            index=entry.number,
+            name=f"{self._provisional.name}{entry.number}",
             kind=self._provisional.kind,
-            pci_bus_id=location.pci_bus_id,
+            pci_bus_id=entry.pci_bus_id,
         )
 
 
@@ -109,10 +103,29 @@ def replay(commands: Iterable[RemoteCommand], outputs: Outputs) -> Callable[...,
     return run
 
 
-def prototype(
-    backend: str, prefix: str, kind: DeviceKind = DeviceKind.NPU, vendor: str = ""
-) -> Device:
-    """What all devices of a backend have in common; `prefix` begins their names."""
-    return Device(
+def remote_tool(
+    backend: str,
+    *,
+    prefix: str,
+    vendor_id: int,
+    commands: tuple[RemoteCommand, ...],
+    document: Callable[[Outputs], D],
+    listed: Callable[[D], Iterable[E]],
+    identified: Callable[[Device, E, D], Device],
+    read: Callable[[Device, E, D], Reading],
+    kind: DeviceKind = DeviceKind.NPU,
+    vendor: str = "",
+) -> Remote:
+    """How the devices of a command are read where nothing of ours runs.
+
+    `prefix` begins their names; `vendor` is in their identity where the backend has another name.
+    `document` and `read` may raise ReadError.
+    """
+    common = Device(
         id=backend, vendor=vendor or backend, backend=backend, index=0, name=prefix, kind=kind
     )
+
+    def reader() -> ToolReader[D, E]:
+        return ToolReader(document, listed, identified, read, provisional=common)
+
+    return Remote(commands=commands, reader=reader, pci_vendors=(f"{vendor_id:04x}",))

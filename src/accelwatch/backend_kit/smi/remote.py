@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from functools import partial
 
-import msgspec
-
-from accelwatch.backend_kit.listed_process import without_processes
+from accelwatch.backend_kit.listed_process import with_listed
 from accelwatch.backend_kit.remote import Outputs, Remote
-from accelwatch.backend_kit.remote_tool import Location, ToolReader, prototype
+from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.backend_kit.smi.formats import Format
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
 from accelwatch.backend_kit.smi.processes import processes_of
@@ -16,7 +14,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
-from accelwatch.schema.reading import Reading
+from accelwatch.schema.reading import Process, Reading
 
 _QUERY, _TABLE = "query", "table"
 
@@ -24,26 +22,23 @@ _QUERY, _TABLE = "query", "table"
 def remote_of(vendor: SmiVendor) -> Remote:
     """How the vendor's devices are read where nothing of ours runs."""
     command = vendor.command
-    return Remote(
+
+    def identified(device: Device, gpu: Gpu, listing: Listing) -> Device:
+        return vendor.identified(device, gpu, listing.driver_version)
+
+    return remote_tool(
+        vendor.name,
+        prefix=command.prefix,
+        vendor_id=command.vendor_id,
+        kind=command.kind,
         commands=(
             command.remote(_QUERY, *vendor.queries[0].arguments),
             command.remote(_TABLE),
         ),
-        reader=partial(_reader, vendor),
-        pci_vendors=(f"{command.vendor_id:04x}",),
-    )
-
-
-def _reader(vendor: SmiVendor) -> ToolReader[Listing, Gpu]:
-    def identified(device: Device, gpu: Gpu, listing: Listing) -> Device:
-        return vendor.identified(device, gpu, listing.driver_version)
-
-    return ToolReader(
-        partial(_document, vendor),
-        _listed,
-        identified,
-        partial(_read, vendor),
-        provisional=prototype(vendor.name, vendor.command.prefix, vendor.command.kind),
+        document=partial(_document, vendor),
+        listed=_gpus,
+        identified=identified,
+        read=partial(_read, vendor),
     )
 
 
@@ -68,14 +63,9 @@ def _gpus(listing: Listing) -> tuple[Gpu, ...]:
     return listing.gpus
 
 
-def _listed(listing: Listing) -> Iterable[tuple[Location, Gpu]]:
-    return ((Location(gpu.number, gpu.pci_bus_id), gpu) for gpu in listing.gpus)
-
-
 def _read(vendor: SmiVendor, device: Device, gpu: Gpu, listing: Listing) -> Reading:
-    reading = vendor.reading(device, gpu)
-    if listing.jobs is None:
-        return without_processes(reading, Absence.ERROR)
-    mine = [job for job in listing.jobs if job.number == gpu.number]
-    processes = tuple(processes_of(device.id, mine, vendor.process_memory))
-    return msgspec.structs.replace(reading, processes=processes)
+    processes: Iterable[Process] | Absence = Absence.ERROR
+    if listing.jobs is not None:
+        mine = [job for job in listing.jobs if job.number == gpu.number]
+        processes = processes_of(device.id, mine, vendor.process_memory)
+    return with_listed(vendor.reading(device, gpu), processes)
