@@ -2,9 +2,10 @@
 
 import msgspec
 
+from accelwatch.backend_kit.smi.processes import Job
 from accelwatch.base.errors import ReadError
 from accelwatch_metax.sections import Fields, Listed, bus_of
-from accelwatch_metax.table import Job, Table
+from accelwatch_metax.table import Table
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):

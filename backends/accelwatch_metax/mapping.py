@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import listed
+from accelwatch.backend_kit.smi import processes as smi_processes
+from accelwatch.backend_kit.smi.processes import Job
+from accelwatch.backend_kit.smi.rows import record
 from accelwatch.backend_kit.text.quantity import (
     BYTES,
     CELSIUS,
@@ -26,7 +28,6 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_metax.document import Gpu
 from accelwatch_metax.sections import Fields
-from accelwatch_metax.table import Job
 
 SOURCE = "mx-smi"
 VENDOR = "metax"
@@ -88,8 +89,7 @@ def collect(device_id: str, gpu: Gpu) -> Collected:
     out.put_or_miss("temperature_celsius", celsius, "gpu")
     for key, series, units in SECTION_ROWS:
         if key in fields:
-            name, *labels = series
-            out.put_or_miss(name, quantity(fields[key], units), *labels)
+            record(out, series, quantity(fields[key], units))
     _collect_power(out, row)
     _collect_memory(out, row.get("memory-usage"))
     _collect_modes(out, row)
@@ -156,9 +156,5 @@ def _collect_ecc(out: Collected, sections: Fields) -> None:
 
 def processes_of(device_id: str, number: int, jobs: Iterable[Job]) -> list[Process]:
     """The processes on the GPU, by pid."""
-    mine = {job.pid: job for job in jobs if job.number == number}
-    return [_process(device_id, mine[pid]) for pid in sorted(mine)]
-
-
-def _process(device_id: str, job: Job) -> Process:
-    return listed(device_id, job.pid, job.command, quantity(job.memory, _MEBIBYTES))
+    mine = (job for job in jobs if job.number == number)
+    return smi_processes.processes_of(device_id, mine, _MEBIBYTES)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from accelwatch.backend_kit.smi import processes
 from accelwatch.backend_kit.text.failed_cells import with_failed_cells
-from accelwatch.backend_kit.text.process_rows import process_rows
 from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
 
 _GAP = re.compile(r"\s{2,}")
@@ -18,22 +18,6 @@ _VERSIONS = (
     ("runtime", re.compile(r"(?:MACA|HPCC) Version: *([^\s|]+)")),
     ("bios", re.compile(r"BIOS Version: *([^\s|]+)")),
 )
-_PROCESSES = re.compile(r"\| *Process(?:es)?: *\|")
-_PROCESS = re.compile(
-    r"\|\s*(\d{1,4})\s+(\d{1,9})\s+(\S.*?)\s+(\d[\d.]*(?: ?[KMG]i?B)?|N/A|-)\s*\|", re.ASCII
-)
-
-_NOBODY = re.compile(r"\| *no (?:running )?process(?:es)? found\.? *\|", re.IGNORECASE)
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A process on a GPU."""
-
-    number: int
-    pid: int
-    command: str
-    # MiB where it has no unit.
-    memory: str
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +28,14 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     # Of `driver`, `runtime` and `bios`, those that are told.
     versions: dict[str, str]
     # None where the part of the processes is not there, or cannot be read.
-    jobs: tuple[Job, ...] | None
+    jobs: tuple[processes.Job, ...] | None
 
 
 def parse_table(output: bytes) -> Table:
     """The table; without GPUs for what is none."""
     text = output.decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines()]
-    end = next((at for at, line in enumerate(lines) if _PROCESSES.fullmatch(line)), None)
+    end = processes.title_at(lines)
     gpus: dict[int, Fields] = {}
     for fields in _rows(lines[:end]):
         number = fields.get("gpu", "")
@@ -61,7 +45,7 @@ def parse_table(output: bytes) -> Table:
     return Table(
         gpus=gpus,
         versions={name: match[1] for name, match in matches if match is not None},
-        jobs=None if end is None else _jobs(lines[end:]),
+        jobs=processes.jobs(lines),
     )
 
 
@@ -106,14 +90,3 @@ def _fields(headings: list[list[str]], cells: list[str]) -> dict[str, str]:
             values = cell.split(maxsplit=len(names) - 1)
         fields |= dict(zip(names, values, strict=False))
     return fields
-
-
-def _jobs(lines: list[str]) -> tuple[Job, ...] | None:
-    rows = process_rows(lines, _PROCESS, _NOBODY)
-    if rows is None:
-        return None
-    return tuple(
-        Job(number=int(row[1]), pid=int(row[2]), command=row[3], memory=row[4])
-        for row in rows
-        if int(row[2])
-    )

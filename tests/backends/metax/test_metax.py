@@ -108,6 +108,18 @@ def test_processes(tmp_path: Path) -> None:
     assert second.processes == ()
 
 
+def test_a_process_in_two_rows_has_the_memory_of_both(tmp_path: Path) -> None:
+    with opened(tmp_path, "c500-x2") as (staged, backend):
+        table = tmp_path / "output/table.txt"
+        text = table.read_text()
+        row = next(line for line in text.splitlines(keepends=True) if " 4711 " in line)
+        table.write_text(text.replace(row, row + row.replace("52000", "1000 ")))
+        staged.clock.advance(10)
+        first, _ = readings(Poll(staged.clock)(backend))
+    process, _ = first.processes or ()
+    assert (process.pid, process.gpu_memory_bytes) == (4711, 53000 << 20)
+
+
 def test_an_old_release(tmp_path: Path) -> None:
     (one,) = polled(tmp_path, "c500-old")
     told = one.readings[0]

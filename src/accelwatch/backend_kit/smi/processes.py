@@ -10,11 +10,11 @@ from accelwatch.backend_kit.text.process_rows import process_rows
 from accelwatch.backend_kit.text.quantity import Units, quantity
 from accelwatch.schema.reading import Process
 
-_TITLE = re.compile(r"[\s|]*Processes:(?:\s+GPU Memory)?[\s|]*")
-_NOBODY = re.compile(r"[\s|]*No running processes found\.?[\s|]*")
+_TITLE = re.compile(r"[\s|]*Process(?:es)?:(?:\s+GPU Memory)?[\s|]*")
+_NOBODY = re.compile(r"[\s|]*no (?:running )?process(?:es)? found\.?[\s|]*", re.IGNORECASE)
 _ROW = re.compile(
     r"[\s|]*(\d{1,4})\s+(?P<pid>\d{1,10})\s+(?P<name>\S.*?)\s+"
-    r"(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A)[\s|]*",
+    r"(?P<memory>\d[\d.]*(?:\s?[KMGT]?i?B)?|N/A|-)[\s|]*",
     re.ASCII,
 )
 # With the columns of instances and of the type; the name of a process that ends may be missing.
