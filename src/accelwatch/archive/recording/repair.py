@@ -12,7 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.archive.recording import block_index, gzip_members, zstd_frames
+from accelwatch.archive.recording import block_index
+from accelwatch.archive.recording.compressed import gzip_members, zstd_frames
+from accelwatch.archive.recording.compressed.zstd_search import Walk, index_at
 from accelwatch.archive.recording.files import windows
 from accelwatch.archive.recording.layout import (
     PARTIAL_SUFFIX,
@@ -24,7 +26,6 @@ from accelwatch.archive.recording.layout import (
 from accelwatch.archive.recording.lines import LineCutter, NewerSchemaError, timestamp_of
 from accelwatch.archive.recording.recorder import Recorder
 from accelwatch.archive.recording.window import Window
-from accelwatch.archive.recording.zstd_search import Walk, index_at
 from accelwatch.base.errors import UsageError, WireError
 from accelwatch.schema.snapshot import SCHEMA
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from accelwatch.archive.recording import gzip_members
+from accelwatch.archive.recording.compressed import gzip_members
+from accelwatch.archive.recording.compressed.zstd_search import search_zstd, zstd_content
 from accelwatch.archive.recording.layout import (
     BLOCK_BYTES,
     BLOCK_DOCUMENTS,
@@ -14,7 +15,6 @@ from accelwatch.archive.recording.layout import (
 )
 from accelwatch.archive.recording.survey import Block, Survey
 from accelwatch.archive.recording.window import Window
-from accelwatch.archive.recording.zstd_search import search_zstd, zstd_content
 from accelwatch.base.errors import WireError
 
 _CHUNK = 64 << 10

@@ -3,8 +3,9 @@
 import zlib
 from collections.abc import Iterator
 
-from accelwatch.archive.recording import block_index, zstd_frames
+from accelwatch.archive.recording import block_index
 from accelwatch.archive.recording.block_index import MAJOR, BlockIndex
+from accelwatch.archive.recording.compressed import zstd_frames
 from accelwatch.archive.recording.layout import DamageError
 from accelwatch.archive.recording.survey import Block, Survey, refuse_newer
 from accelwatch.archive.recording.window import Window
