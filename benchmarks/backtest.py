@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.cli.rules.backtest_share import Share
 from accelwatch.fleet.backtest.incidents import Backtest, Helpers
 from accelwatch.fleet.backtest.run import final_lines

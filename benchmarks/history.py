@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accelwatch.archive.history.files import release_unused
 from accelwatch.archive.history.layout import DEVICES, NODES
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import Gathering
 from accelwatch.archive.history.writer import Writer
 from accelwatch.daemon.memory import give_back, use_single_arena

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.recording import Recorder
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines

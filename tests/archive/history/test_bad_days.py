@@ -16,7 +16,7 @@ from accelwatch.archive.history import files, layout
 from accelwatch.archive.history.bounds import Bounds, size_of
 from accelwatch.archive.history.check import Finding, check
 from accelwatch.archive.history.layout import DEVICES, ArchiveError
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.summary import summary
 from support.archives.history_archives import (
     DAY,

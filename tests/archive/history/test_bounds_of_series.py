@@ -8,7 +8,7 @@ from accelwatch.archive.history import files, layout, writer
 from accelwatch.archive.history.admission import Admission
 from accelwatch.archive.history.check import check
 from accelwatch.archive.history.layout import DAY_MS, DEVICES, NODES, ArchiveError
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import Batch, Gathering
 from accelwatch.archive.history.tables import columns_within
 from accelwatch.schema.metrics import Series

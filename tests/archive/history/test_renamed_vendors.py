@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accelwatch.archive.history.layout import DEVICES, JOBS
-from accelwatch.archive.history.reader import Archive, event_rows, jobs_of
+from accelwatch.archive.history.reading.reader import Archive, event_rows, jobs_of
 from accelwatch.archive.history.summary import summary
 from accelwatch.schema.renamed import current_id
 from support.archives.history_archives import DAY, POWER, Sample, gathered, writer

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accelwatch.archive.history.layout import DEVICES, NODES, SPAN_MS
 from accelwatch.archive.history.names import column_of, series_of
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

@@ -8,9 +8,9 @@ import pytest
 
 from accelwatch.archive.history import layout
 from accelwatch.archive.history.layout import DEVICES, NODES
-from accelwatch.archive.history.presence import Presence
-from accelwatch.archive.history.row_groups import RowGroups
-from accelwatch.archive.history.samples import Samples
+from accelwatch.archive.history.reading.presence import Presence
+from accelwatch.archive.history.reading.row_groups import RowGroups
+from accelwatch.archive.history.reading.samples import Samples
 from support.archives.history_archives import DAY, HEAT, POWER, steady, write
 
 HOUR = 3_600_000

@@ -15,7 +15,7 @@ from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.archive.history.check import check
 from accelwatch.archive.history.layout import DEVICES, NODES, ArchiveError
 from accelwatch.archive.history.names import series_of
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import JobRow, MaintenanceRow
 from accelwatch.archive.history.summary import summary
 from accelwatch.base.clock import ManualClock, SystemClock

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.alerting.rules.rule import Rule
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines

@@ -10,7 +10,7 @@ from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from support.archives.synthetic_fleet import Fault, Plan, archive
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.rules.vectors.program import Program
 from support.archives.synthetic_fleet import Fault, Plan, archive

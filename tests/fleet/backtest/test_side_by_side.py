@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.rules import backtest_command
 from accelwatch.cli.rules.backtest_share import Share

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.rules.loading.rule_files import load
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.run import final_lines

@@ -25,7 +25,7 @@ from accelwatch.archive.history.layout import (
     Segment,
 )
 from accelwatch.archive.history.names import KINDS, series_of
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.tables import FIXED, ORDER
 from accelwatch.schema.metrics import by_key
 

@@ -15,7 +15,7 @@ from accelwatch.archive.history.arrays import coded, milliseconds
 from accelwatch.archive.history.bounds import size_of
 from accelwatch.archive.history.files import damaged, groups, opened
 from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, Description
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.tables import FIXED
 from accelwatch.schema.renamed import current_id
 

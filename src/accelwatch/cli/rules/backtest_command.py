@@ -18,7 +18,7 @@ from accelwatch.exposition.display import counted
 
 if TYPE_CHECKING:
     from accelwatch.alerting.rules.rule import Rule
-    from accelwatch.archive.history.reader import Archive
+    from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.fleet.backtest.incidents import Backtest, Helpers
     from accelwatch.fleet.backtest.line import Line
 
@@ -74,7 +74,7 @@ def backtest(
         != 1
     ):
         raise UsageError("say one of --history DIR, --prometheus URL and --replay RECORDING")
-    from accelwatch.archive.history.reader import Archive
+    from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.fleet.backtest.incidents import Backtest
 
     rules, digest = _rules(chosen)

@@ -36,7 +36,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def run(share: Share) -> int:
     """Tell what is found until the end; returns the exit code. Raises AccelwatchError."""
     from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
-    from accelwatch.archive.history.reader import Archive
+    from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.fleet.backtest.partner import send_changes
     from accelwatch.fleet.backtest.verdicts import Span, Verdicts
 

@@ -52,7 +52,7 @@ class Recorder:
         Raises ArchiveError when the folder cannot be written or is somebody else's.
         """
         from accelwatch.archive.history.bounds import Bounds
-        from accelwatch.archive.history.reader import Archive
+        from accelwatch.archive.history.reading.reader import Archive
         from accelwatch.archive.history.writer import Writer
 
         assert settings.folder is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
 from accelwatch.fleet.backtest.columns import UNREADABLE, ArchiveColumns

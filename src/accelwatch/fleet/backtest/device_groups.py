@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accelwatch.archive.history.samples import Entity
+from accelwatch.archive.history.reading.samples import Entity
 from accelwatch.fleet.backtest.calendar import Jobs, Occupant
 from accelwatch.fleet.backtest.device_index import DeviceIndex
 from accelwatch.fleet.rules.columns.columns import Texts, factored

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.archive.history.samples import Entity
+from accelwatch.archive.history.reading.samples import Entity
 from accelwatch.fleet.rules.columns.columns import Indices
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown

@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.alerting.incidents.grouping.cause import Cause
 from accelwatch.alerting.incidents.grouping.cause_rules import is_over
 from accelwatch.alerting.incidents.grouping.causes import Causes
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line, line_of_report

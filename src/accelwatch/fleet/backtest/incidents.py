@@ -14,7 +14,7 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.sampling import as_sampled, unseen

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from accelwatch.archive.history.samples import Group, Samples
+from accelwatch.archive.history.reading.samples import Group, Samples
 from accelwatch.fleet.rules.columns.columns import Indices
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.metrics import Series

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.layout import DEVICES, NODES
-from accelwatch.archive.history.reader import Archive
+from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.stream import Interval, intervals

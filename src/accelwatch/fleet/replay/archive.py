@@ -10,10 +10,10 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from accelwatch.archive.history.contents import Contents, contents
-from accelwatch.archive.history.event_search import EventSearch
 from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
-from accelwatch.archive.history.reader import jobs_of, maintenance_of
+from accelwatch.archive.history.reading.contents import Contents, contents
+from accelwatch.archive.history.reading.event_search import EventSearch
+from accelwatch.archive.history.reading.reader import jobs_of, maintenance_of
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.expr import Expression, compile_condition
 from accelwatch.fleet.names import fleet_names

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.archive.history.samples import Group
+from accelwatch.archive.history.reading.samples import Group
 from accelwatch.schema.metrics import Series
 
 Timestamps = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from accelwatch.archive.history.presence import LastSeen
+from accelwatch.archive.history.reading.presence import LastSeen
 from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.replay.reading import status

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from accelwatch.archive.history.layout import ArchiveError
-from accelwatch.archive.history.row_groups import RowGroup, RowGroups
-from accelwatch.archive.history.samples import Group, Samples
+from accelwatch.archive.history.reading.row_groups import RowGroup, RowGroups
+from accelwatch.archive.history.reading.samples import Group, Samples
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.archive.history.layout import ArchiveError
-from accelwatch.archive.history.row_groups import RowGroup, RowGroups
-from accelwatch.archive.history.samples import Entity, Group, Samples
+from accelwatch.archive.history.reading.row_groups import RowGroup, RowGroups
+from accelwatch.archive.history.reading.samples import Entity, Group, Samples
 from accelwatch.fleet.replay.reading.failing import Failing
 from accelwatch.schema.metrics import Series
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.archive.history.contents import Contents
-from accelwatch.archive.history.event_search import EventSearch
 from accelwatch.archive.history.layout import DEVICES, EVENTS, NODES, ArchiveError
-from accelwatch.archive.history.presence import LastSeen, Presence
-from accelwatch.archive.history.row_groups import RowGroup
+from accelwatch.archive.history.reading.contents import Contents
+from accelwatch.archive.history.reading.event_search import EventSearch
+from accelwatch.archive.history.reading.presence import LastSeen, Presence
+from accelwatch.archive.history.reading.row_groups import RowGroup
 from accelwatch.fleet.picture.timeline import Stretch
 
 # Equal shares of the span in which events are counted.

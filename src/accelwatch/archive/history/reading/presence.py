@@ -12,7 +12,7 @@ import pyarrow as pa
 from accelwatch.archive.history.arrays import Indices, Timestamps, coded, milliseconds
 from accelwatch.archive.history.files import damaged, opened
 from accelwatch.archive.history.layout import DEVICES
-from accelwatch.archive.history.row_groups import RowGroup
+from accelwatch.archive.history.reading.row_groups import RowGroup
 from accelwatch.schema.renamed import current_id
 
 # Node and device; of a host the device is empty.

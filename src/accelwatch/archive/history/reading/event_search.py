@@ -10,8 +10,8 @@ import pyarrow as pa
 from accelwatch.archive.history.arrays import Indices, Timestamps, milliseconds
 from accelwatch.archive.history.files import damaged, opened
 from accelwatch.archive.history.layout import EVENTS, ArchiveError
-from accelwatch.archive.history.reader import event_rows
-from accelwatch.archive.history.row_groups import RowGroup, RowGroups
+from accelwatch.archive.history.reading.reader import event_rows
+from accelwatch.archive.history.reading.row_groups import RowGroup, RowGroups
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.archive.history.tables import FIXED
 

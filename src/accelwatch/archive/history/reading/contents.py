@@ -17,7 +17,7 @@ from accelwatch.archive.history.layout import (
     ArchiveError,
     Segment,
 )
-from accelwatch.archive.history.row_groups import RowGroups
+from accelwatch.archive.history.reading.row_groups import RowGroups
 
 USUAL_INTERVAL_S = 30.0
 

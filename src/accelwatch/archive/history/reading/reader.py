@@ -25,8 +25,8 @@ from accelwatch.archive.history.layout import (
     ArchiveError,
 )
 from accelwatch.archive.history.names import series_of
+from accelwatch.archive.history.reading.samples import Frame, Samples
 from accelwatch.archive.history.rows import EventRow, JobRow, MaintenanceRow
-from accelwatch.archive.history.samples import Frame, Samples
 from accelwatch.archive.history.tables import FIXED
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.renamed import current_id

@@ -1,0 +1,1 @@
+"""Reading an archive: rows and samples in order of time, and which row groups hold them."""
