@@ -15,7 +15,7 @@ from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.reading.reader import Archive
-from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
+from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.sampling import as_sampled, unseen
 from accelwatch.fleet.backtest.shares import shares

@@ -13,8 +13,8 @@ from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.backtest.archive_rule_context import ArchiveRuleContext
-from accelwatch.fleet.backtest.stream import Interval, intervals
+from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
+from accelwatch.fleet.backtest.context.stream import Interval, intervals
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
 

@@ -16,9 +16,9 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
-from accelwatch.fleet.backtest.device_groups import DeviceGroups as Belonging
-from accelwatch.fleet.backtest.device_index import DeviceIndex
-from accelwatch.fleet.backtest.stream import SampleBatch
+from accelwatch.fleet.backtest.context.device_groups import DeviceGroups as Belonging
+from accelwatch.fleet.backtest.context.device_index import DeviceIndex
+from accelwatch.fleet.backtest.context.stream import SampleBatch
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
 from accelwatch.fleet.rules.columns.event_columns import EventColumns, EventHistory
 from accelwatch.fleet.rules.columns.groups import Groups

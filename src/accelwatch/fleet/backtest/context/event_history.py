@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.archive.history.rows import EventRow
-from accelwatch.fleet.backtest.device_index import DeviceIndex
+from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.state.events import Noted
 from accelwatch.kernel.xid import category_in
 from accelwatch.schema.event import ErrorEvent

@@ -6,7 +6,7 @@ import numpy as np
 
 from accelwatch.archive.history.reading.samples import Entity
 from accelwatch.fleet.backtest.calendar import Jobs, Occupant
-from accelwatch.fleet.backtest.device_index import DeviceIndex
+from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.rules.columns.columns import Texts, factored
 
 _TextOf = Callable[[Entity, Occupant | None], str | None]

@@ -9,10 +9,10 @@ from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
-from accelwatch.fleet.backtest.columns import UNREADABLE, ArchiveColumns
-from accelwatch.fleet.backtest.device_groups import DeviceGroups as Belonging
-from accelwatch.fleet.backtest.device_index import DeviceIndex
-from accelwatch.fleet.backtest.event_history import ArchiveEventHistory
+from accelwatch.fleet.backtest.context.columns import UNREADABLE, ArchiveColumns
+from accelwatch.fleet.backtest.context.device_groups import DeviceGroups as Belonging
+from accelwatch.fleet.backtest.context.device_index import DeviceIndex
+from accelwatch.fleet.backtest.context.event_history import ArchiveEventHistory
 from accelwatch.fleet.rules.columns.columns import Indices
 from accelwatch.fleet.rules.columns.rule_context import (
     BY,
