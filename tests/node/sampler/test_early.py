@@ -143,7 +143,7 @@ def loaded_by(imports: str) -> set[str]:
 
 def test_what_owner_and_collector_need_is_loaded_before_the_fork() -> None:
     owner, collector = loaded_by(OWNER), loaded_by(COLLECTOR)
-    assert "accelwatch.node.store.row" in owner
+    assert "accelwatch.node.store.devices.row" in owner
     assert "accelwatch.node.sampler.collector" in collector
     assert owner & collector == set()
 

@@ -10,6 +10,10 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.kernel.proc import boot_time
 from accelwatch.node.store.accumulate import Accumulator
+from accelwatch.node.store.devices.row import FIRST, Row, accumulates, of_device
+from accelwatch.node.store.devices.rows import Rows
+from accelwatch.node.store.devices.unread import status_by
+from accelwatch.node.store.devices.views import ViewContext, stale_after_a_pause_s, view_of
 from accelwatch.node.store.events import EventStore
 from accelwatch.node.store.machine import boot_id, system_uuid
 from accelwatch.node.store.own import SelfMetrics
@@ -26,10 +30,6 @@ from accelwatch.node.store.reports import (
     Report,
     Slots,
 )
-from accelwatch.node.store.row import FIRST, Row, accumulates, of_device
-from accelwatch.node.store.rows import Rows
-from accelwatch.node.store.unread import status_by
-from accelwatch.node.store.views import ViewContext, stale_after_a_pause_s, view_of
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot

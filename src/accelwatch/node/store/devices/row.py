@@ -6,8 +6,8 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.store.accumulate import Accumulator
-from accelwatch.node.store.namesakes import Named
-from accelwatch.node.store.outline import Outline, outline, own_of, telling_of
+from accelwatch.node.store.devices.namesakes import Named
+from accelwatch.node.store.devices.outline import Outline, outline, own_of, telling_of
 from accelwatch.node.store.reports import CRASHED, Failure
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.health import Health, signals

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.gaps import Gaps, gaps
+from accelwatch.node.store.devices.gaps import Gaps, gaps
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.row import Row
+from accelwatch.node.store.devices.row import Row
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 

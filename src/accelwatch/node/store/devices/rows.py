@@ -7,10 +7,10 @@ device that is not discovered again stays a row and counts as lost.
 from collections.abc import Iterator
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.namesakes import Named, Namesakes
+from accelwatch.node.store.devices.namesakes import Named, Namesakes
+from accelwatch.node.store.devices.row import Row, in_order
 from accelwatch.node.store.persistence.identities import IdentityCache
 from accelwatch.node.store.reports import Failure, Identified, Slots
-from accelwatch.node.store.row import Row, in_order
 from accelwatch.schema.device import Device, normal_pci_bus_id
 
 # Cycles in which a device that changed slots is identified in the new one.

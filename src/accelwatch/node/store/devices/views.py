@@ -3,8 +3,8 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.node.store.devices.row import CompleteReading, Row
 from accelwatch.node.store.events import EventStore
-from accelwatch.node.store.row import CompleteReading, Row
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, HealthEvaluation, Unread, evaluate_health
 from accelwatch.schema.reading import READS_UNTIL_STALE, Reading, wholly_absent
