@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import Scrape
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.scrape import Scrape
 from accelwatch.agent.server import AgentServer, ServerLimits
 from accelwatch.base.clock import SystemClock
 from accelwatch.exposition.selection import Selection

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.text import OPENMETRICS, TEXT

@@ -4,8 +4,8 @@ import asyncio
 import subprocess
 import sys
 
-from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.pushing import Pushing
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.pushing import Pushing
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.config.otlp import Otlp

@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.hub_presence import HubPresence
-from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Settings

@@ -12,10 +12,10 @@ import msgspec
 from accelwatch.agent.black_box_feeder import STEP_S, BlackBoxFeeder
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.hub_presence import HubPresence
-from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.pushing import Pushing
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.pushing import Pushing
+from accelwatch.agent.metrics.scrape import Scrape
 from accelwatch.agent.ruling import Ruling
-from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.agent.settings_check import checked
 from accelwatch.agent.using import Using

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from accelwatch.agent.documents import SNAPSHOT_PARAMETERS, capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.hub_presence import HubPresence
-from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import SCRAPE_PARAMETERS, Scrape
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.scrape import SCRAPE_PARAMETERS, Scrape
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.alerting.evaluation.paths import is_about_rules
 from accelwatch.base.clock import Clock

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import Scrape as AgentScrape
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts

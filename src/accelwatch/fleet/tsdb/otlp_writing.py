@@ -5,7 +5,7 @@ import logging
 import socket
 from collections.abc import Mapping
 
-from accelwatch.agent.pushing import SERVICE, resource_of
+from accelwatch.agent.metrics.pushing import SERVICE, resource_of
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.base.version import __version__

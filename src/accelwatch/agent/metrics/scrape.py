@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
 from accelwatch.exporter import Exporter

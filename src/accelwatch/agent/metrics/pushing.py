@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp

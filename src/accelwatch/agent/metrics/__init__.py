@@ -1,0 +1,1 @@
+"""Metrics of an agent: the scraped page, the push over OTLP, what the server counts about itself."""
