@@ -42,7 +42,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.plugins import entry_points as plugins
-from accelwatch.remediation.policy.guards.breaker import BreakerStatus
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import (
     ActionSettings,

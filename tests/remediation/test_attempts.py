@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
-from accelwatch.remediation.policy.guards.attempts import (
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
+from accelwatch.remediation.policy.guards.limits.attempts import (
     AttemptState,
     finish,
     forgotten,
@@ -12,8 +14,6 @@ from accelwatch.remediation.policy.guards.attempts import (
     start,
     tidied,
 )
-from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.settings import Budget
 
 DAY = 86_400.0

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from accelwatch.remediation.policy.guards.breaker import (
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits.breaker import (
     BreakerState,
     BreakerStatus,
     advanced,
@@ -19,7 +20,6 @@ from accelwatch.remediation.policy.guards.breaker import (
     stormed,
     trial_over,
 )
-from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
 from accelwatch.remediation.policy.guards.order import Waiting, in_order, urgency
 from accelwatch.remediation.settings import Breaker
 

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.remediation.policy.guards.budget import (
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.failure_domains import (
+    NO_POOL,
+    FailureDomain,
+    GroupCounts,
+    count_groups,
+)
+from accelwatch.remediation.policy.guards.limits.budget import (
     BudgetState,
     adopt,
     bound,
@@ -17,14 +24,7 @@ from accelwatch.remediation.policy.guards.budget import (
     reserve,
     spend,
 )
-from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.failure_domains import (
-    NO_POOL,
-    FailureDomain,
-    GroupCounts,
-    count_groups,
-)
-from accelwatch.remediation.policy.guards.pace import free_at, within
+from accelwatch.remediation.policy.guards.limits.pace import free_at, within
 from accelwatch.remediation.settings import Budget
 
 HOUR = 3600.0

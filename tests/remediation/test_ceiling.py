@@ -9,21 +9,21 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode, Trust
 from accelwatch.alerting.rules.loading.rule_files import CEILINGS
 from accelwatch.alerting.rules.rule import Canary
-from accelwatch.remediation.policy.guards.canary import (
+from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind, denials
+from accelwatch.remediation.policy.guards.limits.canary import (
     CanaryState,
     RuleVersion,
     may_act,
     noted,
     position,
 )
-from accelwatch.remediation.policy.guards.ceiling import (
+from accelwatch.remediation.policy.guards.limits.ceiling import (
     NEEDS,
     UNDOING,
     Bearing,
     Ceiling,
     answers,
 )
-from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind, denials
 from accelwatch.remediation.settings import CeilingName
 
 DAY = 86_400.0

@@ -10,8 +10,8 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Mode, Severity, Trust, When
 from accelwatch.alerting.rules.rule import Canary
-from accelwatch.remediation.policy.guards.breaker import BreakerState, overridden
 from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, overridden
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S

@@ -29,11 +29,11 @@ from accelwatch.remediation.policy.context.records import (
     VetoRecord,
 )
 from accelwatch.remediation.policy.context.tables import replay
-from accelwatch.remediation.policy.guards.attempts import AttemptState
-from accelwatch.remediation.policy.guards.breaker import BreakerState
-from accelwatch.remediation.policy.guards.budget import BudgetState
-from accelwatch.remediation.policy.guards.canary import CanaryState, RuleVersion
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState
+from accelwatch.remediation.policy.guards.limits.canary import CanaryState, RuleVersion
 from accelwatch.remediation.policy.guards.retry import JobHistory, RetryState
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.model import (

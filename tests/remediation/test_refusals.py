@@ -6,8 +6,8 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode
-from accelwatch.remediation.policy.guards.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.denial import DenialKind
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult

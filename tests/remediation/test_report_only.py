@@ -6,7 +6,7 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.remediation.policy.context.step_context import StepContext
-from accelwatch.remediation.policy.guards.breaker import BreakerStatus
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
 from accelwatch.remediation.policy.plan.stand_ins import candidate
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb

@@ -9,9 +9,9 @@ from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.remediation.execution.operations import Operation, OperationState, Witness, advanced
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord
-from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus
-from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, BreakerStatus
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState, Own
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import (
     Clocks,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.remedies.measures import current_series
-from accelwatch.remediation.policy.guards.breaker import BreakerState, BreakerStatus
-from accelwatch.remediation.policy.guards.budget import BudgetState, Own
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, BreakerStatus
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState, Own
 from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.remediation.policy.context.outcome import Note
-from accelwatch.remediation.policy.guards.budget import bound
+from accelwatch.remediation.policy.guards.limits.budget import bound
 from accelwatch.remediation.policy.plan.plan import Plan
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.settings import RemedySettings

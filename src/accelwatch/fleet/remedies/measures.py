@@ -9,8 +9,8 @@ from accelwatch.remediation.execution.operations import Operation
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord
 from accelwatch.remediation.policy.context.step_context import StepContext
-from accelwatch.remediation.policy.guards.breaker import BreakerStatus
-from accelwatch.remediation.policy.guards.budget import bound
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
+from accelwatch.remediation.policy.guards.limits.budget import bound
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage

@@ -30,8 +30,8 @@ from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.execution.surveying import Surveys
 from accelwatch.remediation.policy.context.outcome import Note, Outcome
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.ceiling import UNDOING
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.guards.limits.ceiling import UNDOING
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.changes import (
     Change,

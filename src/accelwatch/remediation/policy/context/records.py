@@ -6,10 +6,10 @@ Their tags and fields are the journal's: what was written by an older version is
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.remediation.policy.guards.attempts import AttemptState
-from accelwatch.remediation.policy.guards.breaker import BreakerState
-from accelwatch.remediation.policy.guards.budget import BudgetState
-from accelwatch.remediation.policy.guards.canary import CanaryState
+from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState
+from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry import RetryState
 from accelwatch.remediation.policy.state.model import (
     Boundary,

@@ -6,9 +6,9 @@ what all have in common. What time alone brings is found when all are looked at,
 
 from enum import Enum
 
-from accelwatch.remediation.policy.guards.breaker import BreakerState
-from accelwatch.remediation.policy.guards.budget import BudgetState
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.state.world import PendingChecks
 
 

@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS
-from accelwatch.remediation.policy.guards import attempts
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.limits import attempts
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
 from accelwatch.remediation.policy.jobs.resuming import count_resume, follow, revert_resume
 from accelwatch.remediation.policy.jobs.unfinished import finished

@@ -27,7 +27,7 @@ from accelwatch.remediation.policy.effects.relapsing import (
     forget_relapses,
     released,
 )
-from accelwatch.remediation.policy.guards import attempts, breaker
+from accelwatch.remediation.policy.guards.limits import attempts, breaker
 from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, ownership
 from accelwatch.remediation.policy.jobs.unfinished import with_unfinished
 from accelwatch.remediation.policy.plan.stand_ins import return_spare

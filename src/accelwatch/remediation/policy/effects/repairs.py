@@ -6,8 +6,8 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, BREAKER, SCORES
-from accelwatch.remediation.policy.guards import attempts, breaker
-from accelwatch.remediation.policy.guards.attempts import AttemptState
+from accelwatch.remediation.policy.guards.limits import attempts, breaker
+from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
 from accelwatch.remediation.policy.plan.escalation import next_escalation_step as rung_of
 from accelwatch.remediation.policy.plan.verify import scored, well_for_s
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES

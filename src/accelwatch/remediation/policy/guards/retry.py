@@ -12,7 +12,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobObservation
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.pace import free_at, within
+from accelwatch.remediation.policy.guards.limits.pace import free_at, within
 from accelwatch.remediation.settings import Resume
 
 # By how much of a delay a resume may be sooner or later, so that jobs that died together do not begin

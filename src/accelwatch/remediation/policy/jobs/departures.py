@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from accelwatch.action.intent import JobKey
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import DEPARTED
-from accelwatch.remediation.policy.guards.ceiling import Ceiling
+from accelwatch.remediation.policy.guards.limits.ceiling import Ceiling
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, REVIVAL_S
 from accelwatch.remediation.policy.state.model import Departed
 

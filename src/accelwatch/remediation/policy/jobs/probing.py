@@ -12,9 +12,9 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.context.world_tables import PROBED
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
 from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 
 # What stands in the mark of a probe, in the place of an incident.

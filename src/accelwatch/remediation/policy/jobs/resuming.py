@@ -19,8 +19,8 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, RETRIES, SCORES
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard, retry
-from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.retry import Death, JobHistory, Run, Try
 from accelwatch.remediation.policy.jobs.another_try import (
     Another,

@@ -10,9 +10,10 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, Trust
 from accelwatch.remediation.policy.context.cases import fresh, leading, with_desired_policy
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.guards import attempts, breaker, budget, canary, data_guard
-from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
+from accelwatch.remediation.policy.guards.limits import attempts, breaker, budget, canary
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
 from accelwatch.remediation.policy.jobs import readings
 from accelwatch.remediation.policy.jobs.jobs import hung, next_job, silent

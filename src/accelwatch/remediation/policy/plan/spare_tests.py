@@ -9,8 +9,8 @@ from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.plan.stand_ins import candidate, hub_name
 from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S

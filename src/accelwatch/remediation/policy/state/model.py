@@ -10,11 +10,11 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.alerting.rules.document import QuarantineLevel
-from accelwatch.remediation.policy.guards.attempts import AttemptState
-from accelwatch.remediation.policy.guards.breaker import BreakerState
-from accelwatch.remediation.policy.guards.budget import BudgetState
-from accelwatch.remediation.policy.guards.canary import CanaryState
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
+from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
+from accelwatch.remediation.policy.guards.limits.budget import BudgetState
+from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry import RetryState
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.relapses import Relapses

@@ -9,7 +9,7 @@ from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BOUNDARIES, BREAKER, STOP, VETOES
-from accelwatch.remediation.policy.guards import breaker
+from accelwatch.remediation.policy.guards.limits import breaker
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage, Trigger

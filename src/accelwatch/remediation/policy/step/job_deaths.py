@@ -13,8 +13,8 @@ from accelwatch.action.observed import JobState
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, DEPARTED
-from accelwatch.remediation.policy.guards.ceiling import Ceiling
 from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.guards.limits.ceiling import Ceiling
 from accelwatch.remediation.policy.guards.retry import JobHistory, Run
 from accelwatch.remediation.policy.jobs.another_try import bad_now, group_of
 from accelwatch.remediation.policy.jobs.resuming import OWN_END, dead_of_itself, name_of

@@ -20,7 +20,7 @@ from accelwatch.remediation.policy.effects.node_quarantine import (
     refresh_quarantine,
     restore_job,
 )
-from accelwatch.remediation.policy.guards import attempts
+from accelwatch.remediation.policy.guards.limits import attempts
 from accelwatch.remediation.policy.jobs.resuming import (
     MOVED_ON,
     followed,

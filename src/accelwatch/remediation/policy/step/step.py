@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.conditions.scene import Happening
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
-from accelwatch.remediation.policy.guards import canary
+from accelwatch.remediation.policy.guards.limits import canary
 from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan import set_back
 from accelwatch.remediation.policy.state import spares

@@ -10,8 +10,8 @@ from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPS
 from accelwatch.remediation.policy.context.touched import Touched
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.effects.deadlines import overdue
-from accelwatch.remediation.policy.guards import breaker
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits import breaker
 from accelwatch.remediation.policy.guards.order import Waiting, in_order
 from accelwatch.remediation.policy.jobs.departures import tidy
 from accelwatch.remediation.policy.jobs.jobs import cancels, must_fence, next_job, wrong

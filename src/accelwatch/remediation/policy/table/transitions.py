@@ -7,7 +7,7 @@ from accelwatch.remediation.policy.conditions.scene import Happening, Scene
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
-from accelwatch.remediation.policy.guards import breaker, budget
+from accelwatch.remediation.policy.guards.limits import breaker, budget
 from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
 from accelwatch.remediation.policy.state import clocks

@@ -9,7 +9,13 @@ import msgspec
 
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
-from accelwatch.remediation.policy.guards.pace import HOUR_S, MINUTE_S, WEEK_S, free_at, within
+from accelwatch.remediation.policy.guards.limits.pace import (
+    HOUR_S,
+    MINUTE_S,
+    WEEK_S,
+    free_at,
+    within,
+)
 from accelwatch.remediation.settings import Budget
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.pace import HOUR_S, within
+from accelwatch.remediation.policy.guards.limits.pace import HOUR_S, within
 from accelwatch.remediation.settings import Breaker
 
 

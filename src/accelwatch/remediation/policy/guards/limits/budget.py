@@ -13,7 +13,7 @@ import msgspec
 
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
-from accelwatch.remediation.policy.guards.pace import HOUR_S, free_at, within
+from accelwatch.remediation.policy.guards.limits.pace import HOUR_S, free_at, within
 from accelwatch.remediation.settings import Budget
 
 
