@@ -1,0 +1,1 @@
+"""GPUs, a vendor a module."""

@@ -1,0 +1,1 @@
+"""NPUs and other accelerators, a vendor a module."""
