@@ -27,10 +27,10 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.base.clock import SystemClock
-from accelwatch.remediation.execution.effect import Site
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.ledger import Ledger
-from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.ledger import Ledger
+from accelwatch.remediation.execution.pursuits.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.job_text import job_of

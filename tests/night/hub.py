@@ -35,7 +35,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.remediation.execution import engine
-from accelwatch.remediation.execution.effect import Site
+from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.settings import RemedySettings
 from night.machines import AGENT_EVERY_S, Machines

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.step import Step
 from accelwatch.alerting.incidents.journal.records import StateRecord
-from accelwatch.remediation.execution.effect import Site
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.ledger import Ledger
-from accelwatch.remediation.execution.operations import (
+from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.ledger import Ledger
+from accelwatch.remediation.execution.operations.operation import (
     KIND,
     Operation,
     OperationState,
     operation_of,
 )
-from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.execution.pursuits.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued
 from remediation.fake_scheduler import FakeAction, FakeScheduler
 from remediation.memory_journal import MemoryJournal

@@ -6,7 +6,7 @@ from enum import StrEnum
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobState
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
-from accelwatch.remediation.execution.operations import KIND, OperationState, operation_of
+from accelwatch.remediation.execution.operations.operation import KIND, OperationState, operation_of
 from remediation.bench import MARK, Bench, intent
 
 

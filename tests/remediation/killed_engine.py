@@ -12,7 +12,7 @@ from pathlib import Path
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
-from accelwatch.remediation.execution.ledger import Ledger
+from accelwatch.remediation.execution.operations.ledger import Ledger
 from remediation.bench import Bench
 from remediation.crash import PLAYS, KilledError, Point, kill_at
 

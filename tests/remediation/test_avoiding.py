@@ -7,7 +7,7 @@ from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobObservation, JobState, Observed
 from accelwatch.action.step import Achieved, Proposal, Step
-from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.changes import Verb

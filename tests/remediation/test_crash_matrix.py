@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remediation.execution.operations import OPEN, OperationState
+from accelwatch.remediation.execution.operations.operation import OPEN, OperationState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from remediation.bench import MARK, NAME, Bench
 from remediation.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, revived, spare

@@ -13,7 +13,7 @@ from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
 from accelwatch.remediation.execution.journaling import restored
-from accelwatch.remediation.execution.operations import KIND, OperationState
+from accelwatch.remediation.execution.operations.operation import KIND, OperationState
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord, StartedRecord, StopRecord
@@ -542,7 +542,7 @@ def test_a_pursuit_that_ends_by_a_mistake_is_not_waited_for(
     async def broken(_: object) -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("accelwatch.remediation.execution.pursuit.Pursuit.run", broken)
+    monkeypatch.setattr("accelwatch.remediation.execution.pursuits.pursuit.Pursuit.run", broken)
     site.toy.wanted = [QUARANTINE]
     site.run(5.0)
     (end,) = pursued(site)

@@ -12,7 +12,7 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
-from accelwatch.remediation.execution.operations import operation_of
+from accelwatch.remediation.execution.operations.operation import operation_of
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remediation import killed_engine
 from remediation.bench import MARK, Bench

@@ -1,7 +1,7 @@
 """How many effects of one scheduler are under way together."""
 
 from accelwatch.action.step import StepKind
-from accelwatch.remediation.execution.lanes import Lanes
+from accelwatch.remediation.execution.operations.lanes import Lanes
 
 USUAL = StepKind(idempotent=True, reversible=True)
 MANY = StepKind(idempotent=True, reversible=True, at_once=3)

@@ -8,8 +8,8 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import Report, ReportStatus, Step
-from accelwatch.remediation.execution.ledger import release_without_journal
-from accelwatch.remediation.execution.operations import (
+from accelwatch.remediation.execution.operations.ledger import release_without_journal
+from accelwatch.remediation.execution.operations.operation import (
     FOLLOWS,
     KEPT_S,
     OPEN,
@@ -114,7 +114,7 @@ def test_only_the_ledger_permits_an_effect() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Committed"
     ]
-    assert makers == ["src/accelwatch/remediation/execution/ledger.py"] * 3
+    assert makers == ["src/accelwatch/remediation/execution/operations/ledger.py"] * 3
     source = (HOUSE / makers[0]).read_text(encoding="utf-8")
     (start,) = (
         node

@@ -20,8 +20,8 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.alerting.incidents.journal.records import StateRecord
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.operations import KIND, OperationState, operation_of
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.operation import KIND, OperationState, operation_of
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from remediation.bench import Bench, intent
 from remediation.fake_scheduler import STEPS

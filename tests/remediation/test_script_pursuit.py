@@ -14,7 +14,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from remediation.bench import Bench, intent
 from support.actions.hooks import program, saying, script

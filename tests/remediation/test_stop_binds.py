@@ -10,7 +10,7 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.engine import Engine
-from accelwatch.remediation.execution.operations import OperationState
+from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.execution.stop_file import CHECK_EVERY_S, StopFile
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.records import StartedRecord, StopRecord

@@ -13,11 +13,11 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Committed, RefusalKind, Report, Step
 from accelwatch.base.clock import SystemClock
-from accelwatch.remediation.execution.effect import Site
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.ledger import Ledger
-from accelwatch.remediation.execution.operations import OperationState
-from accelwatch.remediation.execution.pursuit import Pursuit
+from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.ledger import Ledger
+from accelwatch.remediation.execution.operations.operation import OperationState
+from accelwatch.remediation.execution.pursuits.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_slurm.texts.job_text import names_of
 from remediation.memory_journal import MemoryJournal

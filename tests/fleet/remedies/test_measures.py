@@ -6,7 +6,12 @@ from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.step import Step
 from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
-from accelwatch.remediation.execution.operations import Operation, OperationState, Witness, advanced
+from accelwatch.remediation.execution.operations.operation import (
+    Operation,
+    OperationState,
+    Witness,
+    advanced,
+)
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain

@@ -114,7 +114,7 @@ async def _tried(action: "Action", intent: "Intent") -> int:
 
     from accelwatch.action.contract import ActionUnavailableError
     from accelwatch.action.step import ReportStatus, Step
-    from accelwatch.remediation.execution.ledger import rehearsal
+    from accelwatch.remediation.execution.operations.ledger import rehearsal
 
     try:
         observed = await action.observe(intent)

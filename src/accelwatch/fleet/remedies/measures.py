@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from accelwatch.exposition.histogram import Distribution, Histogram
 from accelwatch.remediation.execution.milestones import Answers, Milestone, reached
-from accelwatch.remediation.execution.operations import Operation
+from accelwatch.remediation.execution.operations.operation import Operation
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord
 from accelwatch.remediation.policy.context.step_context import StepContext

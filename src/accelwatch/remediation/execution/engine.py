@@ -18,14 +18,14 @@ from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.execution.effect import Site
 from accelwatch.remediation.execution.fresh_survey import FreshSurveys
 from accelwatch.remediation.execution.inbox import CommandRequest, Inbox
 from accelwatch.remediation.execution.journaling import journal_records, restored
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.ledger import Commit, Ledger
-from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
-from accelwatch.remediation.execution.pursuits import Pursuits
+from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
+from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
+from accelwatch.remediation.execution.pursuits.registry import Pursuits
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.execution.surveying import Surveys
 from accelwatch.remediation.policy.context.outcome import Note, Outcome

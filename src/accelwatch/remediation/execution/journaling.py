@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from accelwatch.alerting.incidents.journal.records import GONE, MOST_BODY, StateRecord
-from accelwatch.remediation.execution import flat_remedies, operations
+from accelwatch.remediation.execution import flat_remedies
+from accelwatch.remediation.execution.operations.operation import KIND as OPERATION
 from accelwatch.remediation.policy.context import records
 from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.state.model import RemedyState
@@ -81,7 +82,7 @@ def restored(states: Iterable[StateRecord]) -> RemedyState:
     by_key = {(record.kind, record.key): record for record in states}
     state = RemedyState()
     for (kind, _), record in by_key.items():
-        if kind in (operations.KIND, PIECE_KIND):
+        if kind in (OPERATION, PIECE_KIND):
             continue
         body = _joined_body(record, by_key)
         if kind == flat_remedies.KIND:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.execution.operations import Operation, OperationState
+from accelwatch.remediation.execution.operations.operation import Operation, OperationState
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 

@@ -13,7 +13,7 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import Achieved, Refusal, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.execution.ledger import release_without_journal
+from accelwatch.remediation.execution.operations.ledger import release_without_journal
 from accelwatch.remediation.execution.surveying import surveyed
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Proof

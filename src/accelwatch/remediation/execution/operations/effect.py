@@ -10,9 +10,9 @@ from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.execution.lanes import Lanes
-from accelwatch.remediation.execution.ledger import Ledger
-from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
+from accelwatch.remediation.execution.operations.lanes import Lanes
+from accelwatch.remediation.execution.operations.ledger import Ledger
+from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
 
 logger = logging.getLogger(__name__)
 

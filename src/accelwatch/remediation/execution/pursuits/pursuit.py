@@ -27,9 +27,9 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
-from accelwatch.remediation.execution.effect import Site, carry_out
-from accelwatch.remediation.execution.ledger import originals, same
-from accelwatch.remediation.execution.operations import Operation, OperationState, Witness
+from accelwatch.remediation.execution.operations.effect import Site, carry_out
+from accelwatch.remediation.execution.operations.ledger import originals, same
+from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
 logger = logging.getLogger(__name__)

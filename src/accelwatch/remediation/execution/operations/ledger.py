@@ -13,7 +13,7 @@ from accelwatch.alerting.incidents.journal.file import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.execution.operations import (
+from accelwatch.remediation.execution.operations.operation import (
     KEPT_S,
     KIND,
     Operation,

@@ -9,8 +9,8 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.step import RefusalKind
 from accelwatch.base.clock import Clock
-from accelwatch.remediation.execution.effect import Site
-from accelwatch.remediation.execution.pursuit import Pursuit, Report
+from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.pursuits.pursuit import Pursuit, Report
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""Operations: steps of an action in the journal, the ledger that permits them, and their effect."""
