@@ -1,43 +1,39 @@
 """Carrying out one intent: look, have the next step proposed, write it down, do it, look again.
 
-Whatever is open on the node is judged first, by what is seen; so a pursuit that begins after a crash
+Whatever is open on the node is settled first, by what is observed: a pursuit that starts after a crash
 does the same as one that was never interrupted. A step whose outcome nobody knows is followed by no
-other until an observation or a person has told what became of it.
+other until an observation or a person has shown what became of it.
 """
 
 import asyncio
 import contextlib
-import logging
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.action.contract import ActionUnavailableError, Corrects, ResumesOperations
-from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.contract import ActionUnavailableError, Corrects
+from accelwatch.action.intent import Intent
 from accelwatch.action.observed import Observed
-from accelwatch.action.step import (
-    Achieved,
-    Recovery,
-    Refusal,
-    RefusalKind,
-    ReportStatus,
-    Step,
-    Wait,
-)
+from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
 from accelwatch.remediation.execution.operations.effect import Site, carry_out
-from accelwatch.remediation.execution.operations.ledger import originals, same
-from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
+from accelwatch.remediation.execution.operations.ledger import originals
+from accelwatch.remediation.execution.operations.operation import (
+    Operation,
+    OperationState,
+    Witness,
+)
+from accelwatch.remediation.execution.pursuits.action_calls import (
+    observe,
+    propose,
+    resume_operation,
+)
+from accelwatch.remediation.execution.pursuits.repeating import Attempt, Later, repeated
+from accelwatch.remediation.execution.pursuits.settling import Unsettled, evaluated
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
-logger = logging.getLogger(__name__)
-
-# Pauses before a step is tried again.
-RETRY_AFTER_S = (1.0, 4.0, 16.0)
-# By how much of itself a pause may be longer.
-JITTER = 0.2
 # Pauses before somebody who does not answer is asked again.
 FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 # Pauses between looks at a step whose effect is not seen yet.
@@ -46,11 +42,8 @@ POLL_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 LEAST_WAIT_S = 0.05
 # As often as that, one after another; then at least the first pause between looks.
 _SHORT_WAITS = 20
-_BY_OTHERS = frozenset({RefusalKind.FOREIGN, RefusalKind.OVERRIDDEN})
 # Pause while no effect may begin.
 BLOCKED_S = 0.5
-# A look that takes longer is none: every call of an action ends by itself before that.
-_OBSERVE_WITHIN_S = 60.0
 
 Report = Callable[[Pursued], None]
 
@@ -135,7 +128,7 @@ class Pursuit:
                 operation = None
             own = operation is None or operation.intent == self._intent
             desired = self._as_of_now() if own or operation is None else operation.intent
-            self._resume_operation(operation)
+            resume_operation(self._site, operation)
             observed = await self._observe(desired)
             if own:
                 self._observed = observed
@@ -157,29 +150,8 @@ class Pursuit:
     def _open(self) -> Operation | None:
         return self._site.ledger.open_on(self._site.name, self._intent.node)
 
-    def _resume_operation(self, operation: Operation | None) -> None:
-        """Have what was accepted asked for, which an action that has just begun knows nothing of."""
-        action = self._site.action
-        if operation is None or operation.told is None or not isinstance(action, ResumesOperations):
-            return
-        try:
-            action.resume_operation(operation.started_step, operation.id, operation.attempt)
-        except Exception as error:
-            logger.exception("an action failed to start a step action=%s", self._site.name)
-            raise ActionUnavailableError(f"taking it up failed: {error!r}") from error
-
     async def _observe(self, intent: Intent) -> Observed:
-        """How things stand. Raises ActionUnavailableError."""
-        try:
-            async with asyncio.timeout(_OBSERVE_WITHIN_S):
-                observed = await self._site.action.observe(intent)
-        except ActionUnavailableError:
-            raise
-        except TimeoutError as error:
-            raise ActionUnavailableError(f"no answer within {_OBSERVE_WITHIN_S:g} s") from error
-        except Exception as error:
-            logger.exception("an action failed to look action=%s", self._site.name)
-            raise ActionUnavailableError(f"looking failed: {error!r}") from error
+        observed = await observe(self._site, intent)
         self._frozen, self.problem = 0, ""
         if self._first_observed_at is None:
             self._first_observed_at = self._site.clock.wall()
@@ -209,61 +181,16 @@ class Pursuit:
         return self._site.clock.wall() > self._intent.deadline
 
     async def _evaluate(self, operation: Operation, observed: Observed) -> _Pause | None:
-        """What an open operation has come to: None when that is known now."""
-        try:
-            recovery = self._site.action.recover(operation.started_step, observed)
-            if recovery is Recovery.UNKNOWN and self._is_done(operation, observed):
-                recovery = Recovery.DONE
-            by_others = None
-            if recovery is not Recovery.DONE:
-                by_others = self._changed_since(operation, observed)
-        except Exception as error:
-            logger.exception("an action failed to evaluate action=%s", self._site.name)
-            raise ActionUnavailableError(f"judging failed: {error!r}") from error
-        settling = self._settles_for(operation)
-        if recovery is Recovery.DONE:
-            await self._settle(operation, OperationState.OBSERVED, "seen to be so")
-        elif by_others is not None:
-            text = f"it was done, and has been changed since: {by_others}"
-            await self._settle(operation, OperationState.OBSERVED, text)
-        elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
-            await self._settle(operation, OperationState.FAILED, "seen not to have happened")
-        elif settling > 0:
-            text = f"{operation.step.text}: its effect is not seen yet"
-            promised = self._site.kind(operation.step).observe_for_s is not None
-            return self._next_poll(text, within_s=settling if promised else math.inf)
-        else:
-            return await self._leave_unknown(operation)
+        """Settle an open operation: None when it is known now what it has come to."""
+        outcome = evaluated(self._site, operation, observed, self._first_observed_at)
+        if isinstance(outcome, Unsettled):
+            within_s = math.inf if outcome.within_s is None else outcome.within_s
+            return self._next_poll(outcome.text, within_s)
+        if outcome.state is OperationState.UNKNOWN:
+            return await self._leave_unknown(operation, outcome.text)
+        await self._settle(operation, outcome.state, outcome.text)
         self._polls = 0
         return None
-
-    def _is_done(self, operation: Operation, observed: Observed) -> bool:
-        """Whether a step that was answered has led to what is wanted."""
-        return _was_accepted(operation) and isinstance(
-            self._site.action.propose(operation.intent, observed), Achieved
-        )
-
-    def _changed_since(self, operation: Operation, observed: Observed) -> str | None:
-        """Who has changed what a step had done that was answered with done; None where nobody has."""
-        if operation.told is None or operation.told.status is not ReportStatus.DONE:
-            return None
-        proposal = self._site.action.propose(operation.intent, observed)
-        if isinstance(proposal, Refusal) and proposal.kind in _BY_OTHERS:
-            return proposal.text
-        return None
-
-    def _settles_for(self, operation: Operation) -> float:
-        """Seconds for which its effect may still come to be seen."""
-        started = operation.started or operation.reserved
-        kind = self._site.kind(operation.step)
-        lasts = kind.settle_s
-        done = operation.told is not None and operation.told.status is ReportStatus.DONE
-        if done and operation.answered is not None and kind.observe_for_s is not None:
-            started, lasts = operation.answered, kind.observe_for_s
-        first = (
-            started if self._first_observed_at is None else max(started, self._first_observed_at)
-        )
-        return first + lasts - self._site.clock.wall()
 
     def _next_poll(self, text: str, within_s: float = math.inf) -> _Pause:
         pause = min(
@@ -272,8 +199,7 @@ class Pursuit:
         self._polls += 1
         return _Pause(pause, text)
 
-    async def _leave_unknown(self, operation: Operation) -> _Pause:
-        text = f"{operation.step.text}: it is unknown whether it happened"
+    async def _leave_unknown(self, operation: Operation, text: str) -> _Pause:
         if operation.state is not OperationState.UNKNOWN:
             await self._settle(operation, OperationState.UNKNOWN, text)
         if self._reported_unknown != operation.id:
@@ -293,14 +219,7 @@ class Pursuit:
         """Nothing is open: the next step, or the end."""
         if self._cancelled.is_set():
             return self._pursuit_result(PursuitResult.CANCELLED, "it is no longer requested")
-        try:
-            proposal = self._site.action.propose(self._intent, observed)
-            if desired != self._intent and not isinstance(proposal, Achieved):
-                # What has come true as it was decided is over, whatever has gone bad since.
-                proposal = self._site.action.propose(desired, observed)
-        except Exception as error:
-            logger.exception("an action failed to propose action=%s", self._site.name)
-            raise ActionUnavailableError(f"proposing failed: {error!r}") from error
+        proposal = propose(self._site, self._intent, desired, observed)
         match proposal:
             case Achieved(text, moved_to):
                 return self._pursuit_result(PursuitResult.ACHIEVED, text, moved_to=moved_to)
@@ -320,39 +239,13 @@ class Pursuit:
         return self._pursuit_result(PursuitResult.FAILED, f"its time is over: {waits_for}")
 
     async def _step(self, desired: Intent, step: Step, observed: Observed) -> Pursued | _Pause:
-        before = self._done_before(step)
-        confirmed = [
-            operation for operation in before if operation.state is OperationState.OBSERVED
-        ]
-        if confirmed and (end := self._confirmed_before(confirmed, observed)) is not None:
-            return end
-        failed = [operation for operation in before if operation.state is OperationState.FAILED]
-        if failed:
-            last = failed[-1]
-            if last.told is not None and last.told.status is ReportStatus.REFUSED:
-                return self._pursuit_result(
-                    PursuitResult.REFUSED, last.told.text, refusal=RefusalKind.NOT_ALLOWED
-                )
-            if len(failed) > len(RETRY_AFTER_S):
-                return self._pursuit_result(
-                    PursuitResult.FAILED, f"{step.text}: tried {len(failed)} times"
-                )
-            wait_s = self._retry_in(last, len(failed))
-            if wait_s > 0:
-                return _Pause(wait_s, f"{step.text}: tried again in {wait_s:.0f} s")
-        return await self._do(desired, step, len(failed) + 1)
-
-    def _done_before(self, step: Step) -> list[Operation]:
-        """The same step as it was done before, since another one of its kind was done to the same."""
-        started = [
-            operation
-            for operation in self._site.ledger.of(self._site.name, self._intent)
-            if operation.state is not OperationState.CANCELLED
-        ]
-        if self._site.kind(step).idempotent:
-            others = [at for at, operation in enumerate(started) if _replaces(operation.step, step)]
-            started = started[others[-1] + 1 :] if others else started
-        return [operation for operation in started if same(operation.step, step)]
+        match repeated(self._site, self._intent, step, observed):
+            case Attempt(number):
+                return await self._do(desired, step, number)
+            case Later(seconds):
+                return _Pause(seconds, f"{step.text}: tried again in {seconds:.0f} s")
+            case end:
+                return self._pursuit_result(end.result, end.text, refusal=end.refusal)
 
     async def _do(self, desired: Intent, step: Step, attempt: int) -> _Pause:
         def withheld_reason() -> str:
@@ -371,27 +264,6 @@ class Pursuit:
         if self._cancelled.is_set():
             return "it is no longer requested"
         return self._site.gate(self._intent)
-
-    def _confirmed_before(self, confirmed: list[Operation], observed: Observed) -> Pursued | None:
-        """The end, when a step is proposed that was seen to be done; None when it may be done again."""
-        last = confirmed[-1]
-        stays = self._site.action.recover(last.started_step, observed) is Recovery.DONE
-        if stays or not self._site.kind(last.step).idempotent:
-            # What leaves nothing to be seen is done once.
-            return self._pursuit_result(PursuitResult.ACHIEVED, f"{last.step.text}: done")
-        if self._intent.kind is IntentKind.QUARANTINE:
-            text = "another person or tool resumed the node after accelwatch drained it"
-            return self._pursuit_result(PursuitResult.REFUSED, text, refusal=RefusalKind.OVERRIDDEN)
-        if len(confirmed) > len(RETRY_AFTER_S):
-            text = f"{last.step.text}: done {len(confirmed)} times, and it did not stay so"
-            return self._pursuit_result(PursuitResult.FAILED, text)
-        return None
-
-    def _retry_in(self, last: Operation, failed: int) -> float:
-        pause = RETRY_AFTER_S[failed - 1] * (1 + JITTER * self._site.jitter())
-        if last.told is not None and last.told.again_after_s is not None:
-            pause = max(pause, last.told.again_after_s)
-        return (last.ended or 0.0) + pause - self._site.clock.wall()
 
     def _pursuit_result(
         self,
@@ -413,20 +285,3 @@ class Pursuit:
             original=originals(operations),
             was_applied=any(operation.state is OperationState.OBSERVED for operation in operations),
         )
-
-
-def _replaces(step: Step, other: Step) -> bool:
-    """Whether a step sets anew what another one has set for the same job."""
-    job = step.arguments.get("job")
-    return (
-        bool(job)
-        and (step.kind, job) == (other.kind, other.arguments.get("job"))
-        and not same(step, other)
-    )
-
-
-def _was_accepted(operation: Operation) -> bool:
-    return operation.told is not None and operation.told.status in (
-        ReportStatus.DONE,
-        ReportStatus.ACCEPTED,
-    )
