@@ -1,5 +1,6 @@
 """A journal in memory with the promises of the file, and moments at which everything may end."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
@@ -14,10 +15,14 @@ class MemoryJournal:
         self._states: dict[tuple[str, str], StateRecord] = {}
         # Why nothing can be written.
         self.broken = ""
+        # Seconds for which the disk does not answer.
+        self.hangs_s: Callable[[Batch], float] = lambda _: 0.0
         self.before: Callable[[Batch], None] = lambda _: None
         self.after: Callable[[Batch], None] = lambda _: None
 
     async def commit(self, batch: Batch) -> None:
+        if seconds := self.hangs_s(batch):
+            await asyncio.sleep(seconds)
         if self.broken:
             raise JournalError(self.broken)
         self.before(batch)

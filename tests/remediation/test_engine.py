@@ -10,8 +10,9 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
-from accelwatch.remediation.execution.engine import STOP_FILE, Engine, Reply
+from accelwatch.alerting.incidents.journal.records import StateRecord
+from accelwatch.remediation.execution.emergency_stop import STOP_FILE
+from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.execution.operations.operation import KIND, OperationState
 from accelwatch.remediation.execution.stop_file import StopFile
@@ -19,7 +20,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcom
 from accelwatch.remediation.policy.context.records import RemedyRecord, StartedRecord, StopRecord
 from accelwatch.remediation.policy.context.records import StateRecord as PureRecord
 from accelwatch.remediation.policy.context.tables import replay
-from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.state.changes import (
     Change,
     Command,
@@ -110,6 +111,7 @@ class Site:
         self.bench = Bench()
         self.toy = Toy()
         self.stop = folder / "STOP"
+        self.may_start: Answer = PERMIT
         self.told: list[Note] = []
         self._asking: list[asyncio.Future[None]] = []
         self.engine = self.new()
@@ -123,7 +125,7 @@ class Site:
             self.bench.journal.commit,
             self.bench.clock,
             self.file,
-            may_start=lambda _: PERMIT,
+            may_start=lambda _: self.may_start,
             notify=self.told.extend,
         )
 
@@ -190,13 +192,7 @@ def test_nothing_begins_before_it_is_written_down(site: Site) -> None:
 
 
 def test_a_disk_that_hangs_holds_up_effects_and_is_told(site: Site) -> None:
-    commit = site.bench.journal.commit
-
-    async def hang(batch: Batch) -> None:
-        await asyncio.sleep(30.0)
-        await commit(batch)
-
-    site.engine._commit = hang
+    site.bench.journal.hangs_s = lambda _: 30.0
     site.toy.wanted = [QUARANTINE]
     seen: list[object] = []
     site.bench.at(29.0, lambda: seen.append(site.engine.problems))
@@ -377,8 +373,8 @@ def test_what_was_decided_before_a_restart_waits_until_the_engine_has_looked_aro
     site.bench.world.unavailable = ""
     site.engine = site.new()
     denial = Denial(why=DenialKind.STARTING, text="it looks around")
-    site.engine._may_start = lambda _: denial
-    site.bench.at(120.0, lambda: setattr(site.engine, "_may_start", lambda _: PERMIT))
+    site.may_start = denial
+    site.bench.at(120.0, lambda: setattr(site, "may_start", PERMIT))
     site.run(130.0)
     assert [one.time >= START + 120.0 for one in site.bench.world.effects] == [True]
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.execution.stop_file import CHECK_EVERY_S, StopFile
@@ -129,17 +128,15 @@ def test_with_forty_waiting_nothing_begins_after_a_stop(tmp_path: Path, way: str
 
 def test_a_stop_by_command_waits_for_no_disk(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
-    commit = queue.bench.journal.commit
 
     def hang() -> None:
-        async def never(_: object) -> None:
-            await asyncio.sleep(3600.0)
-
-        queue.engine._commit = never
+        queue.bench.journal.hangs_s = lambda _: 3600.0
         # A decision is being written, and that takes for ever.
         queue.engine.submit_changes([Started(token=2, at=START)])
         queue.bench.loop.call_later(0.1, lambda: queue.say(Verb.STOP))
-        queue.bench.loop.call_later(0.1, lambda: setattr(queue.engine, "_commit", commit))
+        queue.bench.loop.call_later(
+            0.1, lambda: setattr(queue.bench.journal, "hangs_s", lambda _: 0.0)
+        )
 
     queue.run(hang)
     assert queue.late == []
@@ -149,13 +146,7 @@ def test_a_start_that_is_answered_takes_no_later_stop_with_it(tmp_path: Path) ->
     queue = Queue(tmp_path)
 
     def both() -> None:
-        commit = queue.bench.journal.commit
-
-        async def slow(batch: Batch) -> None:
-            await asyncio.sleep(5.0 if batch.actor == "ada" else 0.0)
-            await commit(batch)
-
-        queue.engine._commit = slow
+        queue.bench.journal.hangs_s = lambda batch: 5.0 if batch.actor == "ada" else 0.0
         queue.say(Verb.START, "bob")
         queue.say(Verb.STOP)
 

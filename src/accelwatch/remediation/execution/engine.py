@@ -12,12 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.action.contract import Action
-from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.intent import Intent
 from accelwatch.alerting.incidents.journal.file import JournalError
-from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
+from accelwatch.remediation.execution.effect_gate import EffectGate, MayStart, guarded_by_data
+from accelwatch.remediation.execution.emergency_stop import EmergencyStop
 from accelwatch.remediation.execution.fresh_survey import FreshSurveys
 from accelwatch.remediation.execution.inbox import CommandRequest, Inbox
 from accelwatch.remediation.execution.journaling import journal_records, restored
@@ -25,13 +26,11 @@ from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
-from accelwatch.remediation.execution.pursuits.registry import Pursuits
+from accelwatch.remediation.execution.pursuits.dispatch import Dispatch
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.execution.surveying import Surveys
+from accelwatch.remediation.execution.timed_commit import TimedCommit
 from accelwatch.remediation.policy.context.outcome import Note, Outcome
-from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.denial import Answer, Denial
-from accelwatch.remediation.policy.guards.limits.ceiling import UNDOING
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.state.changes import (
     Change,
@@ -42,8 +41,6 @@ from accelwatch.remediation.policy.state.changes import (
 )
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued
-from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.step.reservations import is_being_moved
 
 logger = logging.getLogger(__name__)
 
@@ -51,26 +48,11 @@ TICK_S = 1.0
 # Between two decisions when they take long.
 MOST_PAUSE_S = 0.1
 _STOPPING = "the engine ends; ask again"
-# Who stopped everything, where no person said so.
-STOP_FILE = "the stop file"
 # By which a person takes upon himself what nobody knows.
 _LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
 
 # `remedy.step.step` with its settings.
 Decide = Callable[[RemedyState, Sequence[Change], Sequence[WorldObservation], float], Outcome]
-
-
-MayStart = Callable[[RemedyState], Answer]
-
-
-def _guarded(state: RemedyState) -> Answer:
-    return data_guard.may_start(state.world.guard)
-
-
-def _moving(state: RemedyState, intent: Intent) -> str:
-    """Why nothing is put back for a job now: its move would miss it."""
-    job = intent.job if intent.kind is IntentKind.RESTORE_JOB else None
-    return f"job {job} is being moved" if job and is_being_moved(state, job) else ""
 
 
 class Reply(NamedTuple):
@@ -101,28 +83,22 @@ class Engine:
         `may_start` is asked before each effect, whenever that was decided; the data guard if None.
         `operated` hears of each state of an operation that was written down.
         """
-        self._may_start = may_start or _guarded
         self._decide = decide
         self._actions = actions
-        self._commit = commit
+        self._commit = None if commit is None else TimedCommit(commit, clock)
         self._clock = clock
-        self._stop_file = stop_file
+        self._stop = EmergencyStop(stop_file)
+        self._effect_gate = EffectGate(self._stop, may_start or guarded_by_data)
         self._notify = notify
         self._operated = operated
         self._inbox = Inbox()
         self._lanes = Lanes()
         self._ledger = Ledger(None, clock)
-        self._pursuits = Pursuits({}, clock, lambda _: None)
+        self._dispatch = Dispatch({}, self._ledger, clock, lambda _: None)
         self._tasks: list[asyncio.Task[None]] = []
         # As far as it is written down.
         self.state = RemedyState()
-        # Since when (monotonic seconds) what is being written is.
-        self._writing: dict[int, float] = {}
         self._fresh_surveys = FreshSurveys(actions, clock, self._inbox, lambda: self.state)
-        # What no scheduler has been seen to have the node of yet.
-        self._unplaced: list[Intent] = []
-        # The person whose STOP is not written down yet.
-        self._stopped_by = ""
         self._refused = ""
         self._unwritten = ""
         self._broken = ""
@@ -138,7 +114,7 @@ class Engine:
         records = list(states)
         try:
             self.state = restored(records)
-            self._ledger = Ledger(self._written, self._clock, records, written=self._operated)
+            self._ledger = Ledger(self._commit, self._clock, records, written=self._operated)
         except msgspec.MsgspecError as error:
             self._refused = f"the journal has what this version does not understand: {error}"
             logger.error("%s", self._refused)
@@ -163,8 +139,8 @@ class Engine:
             self._inbox.add_observations([end])
             surveys.refresh()
 
-        self._pursuits = Pursuits(sites, self._clock, on_finished)
-        self._stop_file.start()
+        self._dispatch = Dispatch(sites, self._ledger, self._clock, on_finished)
+        self._stop.start()
         self._inbox.add_changes([Started(token=self.state.token + 1, at=self._clock.wall())])
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -178,8 +154,8 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        await self._pursuits.stop()
-        self._stop_file.stop()
+        await self._dispatch.pursuits.stop()
+        self._stop.stop()
         for request in self._inbox.requests:
             if not request.answer.done():
                 request.answer.set_result(Reply(problem=_STOPPING))
@@ -204,9 +180,7 @@ class Engine:
         A yes waits for a look at what it is about, unless `already_checked` says that there was one
         just now.
         """
-        if command.verb is Verb.STOP:
-            # It counts from now on, whether or not the disk takes it, and whatever is decided now.
-            self._stopped_by = command.by
+        self._stop.requested(command)
         if self._refused or not self._tasks or self._has_stopped:
             return Reply(problem=self._refused or "nothing is decided any more; see the log")
         if command.verb is Verb.APPROVE and not already_checked:
@@ -255,7 +229,8 @@ class Engine:
                 await asyncio.sleep(min(self._clock.monotonic() - started_at, MOST_PAUSE_S))
 
     async def _turn(self) -> None:
-        self._heed_stop_file()
+        if command := self._stop.command_of_file(self.state, self._clock.wall()):
+            self._inbox.add_changes([command])
         while self._inbox.requests:
             await self._answer(self._inbox.requests.pop(0))
         changes, observations = self._inbox.waiting()
@@ -264,19 +239,9 @@ class Engine:
         await self._adopt(outcome)
         self._inbox.done(changes, observations)
         self._fresh_surveys.decided()
-        unplaced, self._unplaced = self._unplaced, []
-        for intent in unplaced:
-            self._start_pursuit(intent)
+        self._dispatch.retry_unplaced(self.state)
         if any(isinstance(change, Started) for change in changes.values()):
-            self._follow_open_operations()
-
-    def _heed_stop_file(self) -> None:
-        why, stop = self._stop_file.why, self.state.stop
-        now = self._clock.wall()
-        if why and stop is None:
-            self._inbox.add_changes([Command(verb=Verb.STOP, by=STOP_FILE, at=now, reason=why)])
-        elif not why and stop is not None and stop.by == STOP_FILE:
-            self._inbox.add_changes([Command(verb=Verb.START, by=STOP_FILE, at=now)])
+            self._dispatch.follow_open_operations(self.state)
 
     async def _answer(self, request: CommandRequest) -> None:
         reply = Reply(problem=_STOPPING)
@@ -284,8 +249,7 @@ class Engine:
             outcome = self._decide(self.state, [request.command], [], self._clock.wall())
             await self._adopt(outcome, request.command.by, request.address)
             reply = Reply(notes=outcome.notes)
-            if request.command.verb in (Verb.STOP, Verb.START):
-                self._stopped_by = self._next_stop  # the state has the word now
+            self._stop.written(request.command, self._inbox.requests)
         except JournalError as error:
             reply = Reply(problem=f"it is not written down: {error}")
             raise
@@ -296,69 +260,17 @@ class Engine:
             if not request.answer.done():  # somebody still waits
                 request.answer.set_result(reply)
 
-    @property
-    def _next_stop(self) -> str:
-        """Whose STOP has come and waits to be written down; empty when there is none."""
-        stops = [
-            request.command.by
-            for request in self._inbox.requests
-            if request.command.verb is Verb.STOP
-        ]
-        return stops[-1] if stops else ""
-
-    async def _written(self, batch: Batch) -> None:
-        """Have a batch written, however long that takes. Raises JournalError."""
-        assert self._commit is not None
-        self._writing[id(batch)] = self._clock.monotonic()
-        try:
-            await self._commit(batch)
-        finally:
-            del self._writing[id(batch)]
-
     async def _adopt(self, outcome: Outcome, actor: str = ENGINE, address: str = "") -> None:
         """Have it written, then do what it wants. Raises JournalError, then nothing has changed."""
         records = [state for record in outcome.records for state in journal_records(record)]
         if records:
+            assert self._commit is not None
             now = self._clock.wall()
-            await self._written(Batch(time=now, records=[*records], actor=actor, address=address))
+            await self._commit(Batch(time=now, records=[*records], actor=actor, address=address))
         self.state = outcome.state
-        for intent in outcome.pursue:
-            self._start_pursuit(intent)
-        for intent in outcome.cancel:
-            self._unplaced = [candidate for candidate in self._unplaced if candidate != intent]
-            self._pursuits.start(intent, self._action_of(intent))
-            self._pursuits.cancel(intent)
+        self._dispatch.adopt(outcome)
         if outcome.notes:
             self._notify(outcome.notes)
-
-    def _start_pursuit(self, intent: Intent) -> None:
-        """Pursue an intent by the scheduler that has the node; while nobody has shown it, wait."""
-        action = self._action_of(intent)
-        late = self._clock.wall() > intent.deadline
-        if not action and not late and len(self._pursuits.able(intent)) > 1:
-            self._unplaced.append(intent)
-            return
-        self._pursuits.start(intent, action)
-        if late and not action:
-            self._pursuits.cancel(intent)
-
-    def _action_of(self, intent: Intent) -> str:
-        """By which action it was begun, also before a restart; else the one that shows the node."""
-        return self._ledger.action_of(intent) or self.state.world.shown_by.get(intent.node, "")
-
-    def _follow_open_operations(self) -> None:
-        """After a restart: what is open is looked at until it is known, wanted or not."""
-        state = self.state
-        desired = [*state.chores.values(), *state.lingering.values()]
-        for remedy in state.remedies.values():
-            if remedy.pursuing is not None:
-                desired.append(remedy.pursuing)
-                if remedy.stage is Stage.UNKNOWN:
-                    self._start_pursuit(remedy.pursuing)
-        for operation in self._ledger.open():
-            if operation.intent not in desired:
-                self._pursuits.start(operation.intent, operation.action)
-                self._pursuits.cancel(operation.intent)
 
     async def _settle_unknown(self, command: Command, address: str) -> None:
         """A person has looked at a node: what is unknown there counts as not done."""
@@ -381,18 +293,8 @@ class Engine:
         return as_of_now(self.state, intent, self._clock.wall())
 
     def _gate(self, intent: Intent) -> str:
-        """Why no effect may begin now. What we did ourselves may always be undone."""
-        if self._broken:
-            return self._broken
-        if intent.kind in UNDOING:
-            return _moving(self.state, intent)
-        if self._stop_file.why:
-            return f"everything is stopped: {self._stop_file.why}"
-        by = self._stopped_by or (self.state.stop.by if self.state.stop is not None else "")
-        if by:
-            return f"everything is stopped by {by}"
-        answer = self._may_start(self.state)
-        return answer.text if isinstance(answer, Denial) else ""
+        """Why no effect may start now."""
+        return self._broken or self._effect_gate.reason(self.state, intent)
 
     @property
     def _has_stopped(self) -> bool:
@@ -401,14 +303,13 @@ class Engine:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not decided or done that should be; empty when all is well."""
-        return tuple(dict.fromkeys((*self.stalls, *self._pursuits.problems)))
+        return tuple(dict.fromkeys((*self.stalls, *self._dispatch.pursuits.problems)))
 
     @property
     def stalls(self) -> tuple[str, ...]:
         """Why nothing new is decided or done at all; empty when something may be."""
         stopped = self._has_stopped
-        since = min(self._writing.values(), default=self._clock.monotonic())
-        hangs = self._clock.monotonic() - since > COMMIT_WAIT_S
+        hangs = self._commit is not None and self._commit.hangs
         reasons = (
             self._refused,
             "nothing is decided about incidents any more; see the log" if stopped else "",
@@ -426,4 +327,4 @@ class Engine:
     @property
     def doing(self) -> Mapping[str, str]:
         """What is being done or waited for, by the scheduler's name of the node."""
-        return self._pursuits.texts
+        return self._dispatch.pursuits.texts
