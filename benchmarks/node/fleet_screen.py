@@ -35,7 +35,7 @@ FORMS: dict[str, dict[str, object]] = {
 
 def environ(home: str) -> dict[str, str]:
     """No settings of this user, and where the tests' modules are."""
-    tests = str(Path(__file__).parent.parent / "tests")
+    tests = str(Path(__file__).parents[2] / "tests")
     path = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "HOME": home, "PYTHONPATH": path, "LANG": "C.UTF-8"}
 

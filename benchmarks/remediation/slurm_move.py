@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation

@@ -16,7 +16,7 @@ from accelwatch.exposition import ExpositionReader
 from accelwatch.fleet.dialects import ForeignReader
 from accelwatch_prometheus import PrometheusExporter
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from support.machines.composed import snapshot  # noqa: E402
 

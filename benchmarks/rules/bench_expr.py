@@ -1,6 +1,6 @@
 """Times compiling and evaluating expressions; prints one JSON document.
 
-Run it with `python benchmarks/bench_expr.py`. Figures are the best of several rounds, in
+Run it with `python benchmarks/rules/bench_expr.py`. Figures are the best of several rounds, in
 microseconds for one compilation or one evaluation, the lookup (a dictionary's get) included.
 """
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from math import log
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from support.remediation.recovery_engine import PATIENCE_S, POLICY, SETTINGS, Recovery
 from support.remediation.recovery_faults import HARDWARE, MINUTE_S, SOFTWARE, Fault, drawn

@@ -18,7 +18,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.stream.compact import CompactEncoder, Message
 from accelwatch_prometheus.render import Renderer
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from support.machines.composed import snapshot, view
 
 

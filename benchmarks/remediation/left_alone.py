@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-TESTS = HERE.parent / "tests"
+TESTS = HERE.parents[1] / "tests"
 SEEDS = ("7", "8")
 
 
@@ -39,7 +39,7 @@ def measured(script: str, *options: str) -> Any:
 
 def drain(given: argparse.Namespace) -> Iterator[Figure]:
     """A fault in the driver until DRAIN."""
-    until = measured("fault_to_drain.py", str(given.faults))["until"]["hub"]
+    until = measured("../node/fault_to_drain.py", str(given.faults))["until"]["hub"]
     yield Figure("fault -> DRAIN, p99, s", until["p99_s"], 1.5)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.schema.reading import complete
 from accelwatch.schema.stream.compact import (

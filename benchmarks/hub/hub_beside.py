@@ -80,7 +80,7 @@ def main() -> None:
         time.sleep(given.seconds)
         after = [use(one.pid) for one in hubs]
     title = f"{given.nodes} nodes by stream every second, {given.seconds:g} s"
-    title += f": {HERE.parent.name} {given.add} / {given.checkout.name}"
+    title += f": {HERE.parents[1].name} {given.add} / {given.checkout.name}"
     print(table(title, rows(before, after)))
 
 

@@ -1,6 +1,6 @@
 """How fast `accelwatch rules backtest` plays archives of 63 nodes of 8 devices, a sample each 30 s.
 
-    python benchmarks/backtest.py [DAYS] [FOLDER] [PROCESSES]
+    python benchmarks/rules/backtest.py [DAYS] [FOLDER] [PROCESSES]
 
 An archive of so many days (1) is made in the folder, or taken from it, and played by so many processes
 (2). Time of the processor is told beside that of the wall, a day each, with what 55 days would take.
@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
 from accelwatch.archive.history.reading.reader import Archive

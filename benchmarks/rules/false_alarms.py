@@ -1,6 +1,6 @@
 """False alarms of all packs on healthy fleets, by kind of fleet.
 
-    python benchmarks/false_alarms.py [--days 14] [--seed 0] [--kind research] [--folder KEEP]
+    python benchmarks/rules/false_alarms.py [--days 14] [--seed 0] [--kind research] [--folder KEEP]
 
 Of each kind (one large training, many small jobs, inference with its days and nights, all of them mixed)
 an archive of 63 nodes of 8 devices is made, a sample each 30 s, with the nuisances of every site and no

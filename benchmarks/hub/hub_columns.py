@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork, Turns

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch_lab.simulator.nodes import FleetSize
 from support.rules.healthy_fleet import EXPORTERS, Hour, healthy_hour
