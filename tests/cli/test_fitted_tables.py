@@ -13,7 +13,7 @@ from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.node.table import render
 from accelwatch.cli.past.blackbox_report import rows
 from accelwatch.cli.table_lines import Style
-from accelwatch.fleet.api.documents.fleet import GroupRow
+from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.schema.snapshot import Snapshot
 from support.dashboards.fleets import fleet_document

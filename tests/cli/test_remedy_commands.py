@@ -15,6 +15,7 @@ from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySet
 from cli.test_silence_commands import typed
 from remediation.fake_scheduler import FakeAction, FakeScheduler
 from support.fleet.hub_peers import agent, hub
+from support.incidents.remedy_documents import answered, remedy
 from support.machines import composed as machines
 
 RULES = """\
@@ -142,6 +143,6 @@ def test_a_hub_that_does_not_act_says_so() -> None:
     ("stage", "code"), [("quarantined", 0), ("awaiting_approval", 4), ("unknown", 3), (None, 0)]
 )
 def test_the_exit_code_tells_how_the_node_stands(stage: str | None, code: int) -> None:
-    remedy = None if stage is None else {"stage": stage}
-    assert code_of("release", {"notes": [{"text": "ana released it"}], "remedy": remedy}) == code
-    assert code_of("release", {"notes": [{"text": "this changes nothing"}], "remedy": remedy}) == 1
+    row = None if stage is None else remedy("n1", stage, "i1")
+    assert code_of("release", answered("ana released it", row)) == code
+    assert code_of("release", answered("this changes nothing", row)) == 1

@@ -4,15 +4,18 @@ import asyncio
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.remedy.remedy_outcome import code_of
 from accelwatch.cli.startup.app import build
-from accelwatch.fleet.remedies.documents import RemediesPage
-from accelwatch.fleet.remedies.quarantine_documents import SpareDocument, SparesPage
+from accelwatch.fleet.documents.remedies import (
+    Commanded,
+    RemediesPage,
+    SpareDocument,
+    SparesPage,
+)
 from support.fleet.canned_hub import answering
 from support.incidents.remedy_documents import answered, asking, draining, page, unknown
 
@@ -92,8 +95,8 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
         ("release", answered("release by kim: done", asking()), 4),
     ],
 )
-def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Any, code: int) -> None:
-    assert code_of(verb, msgspec.to_builtins(told)) == code
+def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Commanded, code: int) -> None:
+    assert code_of(verb, told) == code
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.api.documents.fleet import DeviceRow
 from accelwatch.fleet.api.query.groups import check_grouping
 from accelwatch.fleet.api.query.names import condition as hub_condition
+from accelwatch.fleet.documents.fleet import DeviceRow
 from accelwatch.fleet.names import GONE, NODE_SEVERITY, SHOWN_STATES, NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.wire import DeviceSlot

@@ -9,7 +9,8 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.guards.denial import DenialKind
-from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
+from accelwatch.remediation.policy.plan.model import Plan, Worth
+from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
 from accelwatch.remediation.policy.state.pursued import PursuitResult

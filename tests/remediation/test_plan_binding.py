@@ -13,7 +13,8 @@ from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.context.outcome import Loudness
-from accelwatch.remediation.policy.plan.plan import Plan, planned
+from accelwatch.remediation.policy.plan.model import Plan
+from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Limit
 from accelwatch.remediation.policy.state.changes import CaseChanged, Command, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S

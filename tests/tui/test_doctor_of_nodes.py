@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from accelwatch.fleet.documents.fleet import FaultNote, TargetNote
 from accelwatch.fleet.follow.failures.faults import Reason
 from accelwatch.fleet.hub_client import aging
-from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
+from accelwatch.fleet.hub_client.aging import silenced
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import NodeStatus
@@ -14,7 +15,26 @@ from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, 
 from support.dashboards.local import lost, node, texts
 from support.machines.composed import NOW
 
-REFUSED = Target(Fault("connect", "cannot connect: connection refused"))
+
+def target(fault: FaultNote | None = None, address: str = "n003:9400") -> TargetNote:
+    return TargetNote(
+        address=address,
+        mode="",
+        dialect="",
+        version="",
+        connected=False,
+        failures_total=0,
+        missed_ticks_total=0,
+        restarts_total=0,
+        fault=fault,
+    )
+
+
+def failing(reason: str, message: str = "it said no", address: str = "n003:9400") -> TargetNote:
+    return target(FaultNote(reason=reason, message=message), address)
+
+
+REFUSED = failing("connect", "cannot connect: connection refused")
 DOWN = NodeStatus(node="n003", state="down", age_s=340.0)
 
 
@@ -22,7 +42,7 @@ def shown(shot: Snapshot, heard: NodeStatus | None) -> str:
     return texts(doctor_lines.lines(shot, 100, UNICODE, heard))
 
 
-def silent(shot: Snapshot | None, *targets: Target, state: str = "down") -> Snapshot:
+def silent(shot: Snapshot | None, *targets: TargetNote, state: str = "down") -> Snapshot:
     trouble, remedy = aging.explain("n003", state, targets)
     return silenced(shot, "n003", trouble, NOW + 340, 340.0, remedy=remedy)
 
@@ -69,15 +89,15 @@ def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
     "reason", ["dns", "connect", "tls", "timeout", "credentials", "closed", ""]
 )
 def test_every_reason_has_a_remedy(reason: str) -> None:
-    trouble, remedy = aging.explain("n1", "down", (Target(), Target(Fault(reason, "it said no"))))
+    trouble, remedy = aging.explain("n1", "down", (target(), failing(reason)))
     assert trouble == "n1 is down: it said no"
     assert remedy
 
 
 @pytest.mark.parametrize("reason", [*Reason, ""])
 def test_what_is_to_be_done_about_a_host_is_not_about_an_agent(reason: str) -> None:
-    target = Target(Fault(reason, "it said no"), "ssh://ops@n1")
-    trouble, remedy = aging.explain("n1", "never", (target,))
+    by_ssh = failing(reason, address="ssh://ops@n1")
+    trouble, remedy = aging.explain("n1", "never", (by_ssh,))
     assert trouble == "n1 is never: it said no"
     assert remedy
     assert "agent runs" not in remedy
@@ -85,7 +105,7 @@ def test_what_is_to_be_done_about_a_host_is_not_about_an_agent(reason: str) -> N
 
 
 def test_a_node_without_a_known_fault_has_a_remedy_too() -> None:
-    assert aging.explain("n1", "stale", (Target(),))[0] == "n1 is stale"
+    assert aging.explain("n1", "stale", (target(),))[0] == "n1 is stale"
     assert aging.explain("n1", "stale", ())[1]
 
 

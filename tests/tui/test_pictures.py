@@ -9,8 +9,8 @@ import re
 import msgspec
 import pytest
 
+from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.picture.model import FleetView, Problem
-from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.state.board import Board
 from support.dashboards.fleets import (

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.picture.remedies import Came, Command, outcome_of
-from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.remediation.policy.state.stage import Stage
 from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, on

@@ -42,16 +42,14 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
 
 
-class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole fleet in numbers. Sums are over the devices of nodes that are up or slow."""
+class DeviceTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes and devices in numbers. Sums are over the devices of nodes that are up or slow."""
 
-    schema: str
-    version: str
-    time: str
     nodes_total: int
     # By state.
     nodes: dict[str, int]
-    # Devices present or expected, partitions not counted.
+    # Devices present or expected, partitions not counted. In a group by owner partitions are counted
+    # in place of a device that has some.
     devices_total: int
     # By state.
     devices: dict[str, int]
@@ -62,6 +60,14 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     memory_size_bytes: int | None
     # Mean over the devices that have one.
     utilization_ratio: float | None
+
+
+class FleetDocument(DeviceTotals, frozen=True, kw_only=True):
+    """The whole fleet in numbers."""
+
+    schema: str
+    version: str
+    time: str
     conflicts: tuple[Conflict, ...]
     # How the store is read, where the fleet is read from one.
     store: StoreState | None = None
@@ -123,10 +129,9 @@ class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     fields: tuple[str, ...]
 
 
-class DeviceSlot(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
-    """Which device number `slot` is and who has it from now on; sent again when either changes."""
+class DeviceIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a device is, where it is, and who has it."""
 
-    slot: int
     node: str
     labels: dict[str, str]
     id: str
@@ -148,6 +153,12 @@ class DeviceSlot(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     namespace: str | None = None
     pod: str | None = None
     container: str | None = None
+
+
+class DeviceSlot(DeviceIdentity, frozen=True, kw_only=True, tag="device"):
+    """Which device number `slot` is and who has it from now on; sent again when either changes."""
+
+    slot: int
 
 
 class DeviceNow(msgspec.Struct, frozen=True, array_like=True, gc=False):

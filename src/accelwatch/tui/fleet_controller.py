@@ -18,7 +18,7 @@ from accelwatch.tui.fleet.query_cache import QueryCache
 from accelwatch.tui.state.board import Board
 
 if TYPE_CHECKING:
-    from accelwatch.remediation.policy.plan.plan import Plan
+    from accelwatch.remediation.policy.plan.model import Plan
     from accelwatch.tui.screens.incident import IncidentView
 from collections.abc import Iterator
 

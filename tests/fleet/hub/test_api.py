@@ -133,6 +133,30 @@ def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_label_may_be_called_as_a_field_of_a_row(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with agent() as one:
+            file = tmp_path / "targets.json"
+            labels = {"node": "n1", "a": "b", "node_state": "", "state": ""}
+            file.write_bytes(msgspec.json.encode([{"targets": [one.address], "labels": labels}]))
+            async with hub(files=(str(file),)) as running:
+                await running.devices("n1", 8)
+                rows = await pages(running, "/v1/devices")
+                assert {row["node_state"] for row in rows} == {"up"}
+
+    asyncio.run(main())
+
+
+def test_the_page_of_a_node_is_described_with_its_snapshot() -> None:
+    async def main() -> None:
+        async with hub() as running:
+            document = await running.get("/v1/openapi.json")
+            page = document["components"]["schemas"]["NodePage"]
+            assert "snapshot" in page["required"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("path", "code", "says"),
     [

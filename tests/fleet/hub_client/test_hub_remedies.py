@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.documents.remedies import PlanPage
 from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.picture.remedies import Command
-from accelwatch.fleet.remedies.documents import PlanPage
 from support.fleet.canned_hub import Answers, answering
 from support.incidents.remedy_documents import answered, asking, page, plan
 from support.processes.waiting import GUARD_S
@@ -53,7 +53,7 @@ def test_pages_come_and_what_stops_them_is_told() -> None:
             assert remedies.problem() == "remedies: broken"
             answers.of(answered("no page at all"))
             await again()
-            assert remedies.problem().startswith("remedies: the hub's answer cannot be read")
+            assert remedies.problem().startswith("remedies: the answer cannot be read")
             answers.refuse(404, "no such page")
             await again()
             assert (remedies.page(), remedies.problem()) == (None, "")

@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.sink import Planned
 from accelwatch.fleet.approval.announcing import is_decided, planned
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
-from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
+from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price
 from accelwatch.remediation.policy.state.model import Clocks, Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 

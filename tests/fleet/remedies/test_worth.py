@@ -1,7 +1,7 @@
 """What a plan is priced by: the devices of a node's jobs, wherever they are."""
 
 from accelwatch.fleet.remedies.worth import worth_of
-from accelwatch.remediation.policy.plan.plan import Worth
+from accelwatch.remediation.policy.plan.model import Worth
 from accelwatch.schema.snapshot import DeviceView, Owner
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines

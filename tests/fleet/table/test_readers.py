@@ -8,7 +8,6 @@ import pytest
 
 from accelwatch.base.slices import LongWork, Turns
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents.fleet import DeviceRow
 from accelwatch.fleet.api.live import Feed
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.query.groups import groups
@@ -16,6 +15,7 @@ from accelwatch.fleet.api.query.names import all_series, columns, condition, loo
 from accelwatch.fleet.api.query.rows import page, position_of
 from accelwatch.fleet.api.query.totals import Totals, counted
 from accelwatch.fleet.api.summaries import fleet_document
+from accelwatch.fleet.documents.fleet import DeviceRow
 from accelwatch.fleet.state.fleet_status import refresh_nodes, status_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

@@ -13,13 +13,13 @@ import msgspec
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
 from accelwatch.fleet.picture.remedies import Command
-from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DeviceSlot, FleetDocument, FleetEvent, NodeNow
 from accelwatch.node.usage.report import UsageReport
-from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.plan.model import Plan
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard

@@ -3,17 +3,17 @@
 from typing import Any
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.fleet.remedies.documents import (
+from accelwatch.fleet.documents.remedies import (
     BudgetDocument,
     Commanded,
+    LeftAlone,
     NoteDocument,
     QuarantineDocument,
     RemediesPage,
     RemedyDocument,
-    VetoDocument,
 )
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
-from accelwatch.remediation.policy.plan.plan import Plan, PlanStep, Price
+from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.schema.timestamps import timestamp
 from support.machines.composed import NOW
@@ -90,10 +90,10 @@ def stopped(*remedies: RemedyDocument) -> RemediesPage:
     return page(*remedies, stopped_by="kim", stopped_why="too much at once")
 
 
-def held(node: str, until: float | None = None) -> VetoDocument:
+def held(node: str, until: float | None = None) -> LeftAlone:
     """A person wants a node left alone."""
     ends = None if until is None else timestamp(until)
-    return VetoDocument(node=node, by="kim", reason="a demo runs", until=ends)
+    return LeftAlone(node=node, by="kim", reason="a demo runs", until=ends)
 
 
 def plan(**changes: Any) -> Plan:

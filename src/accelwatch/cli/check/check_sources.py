@@ -4,14 +4,13 @@ import http.client
 import socket
 import time
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
 from accelwatch.agent.rules.own_health import unhealthy_devices
 from accelwatch.agent.rules.snapshot_check import Finding, check_snapshot, concerned
-from accelwatch.alerting.evaluation.documents import DeviceNote
+from accelwatch.alerting.evaluation.documents import DeviceNote, IncidentDocument, IncidentsPage
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 from accelwatch.base.errors import AccelwatchError
@@ -72,32 +71,29 @@ def fetch(address: str, path: str, timeout_s: float) -> bytes:
 def of_incidents(page: bytes) -> Report:
     """What an agent with rules says. Raises AgentSilent for what cannot be relied on."""
     try:
-        reply: dict[str, Any] = msgspec.json.decode(page)
-        age = reply["judged_age_s"]
-        if age is None or age > max(_OLDEST_S, 5 * reply["interval_s"]):
-            raise AgentSilent("the agent does not evaluate its rules")
-        node = reply["node"]
-        counts = {
-            "total": node["devices"],
-            "lost": node["lost"],
-            "silent": node["silent"],
-            "unread": node.get("unread", 0),
-        }
-        devices = msgspec.convert(counts, DeviceCounts)
-        report = Report(
-            host=str(node["host"]),
-            source="incidents of the agent",
-            devices=devices,
-            rules=int(reply["rules"]),
-            findings=tuple(map(_of_incident, reply["incidents"])),
-            problems=tuple(map(str, reply["problems"])),
-        )
-        unhealthy = msgspec.convert(node.get("unhealthy", ()), tuple[DeviceNote, ...])
-        report = _with_health(report, unhealthy)
-        for why in msgspec.convert(node.get("unusable", ()), tuple[str, ...]):
-            report = _blinded(report, f"backend {why}")
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+        reply = msgspec.json.decode(page, type=IncidentsPage)
+        findings = tuple(map(_of_incident, reply.incidents))
+    except (msgspec.DecodeError, ValueError) as error:
         raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
+    age, interval_s, node = reply.evaluated_age_s, reply.interval_s, reply.node
+    if age is None or interval_s is None or age > max(_OLDEST_S, 5 * interval_s):
+        raise AgentSilent("the agent does not evaluate its rules")
+    if node is None:
+        raise AgentSilent("the agent's incidents cannot be read: they name no node")
+    devices = DeviceCounts(
+        total=node.devices, lost=node.lost, silent=node.silent, unread=node.unread
+    )
+    report = Report(
+        host=node.host,
+        source="incidents of the agent",
+        devices=devices,
+        rules=reply.rules,
+        findings=findings,
+        problems=reply.problems,
+    )
+    report = _with_health(report, node.unhealthy)
+    for why in node.unusable:
+        report = _blinded(report, f"backend {why}")
     if devices.lost and report.status is not Status.CRITICAL:
         verb = "is" if devices.lost == 1 else "are"
         title = f"{counted(devices.lost, 'device')} {verb} lost"
@@ -108,15 +104,14 @@ def of_incidents(page: bytes) -> Report:
     return report if devices.total else _blinded(report, "no accelerator was found")
 
 
-def _of_incident(incident: dict[str, Any]) -> Finding:
-    evidence = incident["evidence"]
+def _of_incident(incident: IncidentDocument) -> Finding:
     return Finding(
-        severity=Severity(incident["severity"]),
-        device=str(incident["device_name"]),
-        title=str(incident["title"]),
-        text=str(evidence[0]["text"]) if evidence else "",
-        rule=str(incident["rule"]),
-        what_to_do=str(incident["what_to_do"]),
+        severity=Severity(incident.severity),
+        device=incident.device_name,
+        title=incident.title,
+        text=incident.evidence[0].text if incident.evidence else "",
+        rule=incident.rule,
+        what_to_do=incident.what_to_do,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import msgspec
@@ -17,6 +17,8 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
+from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid
+from accelwatch.fleet.hub_client.documents import decoded
 
 _HEADER = ("NODE", "REASON", "SINCE", "INCIDENT", "WHAT")
 
@@ -74,36 +76,36 @@ def avoid_command(flags: AvoidFlags, hub: HubFlags) -> None:
     if flags.form is Format.JSON:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
-    page = msgspec.json.decode(document)
+    page = decoded(document, AvoidPage)
     _warn(page)
-    write_stdout(_WRITERS[flags.form](page["nodes"]).encode())
+    write_stdout(_WRITERS[flags.form](page.nodes).encode())
     raise click.exceptions.Exit(OK)
 
 
-def _warn(page: Mapping[str, Any]) -> None:
+def _warn(page: AvoidPage) -> None:
     """What makes the list less than it seems goes to stderr."""
-    for problem in page["problems"]:
+    for problem in page.problems:
         complain(problem)
-    if not page["rules"]:
+    if not page.rules:
         complain("no rules are configured, so faults of devices are not in this list")
-    if page["nodes_total"] and len(page["nodes"]) == page["nodes_total"]:
+    if page.nodes_total and len(page.nodes) == page.nodes_total:
         complain("every node is in this list; `accelwatch why` says what is wrong")
 
 
-def _names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names(nodes: Sequence[NodeToAvoid]) -> list[str]:
     """As a scheduler and ssh know the nodes: its scheduler's name, else the hub's."""
-    return [node["scheduler_name"] or node["node"] for node in nodes]
+    return [node.scheduler_name or node.node for node in nodes]
 
 
-def _slurm(nodes: Sequence[Mapping[str, Any]]) -> str:
+def _slurm(nodes: Sequence[NodeToAvoid]) -> str:
     return collapse(_names(nodes)) + "\n"
 
 
-def _hostfile(nodes: Sequence[Mapping[str, Any]]) -> str:
+def _hostfile(nodes: Sequence[NodeToAvoid]) -> str:
     return "".join(f"{name}\n" for name in _names(nodes))
 
 
-def _k8s(nodes: Sequence[Mapping[str, Any]]) -> str:
+def _k8s(nodes: Sequence[NodeToAvoid]) -> str:
     """An affinity; without nodes an empty one, since `NotIn` without values is invalid."""
     if not nodes:
         return "{}\n"
@@ -113,25 +115,25 @@ def _k8s(nodes: Sequence[Mapping[str, Any]]) -> str:
     return str(yaml.safe_dump(affinity, sort_keys=False))
 
 
-def _table(nodes: Sequence[Mapping[str, Any]]) -> str:
-    rows = [_row(node["node"], reason) for node in nodes for reason in node["reasons"]]
+def _table(nodes: Sequence[NodeToAvoid]) -> str:
+    rows = [_row(node.node, reason) for node in nodes for reason in node.reasons]
     return "".join(f"{line}\n" for line in columns([_HEADER, *rows])) if rows else ""
 
 
-def _row(node: str, reason: Mapping[str, Any]) -> tuple[str, ...]:
-    since = reason["since"]
-    what = f"{reason['device']}: {reason['text']}" if reason["device"] else reason["text"]
+def _row(node: str, reason: AvoidReason) -> tuple[str, ...]:
+    since = reason.since
+    what = f"{reason.device}: {reason.text}" if reason.device else reason.text
     cells = (
         node,
-        reason["kind"],
+        reason.kind.value,
         "-" if since is None else since.partition(".")[0].removesuffix("Z") + "Z",
-        reason["incident"] or "-",
+        reason.incident or "-",
         what,
     )
     return tuple(printable(cell) for cell in cells)
 
 
-_WRITERS: Mapping[Format, Callable[[Sequence[Mapping[str, Any]]], str]] = MappingProxyType(
+_WRITERS: Mapping[Format, Callable[[Sequence[NodeToAvoid]], str]] = MappingProxyType(
     {
         Format.TABLE: _table,
         Format.SLURM: _slurm,

@@ -6,7 +6,7 @@ from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.exposition.display import duration, printable, size
-from accelwatch.fleet.api.documents.fleet import NodeSummary
+from accelwatch.fleet.documents.fleet import NodeSummary
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView

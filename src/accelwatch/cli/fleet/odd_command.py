@@ -1,10 +1,9 @@
 """`accelwatch odd`: nodes that differ from the many of their kind in what they run."""
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import click
-import msgspec
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.host_ranges import collapse
@@ -14,6 +13,8 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
+from accelwatch.fleet.hub_client.documents import decoded
+from accelwatch.fleet.odd.documents import Difference, OddPage
 
 _HEADER = ("GROUP", "FIELD", "USUAL", "DIFFERS", "NODES")
 
@@ -32,25 +33,25 @@ def odd_command(
     if as_json:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
-    page = msgspec.json.decode(document)
-    rows = [row for difference in page["differences"] for row in _rows(difference)]
+    page = decoded(document, OddPage)
+    rows = [row for difference in page.differences for row in _rows(difference)]
     if not rows:
-        complain(f"no differences between {page['nodes']} nodes")
+        complain(f"no differences between {page.nodes} nodes")
     else:
         write_stdout("".join(f"{line}\n" for line in columns([_HEADER, *rows])).encode())
     raise click.exceptions.Exit(OK)
 
 
-def _rows(difference: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    label, usual = difference["label"], difference["usual"]
-    group = f"{difference['group']} ({label})" if label else difference["group"]
-    many = f"{difference['usual_nodes']} of {difference['nodes']} nodes"
-    for odd in difference["odd"]:
+def _rows(difference: Difference) -> Iterator[tuple[str, ...]]:
+    label, usual = difference.label, difference.usual
+    group = f"{difference.group} ({label})" if label else difference.group
+    many = f"{difference.usual_nodes} of {difference.nodes} nodes"
+    for odd in difference.odd:
         cells = (
             group,
-            difference["field"],
+            difference.field,
             "no majority" if usual is None else f"{usual} ({many})",
-            odd["value"],
-            collapse(odd["nodes"]),
+            odd.value,
+            collapse(odd.nodes),
         )
         yield tuple(printable(cell) for cell in cells)

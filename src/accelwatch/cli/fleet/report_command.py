@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
-import msgspec
 
 from accelwatch.base import durations
 from accelwatch.base.errors import AccelwatchError, UsageError
@@ -16,6 +15,7 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.terminal import on_terminal
+from accelwatch.fleet.hub_client.documents import decoded
 
 if TYPE_CHECKING:
     from accelwatch.fleet.report.summary import ReportDocuments
@@ -62,17 +62,12 @@ def _documents(hub: HubFlags, since: str) -> "ReportDocuments":
     from accelwatch.fleet.wire import FleetDocument
 
     every = {"since": since, "limit": _MOST}
-    try:
-        return ReportDocuments(
-            fleet=msgspec.json.decode(fetch_page(hub, "/v1/fleet", {}), type=FleetDocument),
-            incidents=msgspec.json.decode(
-                fetch_page(hub, "/v1/incidents", every), type=IncidentsPage
-            ),
-            odd=msgspec.json.decode(fetch_page(hub, "/v1/odd", {}), type=OddPage),
-            avoid=msgspec.json.decode(fetch_page(hub, "/v1/avoid", {}), type=AvoidPage),
-        )
-    except msgspec.DecodeError as error:
-        raise AccelwatchError(f"the hub's answer cannot be read: {error}") from error
+    return ReportDocuments(
+        fleet=decoded(fetch_page(hub, "/v1/fleet", {}), FleetDocument),
+        incidents=decoded(fetch_page(hub, "/v1/incidents", every), IncidentsPage),
+        odd=decoded(fetch_page(hub, "/v1/odd", {}), OddPage),
+        avoid=decoded(fetch_page(hub, "/v1/avoid", {}), AvoidPage),
+    )
 
 
 def _write(path: Path, page: bytes) -> None:

@@ -1,18 +1,21 @@
 """`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import click
 import msgspec
 
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.alerting.evaluation.silences.documents import Closed, NoteWritten
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
+from accelwatch.fleet.hub_client.documents import decoded
 
 _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
@@ -103,10 +106,10 @@ def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags
     document = {"reason": closing.reason, "by": who(closing.by)}
     path = f"/v1/incidents/{quote(id_, safe='')}/close"
     answer = changed(hub, "POST", path, document=document)
-    closed = msgspec.json.decode(answer)
-    if closed["problem"]:
-        complain(f"closed, but not written down: {closed['problem']}")
-    write_stdout(answer if as_json else f"{closed['id']} closed\n".encode())
+    closed = decoded(answer, Closed)
+    if closed.problem:
+        complain(f"closed, but not written down: {closed.problem}")
+    write_stdout(answer if as_json else f"{closed.id} closed\n".encode())
     return OK
 
 
@@ -114,10 +117,10 @@ def note_incident(id_: str, text: str, by: str | None, as_json: bool, hub: HubFl
     """Write a line into an incident's history. Raises AccelwatchError."""
     path = f"/v1/incidents/{quote(id_, safe='')}/note"
     answer = changed(hub, "POST", path, document={"text": text, "by": who(by)})
-    written = msgspec.json.decode(answer)
-    if written["problem"]:
-        complain(f"noted, but not written down: {written['problem']}")
-    write_stdout(answer if as_json else f"{written['id']}: {written['text']}\n".encode())
+    written = decoded(answer, NoteWritten)
+    if written.problem:
+        complain(f"noted, but not written down: {written.problem}")
+    write_stdout(answer if as_json else f"{written.id}: {written.text}\n".encode())
     return OK
 
 
@@ -125,75 +128,70 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
     """Print a line an incident, or all of one. Raises AccelwatchError."""
     if id_ is not None:
         document = fetch_page(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
-        write_stdout(document if flags.as_json else _incident_text(msgspec.json.decode(document)))
+        text = document if flags.as_json else _incident_text(decoded(document, IncidentDocument))
+        write_stdout(text)
         return OK
     query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
     document = fetch_page(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
     if flags.as_json:
         write_stdout(document)
         return OK
-    page = msgspec.json.decode(document)
-    for problem in page["problems"]:
+    page = decoded(document, IncidentsPage)
+    for problem in page.problems:
         complain(problem)
-    if not page["judged"]:
+    if not page.evaluated:
         complain("there are no rules here (docs/rules.md)")
-    elif not page["incidents"]:
-        complain(f"nothing; {page['rules']} rules are in force")
-    write_stdout(_table(page["incidents"]))
+    elif not page.incidents:
+        complain(f"nothing; {page.rules} rules are in force")
+    write_stdout(_table(page.incidents))
     return OK
 
 
-def _location_of(incident: dict[str, Any]) -> str:
-    from accelwatch.alerting.evaluation.documents import IncidentDocument
-    from accelwatch.fleet.picture.incidents import location_of
-
-    return location_of(msgspec.convert(incident, IncidentDocument))
-
-
-def muted_by(incident: dict[str, Any]) -> str:
-    """Why nobody is told of it, in few words; an older hub does not say."""
-    mute = incident.get("muted_by")
-    return f"{mute['kind']} {mute['id']}: {mute['reason']}" if mute else ""
+def muted_by(incident: IncidentDocument) -> str:
+    """Why nobody is notified of it, in few words."""
+    mute = incident.muted_by
+    return "" if mute is None else f"{mute.kind} {mute.id}: {mute.reason}"
 
 
-def _trust(incident: dict[str, Any]) -> str:
+def _trust(incident: IncidentDocument) -> str:
     """How far its evidence is vouched for; an older hub does not say."""
     from accelwatch.schema.provenance import provenance_text
 
-    provenance = incident.get("provenance", "")
-    if not incident["trusted"]:
+    if not incident.trusted:
         return "none: any user of that node who may write to the kernel log can forge this"
+    provenance = incident.provenance
     return f"{provenance}: {provenance_text(provenance)}" if provenance else ""
 
 
-def _aside(incident: dict[str, Any]) -> str:
+def _aside(incident: IncidentDocument) -> str:
     asides = []
-    if incident["part_of"]:
-        asides.append(f"part of {incident['part_of']}")
-    elif incident.get("follows"):
-        asides.append(f"follows {incident['follows']}")
-    if left := incident.get("left_to_do"):
-        asides.append(f"needs a person: {left}")
+    if incident.group_incident:
+        asides.append(f"part of {incident.group_incident}")
+    elif incident.follows:
+        asides.append(f"follows {incident.follows}")
+    if incident.left_to_do:
+        asides.append(f"needs a person: {incident.left_to_do}")
     if mute := muted_by(incident):
         asides.append(f"muted by {mute}")
     return f"  ({', '.join(asides)})" if asides else ""
 
 
-def _table(incidents: list[dict[str, Any]]) -> bytes:
+def _table(incidents: Sequence[IncidentDocument]) -> bytes:
     from accelwatch.base.untrusted_text import printable
     from accelwatch.cli.table_lines import columns
+    from accelwatch.fleet.picture.incidents import location_of
 
     if not incidents:
         return b""
     rows = [
         [
-            incident["id"],
-            incident["severity"] if incident["state"] == "open" else "resolved",
-            incident["since"].partition(".")[0].removesuffix("Z") + "Z",
-            printable(_location_of(incident)),
-            printable(_several(incident["jobs"])),
-            printable(_several(incident["users"])),
-            printable(incident["title"] + _aside(incident)),
+            incident.id,
+            incident.severity if incident.state == "open" else "resolved",
+            incident.since.partition(".")[0].removesuffix("Z") + "Z",
+            printable(location_of(incident)),
+            printable(_several(incident.jobs)),
+            printable(_several(incident.users)),
+            printable(incident.title + _aside(incident)),
         ]
         for incident in incidents
     ]
@@ -207,32 +205,33 @@ def _several(names: Sequence[str]) -> str:
     return f"{names[0]}{more}" if names else "-"
 
 
-def _incident_text(incident: dict[str, Any]) -> bytes:
+def _incident_text(incident: IncidentDocument) -> bytes:
     from accelwatch.base.untrusted_text import printable
+    from accelwatch.fleet.picture.incidents import location_of
 
     lines = [
-        f"{incident['id']}  {incident['severity']}  {incident['state']}  {incident['title']}",
-        f"where      {_location_of(incident)}",
-        f"since      {incident['since']}",
+        f"{incident.id}  {incident.severity}  {incident.state}  {incident.title}",
+        f"where      {location_of(incident)}",
+        f"since      {incident.since}",
     ]
     fields = {
-        "closed": incident["closed"],
-        "device": " ".join(filter(None, (incident["model"], incident["serial"]))),
-        "jobs": ", ".join(incident["jobs"]),
-        "users": ", ".join(incident["users"]),
-        "what to do": incident["what_to_do"],
-        "advice": incident["advice"],
-        "runbook": incident["runbook"],
-        "rule": ", ".join(incident["rules"]),
-        "source": incident["source"],
+        "closed": incident.closed,
+        "device": " ".join(filter(None, (incident.model, incident.serial))),
+        "jobs": ", ".join(incident.jobs),
+        "users": ", ".join(incident.users),
+        "what to do": incident.what_to_do,
+        "advice": incident.advice,
+        "runbook": incident.runbook,
+        "rule": ", ".join(incident.rules),
+        "source": incident.source,
         "trust": _trust(incident),
-        "part of": incident["part_of"],
-        "follows": incident.get("follows", ""),
+        "part of": incident.group_incident,
+        "follows": incident.follows,
         "muted by": muted_by(incident),
     }
     lines += [f"{name:11}{value}" for name, value in fields.items() if value]
-    lines += [f"evidence   {record['text']}" for record in incident["evidence"]]
-    for entry in incident["timeline"]:
-        actor = f" (by {entry['actor']})" if entry["actor"] else ""
-        lines.append(f"{entry['time']}  {entry['kind']:9} {entry['text']}{actor}")
+    lines += [f"evidence   {record.text}" for record in incident.evidence]
+    for entry in incident.timeline:
+        actor = f" (by {entry.actor})" if entry.actor else ""
+        lines.append(f"{entry.time}  {entry.kind:9} {entry.text}{actor}")
     return "".join(f"{printable(line)}\n" for line in lines).encode()

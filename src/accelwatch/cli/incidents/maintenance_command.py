@@ -1,13 +1,13 @@
 """`accelwatch maintenance`: nodes that are worked on, of whom nobody is told meanwhile."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
+from accelwatch.alerting.evaluation.silences.documents import MaintenanceChanged, MaintenancePage
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import listed
-from accelwatch.cli.hub_requests import HubFlags, changed
+from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
 from accelwatch.cli.incidents.muting_flags import (
     AsJson,
     By,
@@ -19,6 +19,7 @@ from accelwatch.cli.incidents.muting_flags import (
 )
 from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.parameters import argument, option
+from accelwatch.fleet.hub_client.documents import decoded
 
 _PAGE = "/v1/maintenance"
 
@@ -44,13 +45,16 @@ def _add(
         raise UsageError("say which nodes, such as n12 or n[1-9], or --all for every node")
     document = {**spanned(span), "nodes": ranges, "all": every}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise click.exceptions.Exit(print_created(answer, "maintenance", _nodes, as_json))
+    reply = decoded(answer, MaintenanceChanged)
+    raise click.exceptions.Exit(print_created(answer, reply, reply.maintenance, as_json))
 
 
 @subcommand(maintenance, "list")
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled windows."""
-    raise click.exceptions.Exit(print_active(hub, _PAGE, "maintenance", _nodes, as_json))
+    answer = fetch_page(hub, _PAGE, {})
+    page = decoded(answer, MaintenancePage)
+    raise click.exceptions.Exit(print_active(answer, page, page.maintenance, as_json))
 
 
 @subcommand(maintenance, "end")
@@ -62,7 +66,3 @@ def _expire(
 ) -> None:
     """End or cancel a window; incidents that are still open notify then."""
     raise click.exceptions.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
-
-
-def _nodes(row: Mapping[str, Any]) -> str:
-    return ",".join(row["nodes"]) or "every node"

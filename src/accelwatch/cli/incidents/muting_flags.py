@@ -1,21 +1,27 @@
 """What `accelwatch silence` and `accelwatch maintenance` have in common: spans, answers, lists."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
 
+from accelwatch.alerting.evaluation.silences.documents import (
+    MaintenanceDocument,
+    MutingChanged,
+    MutingPage,
+    SilenceDocument,
+)
 from accelwatch.base.durations import seconds_with_unit
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, iso_time, who
+from accelwatch.cli.hub_requests import HubFlags, changed, iso_time, who
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import columns
+from accelwatch.fleet.hub_client.documents import decoded
 
-# Whom a silence or window is about, in few words.
-Described = Callable[[Mapping[str, Any]], str]
+MutingEntry = SilenceDocument | MaintenanceDocument
 
 
 class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,21 +75,19 @@ def spanned(span: SpanFlags) -> dict[str, str]:
     return request
 
 
-def print_created(answer: bytes, name: str, described: Described, as_json: bool) -> int:
-    """Print what was set, in the field `name` of the answer, and complain of what is wrong."""
-    reply = msgspec.json.decode(answer)
-    if reply["problem"]:
-        complain(f"in force, but not saved: {reply['problem']}")
-    if unknown := reply.get("unknown"):
-        complain(
-            f"no such {'node' if name == 'maintenance' else 'label'} now: {', '.join(unknown)}"
-        )
+def print_created(answer: bytes, reply: MutingChanged, document: MutingEntry, as_json: bool) -> int:
+    """Print what was set, and complain of what is wrong."""
+    if reply.problem:
+        complain(f"in force, but not saved: {reply.problem}")
+    if reply.unknown:
+        what = "label" if isinstance(document, SilenceDocument) else "node"
+        complain(f"no such {what} now: {', '.join(reply.unknown)}")
     if as_json:
         write_stdout(answer)
         return OK
-    write_stdout(_table([reply[name]], described))
-    mutes = reply[name]["mutes"]
-    if reply[name]["in_force"]:
+    write_stdout(_table([document]))
+    if document.in_force:
+        mutes = document.mutes
         complain(f"{mutes or 'no'} open incident{'' if mutes == 1 else 's'} muted by it now")
     return OK
 
@@ -92,44 +96,50 @@ def expire_and_print(hub: HubFlags, base: str, id_: str, by: str | None, as_json
     """End one by its id. Raises AccelwatchError."""
     query = {"by": who(by)} if who(by) else {}
     answer = changed(hub, "DELETE", f"{base}/{quote(id_, safe='')}", query=query)
-    problem = msgspec.json.decode(answer)["problem"]
-    if problem:
+    if problem := decoded(answer, MutingChanged).problem:
         complain(f"ended, but not written down: {problem}")
     write_stdout(answer if as_json else f"{id_} ended\n".encode())
     return OK
 
 
-def print_active(hub: HubFlags, base: str, name: str, described: Described, as_json: bool) -> int:
-    """Print all that are not over, a line each. Raises AccelwatchError."""
-    answer = fetch_page(hub, base, {})
-    page = msgspec.json.decode(answer)
+def print_active(
+    answer: bytes, page: MutingPage, rows: Sequence[MutingEntry], as_json: bool
+) -> int:
+    """Print all that are not over, a line each."""
     if as_json:
         write_stdout(answer)
         return OK
-    for problem in page["problems"]:
+    for problem in page.problems:
         complain(problem)
-    if not page["judged"]:
+    if not page.evaluated:
         complain("there are no rules here (docs/rules.md)")
-    elif not page[name]:
+    elif not rows:
         complain("none")
-    write_stdout(_table(page[name], described))
+    write_stdout(_table(rows))
     return OK
 
 
-def _table(rows: Iterable[Mapping[str, Any]], described: Described) -> bytes:
+def _table(rows: Iterable[MutingEntry]) -> bytes:
     from accelwatch.base.untrusted_text import printable
 
     cells = [
         (
-            row["id"],
-            "in force" if row["in_force"] else "announced",
-            f"{_short(row['starts'])} to {_short(row['ends'])}",
-            printable(described(row)),
-            printable(f"{_by(row)}: {row['reason']}"),
+            row.id,
+            "in force" if row.in_force else "announced",
+            f"{_short(row.starts)} to {_short(row.ends)}",
+            printable(_concerned(row)),
+            printable(f"{_by(row)}: {row.reason}"),
         )
         for row in rows
     ]
     return "".join(f"{line}\n" for line in columns(cells)).encode()
+
+
+def _concerned(row: MutingEntry) -> str:
+    """Whom a silence or window is about, in few words."""
+    if isinstance(row, SilenceDocument):
+        return ", ".join(row.matchers)
+    return ",".join(row.nodes) or "every node"
 
 
 def _short(time_text: str) -> str:
@@ -137,5 +147,5 @@ def _short(time_text: str) -> str:
     return f"{time_text.partition('.')[0].removesuffix('Z')}Z"
 
 
-def _by(row: Mapping[str, Any]) -> str:
-    return str(row["by"]) if row["verified"] else f"{row['by'] or 'somebody'} (unverified)"
+def _by(row: MutingEntry) -> str:
+    return row.by if row.verified else f"{row.by or 'somebody'} (unverified)"

@@ -1,11 +1,11 @@
 """`accelwatch silence`: nobody is told of some incidents for a while."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
-from accelwatch.cli.hub_requests import HubFlags, changed
+from accelwatch.alerting.evaluation.silences.documents import SilenceChanged, SilencesPage
+from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
 from accelwatch.cli.incidents.muting_flags import (
     AsJson,
     By,
@@ -17,6 +17,7 @@ from accelwatch.cli.incidents.muting_flags import (
 )
 from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.parameters import argument
+from accelwatch.fleet.hub_client.documents import decoded
 
 _PAGE = "/v1/silences"
 
@@ -38,13 +39,16 @@ def _add(
     """Silence incidents by their labels: id, rule, family, severity, node, device, rack, job ..."""
     document = {**spanned(span), "matchers": matchers}
     answer = changed(hub, "POST", _PAGE, document=document)
-    raise click.exceptions.Exit(print_created(answer, "silence", _matchers, as_json))
+    reply = decoded(answer, SilenceChanged)
+    raise click.exceptions.Exit(print_created(answer, reply, reply.silence, as_json))
 
 
 @subcommand(silence, "list")
 def _list(hub: HubFlags, as_json: AsJson = False) -> None:
     """List active and scheduled silences."""
-    raise click.exceptions.Exit(print_active(hub, _PAGE, "silences", _matchers, as_json))
+    answer = fetch_page(hub, _PAGE, {})
+    page = decoded(answer, SilencesPage)
+    raise click.exceptions.Exit(print_active(answer, page, page.silences, as_json))
 
 
 @subcommand(silence, "end")
@@ -56,7 +60,3 @@ def _expire(
 ) -> None:
     """End a silence; incidents that are still open notify then."""
     raise click.exceptions.Exit(expire_and_print(hub, _PAGE, id_, by, as_json))
-
-
-def _matchers(row: Mapping[str, Any]) -> str:
-    return ", ".join(row["matchers"])

@@ -4,9 +4,8 @@ An accepted command is in the journal when the process ends. What it led to is s
 `accelwatch remedy list`; a scheduler needs its time.
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import click
@@ -20,6 +19,14 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
 from accelwatch.cli.remedy.remedy_outcome import code_of, fetch_remedies, post_command
+from accelwatch.fleet.documents.remedies import (
+    Commanded,
+    PlanPage,
+    RemediesPage,
+    RemedyDocument,
+)
+from accelwatch.fleet.hub_client.documents import decoded
+from accelwatch.remediation.policy.plan.model import Plan
 
 NodeName = Annotated[str, argument(metavar="NODE", help="The hub's name of the node.")]
 AsJson = Annotated[bool, option("--json", help="As JSON.")]
@@ -51,12 +58,12 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
     if as_json:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
-    page = msgspec.json.decode(document)
+    page = decoded(document, RemediesPage)
     for line in _fleet_status(page):
         complain(line)
-    if not page["remedies"]:
+    if not page.remedies:
         complain("no remedies in progress")
-    write_stdout("".join(f"{_line(row)}\n" for row in page["remedies"]).encode())
+    write_stdout("".join(f"{_line(row)}\n" for row in page.remedies).encode())
     raise click.exceptions.Exit(OK)
 
 
@@ -67,7 +74,7 @@ def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None
     if as_json:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
-    plan = msgspec.json.decode(document)["plan"]
+    plan = decoded(document, PlanPage).plan
     write_stdout("".join(f"{printable(line)}\n" for line in _plan(plan)).encode())
     raise click.exceptions.Exit(OK)
 
@@ -189,10 +196,10 @@ def breaker_command(
         raise click.exceptions.Exit(_send_command(hub, "/v1/breaker/reset", why, as_json))
     if verb is not None:
         raise UsageError(f"write `remedy breaker` or `remedy breaker reset`, not {verb!r}")
-    page = msgspec.json.decode(fetch_remedies(hub, "/v1/remedies", {}))
-    if not page["acts"]:
+    page = decoded(fetch_remedies(hub, "/v1/remedies", {}), RemediesPage)
+    if not page.acts:
         complain(_NO_ACTIONS)
-    shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
+    shown = {"breaker": page.breaker, "why": page.breaker_why}
     text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
     write_stdout(msgspec.json.encode(shown) if as_json else text)
     raise click.exceptions.Exit(OK)
@@ -208,64 +215,56 @@ def _send_command(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more
         raise UsageError("--reason TEXT is required; it is kept in the audit log")
     document = {"reason": why.reason, "by": who(why.by), **more}
     answer = post_command(hub, path, document)
-    reply = msgspec.json.decode(answer)
+    reply = decoded(answer, Commanded)
     if as_json:
         write_stdout(answer)
     else:
-        for note in reply["notes"]:
-            complain(printable(note["text"]))
-        remedy = reply["remedy"]
-        write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
+        for note in reply.notes:
+            complain(printable(note.text))
+        write_stdout(b"" if reply.remedy is None else f"{_line(reply.remedy)}\n".encode())
     return code_of(path.rpartition("/")[2], reply)
 
 
-def _fleet_status(page: Mapping[str, Any]) -> list[str]:
+def _fleet_status(page: RemediesPage) -> list[str]:
     """What holds for all nodes, and is not as it should be."""
-    if not page["acts"]:
+    if not page.acts:
         return [_NO_ACTIONS]
-    lines = [*page["problems"]]
-    if page["stopped_by"]:
-        lines.append(f"remedies are stopped by {page['stopped_by']}: {page['stopped_why']}")
-    if page["breaker"] != "closed":
-        lines.append(f"the breaker is {page['breaker'].replace('_', ' ')}: {page['breaker_why']}")
-    if page["frozen"]:
-        lines.append(f"no new remedies are started: {page['frozen']}")
-    lines += [f"{hold['node']} is on hold: {hold['by']}: {hold['reason']}" for hold in page["held"]]
+    lines = [*page.problems]
+    if page.stopped_by:
+        lines.append(f"remedies are stopped by {page.stopped_by}: {page.stopped_why}")
+    if page.breaker != "closed":
+        lines.append(f"the breaker is {page.breaker.replace('_', ' ')}: {page.breaker_why}")
+    if page.frozen:
+        lines.append(f"no new remedies are started: {page.frozen}")
+    lines += [f"{veto.node} is on hold: {veto.by}: {veto.reason}" for veto in page.vetoes]
     return [printable(line) for line in lines]
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    cells = [row["node"], row["stage"].replace("_", " "), f"since {row['since'].partition('.')[0]}"]
-    if row["rule"]:
-        cells.append(row["rule"])
-    if row["incident"]:
-        cells.append(row["incident"])
-    waits = row.get("trouble") or row["doing"] or row["in_the_way"]
+def _line(row: RemedyDocument) -> str:
+    cells = [row.node, row.stage.replace("_", " "), f"since {row.since.partition('.')[0]}"]
+    cells += filter(None, (row.rule, row.incident))
+    waits = row.trouble or row.doing or row.blocked_by
     if waits:
         cells.append(f"({waits})")
     return printable("  ".join(cells))
 
 
-def _plan(plan: Mapping[str, Any]) -> list[str]:
+def _plan(plan: Plan) -> list[str]:
     from accelwatch.alerting.rules.document import how_sure
 
-    head = f"{plan['node']} is {plan['stage'].replace('_', ' ')}"
-    lines = [f"{head}: {plan['text']}" if plan["text"] else head]
-    if plan["digest"]:
-        lines.append(f"plan {plan['digest']} of rule {plan['rule']} for {plan['incident']}")
-        if plan.get("confidence"):
-            lines.append(f"mode {plan['mode']}, {how_sure(plan['confidence'], plan['act_on'])}")
-    for number, step in enumerate(plan["steps"], 1):
-        lines.append(f"{number}. {step['text']}")
-        lines += [f"   held back: {denial['text']}" for denial in _denials(step)]
-    if plan["price"] is not None:
-        saved, lost = plan["price"]["saved"], plan["price"]["lost"]
-        lines.append(f"expected: saves {saved:.1f} GPU-hours, costs {lost:.1f}")
-    if (as_of := plan.get("as_of")) is not None:
-        lines.append(f"as of {datetime.fromtimestamp(as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
+    head = f"{plan.node} is {plan.stage.replace('_', ' ')}"
+    lines = [f"{head}: {plan.text}" if plan.text else head]
+    if plan.digest:
+        lines.append(f"plan {plan.digest} of rule {plan.rule} for {plan.incident}")
+        if plan.confidence:
+            lines.append(f"mode {plan.mode}, {how_sure(plan.confidence, plan.act_on)}")
+    for number, step in enumerate(plan.steps, 1):
+        lines.append(f"{number}. {step.text}")
+        lines += [f"   held back: {denial.text}" for denial in step.in_the_way]
+    if plan.price is not None:
+        lines.append(
+            f"expected: saves {plan.price.saved:.1f} GPU-hours, costs {plan.price.lost:.1f}"
+        )
+    if plan.as_of is not None:
+        lines.append(f"as of {datetime.fromtimestamp(plan.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     return lines
-
-
-def _denials(step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    denials: Sequence[Mapping[str, Any]] = step["in_the_way"]
-    return denials

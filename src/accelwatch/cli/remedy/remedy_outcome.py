@@ -8,6 +8,7 @@ from typing import Any
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
+from accelwatch.fleet.documents.remedies import Commanded
 from accelwatch.fleet.picture.remedies import Came, outcome_of
 
 _CODES: Mapping[Came, int] = MappingProxyType(
@@ -21,11 +22,10 @@ _CODES: Mapping[Came, int] = MappingProxyType(
 _KEPT = frozenset({FAILED, USAGE, UNKNOWN})
 
 
-def code_of(verb: str, reply: Mapping[str, Any]) -> int:
+def code_of(verb: str, reply: Commanded) -> int:
     """From what the hub has answered to a person's word."""
-    remedy = reply["remedy"]
-    notes = (note["text"] for note in reply["notes"])
-    return _CODES[outcome_of(verb, notes, remedy["stage"] if remedy else "")]
+    notes = (note.text for note in reply.notes)
+    return _CODES[outcome_of(verb, notes, reply.remedy.stage if reply.remedy else "")]
 
 
 def fetch_remedies(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:

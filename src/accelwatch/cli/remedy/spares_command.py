@@ -1,10 +1,8 @@
 """`accelwatch remedy spares`: the nodes that can stand in for others, and those that do."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
-import msgspec
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
@@ -14,6 +12,8 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.remedy.remedy_outcome import fetch_remedies
 from accelwatch.cli.table_lines import columns
+from accelwatch.fleet.documents.remedies import SpareDocument, SparesPage
+from accelwatch.fleet.hub_client.documents import decoded
 
 _HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
 
@@ -27,35 +27,32 @@ def spares_command(
     if as_json:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
-    page = msgspec.json.decode(document)
-    if not page["acts"]:
+    page = decoded(document, SparesPage)
+    if not page.acts:
         complain("no actions configured; see remedy.actions in hub.yaml")
-    elif not page["spares"]:
+    elif not page.spares:
         complain("no spares configured; see remedy.spares.nodes in hub.yaml")
     else:
-        write_stdout("".join(f"{line}\n" for line in _table(page["spares"])).encode())
+        lines = columns([_HEADER, *map(_row, page.spares)])
+        write_stdout("".join(f"{line}\n" for line in lines).encode())
     raise click.exceptions.Exit(OK)
 
 
-def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:
-    return columns([_HEADER, *map(_row, spares)])
-
-
-def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:
-    tested = spare["tested"]
+def _row(spare: SpareDocument) -> tuple[str, ...]:
+    tested = spare.tested
     cells = (
-        spare["node"] if spare["node"] == spare["name"] else f"{spare['node']} ({spare['name']})",
-        ",".join(spare["pools"]),
-        spare["rack"],
+        spare.node if spare.node == spare.name else f"{spare.node} ({spare.name})",
+        ",".join(spare.pools),
+        spare.rack,
         _state(spare),
         "never" if tested is None else tested.partition(".")[0].removesuffix("Z") + "Z",
-        " for ".join(filter(None, (spare["stands_for"], spare["incident"]))),
+        " for ".join(filter(None, (spare.replaces, spare.incident))),
     )
     return tuple(printable(cell) for cell in cells)
 
 
-def _state(spare: Mapping[str, Any]) -> str:
-    state = str(spare["standing"]).replace("_", " ")
-    if spare["standing"] == "ready" and not spare["usable"]:
+def _state(spare: SpareDocument) -> str:
+    state = spare.state.replace("_", " ")
+    if spare.state == "ready" and not spare.usable:
         return "ready, but cannot be used now"
-    return f"{state}: {spare['text']}" if spare["text"] else state
+    return f"{state}: {spare.text}" if spare.text else state

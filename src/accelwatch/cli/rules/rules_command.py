@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import click
 
+from accelwatch.alerting.evaluation.documents import RuleRow, RulesPage
 from accelwatch.base.exit_codes import FAILED, OK
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import Group, subcommand
@@ -141,18 +142,18 @@ def rules_list(
     rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
     active = _active_rules(hub)
     for row in rows:
-        status = None if active is None else active.get(str(row["id"]), {})
-        row["switched_off"] = None if status is None else status.get("switched_off", "")
-        row["blind"] = None if status is None else status.get("blind", 0)
+        status = None if active is None else active.get(str(row["id"]))
+        row["switched_off"] = None if active is None else status.switched_off if status else ""
+        row["blind"] = None if active is None else status.blind if status else 0
         if row["switched_off"] and not as_json:
             row["mode"] = "switched off"
     if active is None:
         complain("no hub or agent answers, so whether one has switched a rule off is not known")
     for id_, status in (active or {}).items():
-        if status["switched_off"]:
-            complain(f"{id_} is switched off: {status['switched_off']}")
-        elif blind := status.get("blind", 0):
-            complain(f"{id_} is pending or firing on {blind}, unknown for too long")
+        if status.switched_off:
+            complain(f"{id_} is switched off: {status.switched_off}")
+        elif status.blind:
+            complain(f"{id_} is pending or firing on {status.blind}, unknown for too long")
     if as_json:
         _write_json(rows)
         return OK
@@ -164,17 +165,16 @@ def rules_list(
     return OK
 
 
-def _active_rules(hub: HubFlags) -> dict[str, dict[str, Any]] | None:
+def _active_rules(hub: HubFlags) -> dict[str, RuleRow] | None:
     """The rules in force by id, as who judges by them says; None where nobody answers."""
-    import msgspec
-
     from accelwatch.base.errors import AccelwatchError
+    from accelwatch.fleet.hub_client.documents import decoded
 
     try:
-        page = msgspec.json.decode(fetch_page(hub, "/v1/rules", {}))
-        return {row["id"]: row for row in page["rules"]}
-    except (AccelwatchError, msgspec.DecodeError, KeyError):
+        page = decoded(fetch_page(hub, "/v1/rules", {}), RulesPage)
+    except AccelwatchError:
         return None
+    return {row.id: row for row in page.rules}
 
 
 _COLUMNS = ("id", "scope", "severity", "mode")
@@ -226,33 +226,29 @@ def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_j
 
 def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     """Ask a hub why a rule fires or does not. Raises AccelwatchError."""
-    import msgspec
-
+    from accelwatch.alerting.evaluation.explanation import Explanation
     from accelwatch.alerting.rules.document import how_sure
     from accelwatch.base.untrusted_text import printable
+    from accelwatch.fleet.hub_client.documents import decoded
 
     document = fetch_page(hub, "/v1/explain", {"rule": rule, "entity": entity})
     if as_json:
         write_stdout(document)
         return OK
-    explanation = msgspec.json.decode(document)
-    age_text = "" if explanation["held_s"] is None else f", for {explanation['held_s']:.0f} s"
+    explanation = decoded(document, Explanation)
+    age_text = "" if explanation.phase_s is None else f", for {explanation.phase_s:.0f} s"
     age_text = ", just begun" if age_text == ", for 0 s" else age_text
-    lines = [f"{explanation['rule']} on {entity}: {explanation['phase']}{age_text}"]
-    if explanation.get("confidence"):
-        lines.append(
-            f"mode {explanation['mode']}, {how_sure(explanation['confidence'], explanation['act_on'])}"
-        )
-    for component in explanation["parts"]:
-        value = "" if component["value"] is None else component["value"]
+    lines = [f"{explanation.rule} on {entity}: {explanation.phase}{age_text}"]
+    if explanation.confidence:
+        sure = how_sure(explanation.confidence, explanation.act_on)
+        lines.append(f"mode {explanation.mode}, {sure}")
+    for row in explanation.components:
+        value = "" if row.value is None else row.value
         value = f"{value:.6g}" if isinstance(value, float) else str(value)
-        value = component.get("shown") or value
-        truth = component["truth"].upper() if component["reason"] else component["truth"]
-        reason = f"  ({component['reason']})" if component["reason"] else ""
-        indent = "  " * component["depth"]
-        lines.append(
-            f"{component['key']:8} {indent}{component['text']}  = {truth or value or 'missing'}{reason}"
-        )
+        truth = row.truth.upper() if row.reason else row.truth
+        shown = truth or row.shown or value or "missing"
+        reason = f"  ({row.reason})" if row.reason else ""
+        lines.append(f"{row.key:8} {'  ' * row.depth}{row.text}  = {shown}{reason}")
     write_stdout("".join(f"{printable(line)}\n" for line in lines).encode())
     return OK
 

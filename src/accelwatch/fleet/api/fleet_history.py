@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Awaitable, Callable
 
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.api.documents.fleet import FleetHistory
 from accelwatch.fleet.api.query.totals import Totals
+from accelwatch.fleet.documents.fleet import FleetHistory
 from accelwatch.schema.device import UP
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page

@@ -7,15 +7,15 @@ import msgspec
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
-from accelwatch.fleet.api.documents.fleet import (
-    Acknowledged,
-    HistoryDocument,
-    NodesPage,
-    NodeSummary,
-)
 from accelwatch.fleet.api.http import listed, states_of
 from accelwatch.fleet.api.query.rows import cursor_of, position_of
-from accelwatch.fleet.api.summaries import history_document, node_snapshot, node_summary
+from accelwatch.fleet.api.summaries import history_document, node_page, node_summary
+from accelwatch.fleet.documents.fleet import (
+    Acknowledged,
+    HistoryDocument,
+    NodePage,
+    NodesPage,
+)
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory.file import InventoryError
@@ -78,7 +78,7 @@ class NodePages:
             "/v1/nodes/{node:path}",
             "A node with `snapshot`, the document that its own agent answers",
             self._node,
-            answer=NodeSummary,
+            answer=NodePage,
         )
         yield Route(
             "GET",
@@ -128,8 +128,7 @@ class NodePages:
         async with self._turns.walk() as walk:
             await self._fleet.odd.refresh(walk)
         node = self._named(name)
-        summary = msgspec.to_builtins(node_summary(self._fleet, node))
-        return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
+        return json_page(node_page(self._fleet, node), headers)
 
     def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         # A node may be called so itself.

@@ -1,6 +1,5 @@
 """The OpenAPI document: made from the rows of the routes, and the structs that they answer and take."""
 
-import pkgutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,18 +27,18 @@ _REFUSALS = {
 
 def openapi(routes: Iterable[Route]) -> dict[str, Any]:
     """The document, version 3.1."""
-    rows = [(route, _answer_of(route)) for route in routes]
+    rows = tuple(routes)
     structs = {
-        struct for route, answer in rows for struct in (answer, route.body) if struct is not None
+        struct for route in rows for struct in (route.answer, route.body) if struct is not None
     }
     _, components = msgspec.json.schema_components(
         sorted(structs, key=lambda struct: struct.__name__),
         ref_template="#/components/schemas/{name}",
     )
     paths: dict[str, dict[str, Any]] = {}
-    for route, answer in rows:
+    for route in rows:
         operations = paths.setdefault(route.template, {})
-        operations[route.method.lower()] = _operation(route, answer)
+        operations[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -60,17 +59,8 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
     }
 
 
-def _answer_of(route: Route) -> type[msgspec.Struct] | None:
-    """The struct that a route answers; None for text, streams and pages for people."""
-    if not route.answer:
-        return None
-    if not isinstance(route.answer, str):
-        return route.answer
-    struct: type[msgspec.Struct] = pkgutil.resolve_name(route.answer)
-    return struct
-
-
-def _operation(route: Route, answer: type[msgspec.Struct] | None) -> dict[str, Any]:
+def _operation(route: Route) -> dict[str, Any]:
+    answer = route.answer
     content = {media: {} if answer is None else _schema_of(answer) for media in route.media}
     refusals = {
         code: {"description": text, "content": _TEXTS}

@@ -12,14 +12,6 @@ from accelwatch.alerting.evaluation.silences.pages import SilencePages
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.fleet.api.documents.fleet import (
-    FLEET_HISTORY,
-    DevicesPage,
-    EventsPage,
-    FleetHistory,
-    GroupRow,
-    GroupsPage,
-)
 from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.http import index_page, listed
@@ -38,6 +30,14 @@ from accelwatch.fleet.api.summaries import (
 )
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.avoid.page import AvoidPages
+from accelwatch.fleet.documents.fleet import (
+    FLEET_HISTORY,
+    DevicesPage,
+    EventsPage,
+    FleetHistory,
+    GroupRow,
+    GroupsPage,
+)
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet

@@ -7,7 +7,7 @@ from accelwatch.base.errors import UsageError
 from accelwatch.config.forms import seconds
 from accelwatch.exposition.selection import selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
-from accelwatch.fleet.api.documents.fleet import HistoryDocument
+from accelwatch.fleet.documents.fleet import HistoryDocument
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S

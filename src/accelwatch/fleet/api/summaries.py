@@ -1,17 +1,19 @@
 """The documents of the API, made from the fleet's state."""
 
 from collections.abc import Mapping
-from typing import Any
+
+import msgspec
 
 from accelwatch.base.version import __version__
-from accelwatch.fleet.api.documents.fleet import (
+from accelwatch.fleet.api.query.totals import Totals, rounded
+from accelwatch.fleet.documents.fleet import (
     BackendNote,
     FaultNote,
     HistoryDocument,
+    NodePage,
     NodeSummary,
     TargetNote,
 )
-from accelwatch.fleet.api.query.totals import Totals, rounded
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.outages import LEAST_NODES, NodeHealth, Outage, largest_outages
 from accelwatch.fleet.state.fleet import Fleet
@@ -21,7 +23,7 @@ from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
-from accelwatch.schema.json.wire import to_document
+from accelwatch.schema.json import wire
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 from accelwatch.schema.timestamps import timestamp
@@ -116,9 +118,10 @@ def _target(source: TargetSource) -> TargetNote:
     )
 
 
-def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
-    """The node as `accelwatch/2`, as its own agent would answer; missing devices are lost rows."""
-    return to_document(snapshot_of(fleet, node))
+def node_page(fleet: Fleet, node: Node) -> NodePage:
+    """One node with its snapshot as `accelwatch/2`."""
+    summary = msgspec.structs.asdict(node_summary(fleet, node))
+    return NodePage(**summary, snapshot=msgspec.Raw(wire.encode(snapshot_of(fleet, node))))
 
 
 def _by_path(steps: Mapping[Series, Steps]) -> dict[str, Steps]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from accelwatch.alerting.sink import Planned
 from accelwatch.remediation.policy.guards.denial import DenialKind
-from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.plan.model import Plan
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 

@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.version import __version__
+from accelwatch.fleet.documents.fleet import TargetNote
 from accelwatch.fleet.follow.failures.faults import Reason
 from accelwatch.fleet.names import SILENT_SOURCE
 from accelwatch.schema.device import DeviceState
@@ -127,21 +128,7 @@ def _older(view: DeviceView, older_s: float) -> DeviceView:
     return view if age is None else msgspec.structs.replace(view, sample_age_s=age + older_s)
 
 
-class Fault(msgspec.Struct, frozen=True):
-    """Why a target could not be read."""
-
-    reason: str = ""
-    message: str = ""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """What is needed of a target of a node."""
-
-    fault: Fault | None = None
-    address: str = ""
-
-
-def explain(node: str, state: str, targets: Sequence[Target]) -> tuple[str, str]:
+def explain(node: str, state: str, targets: Sequence[TargetNote]) -> tuple[str, str]:
     """(what is wrong with a silent node, what to do), for a person."""
     failing = next((target for target in targets if target.fault is not None), None)
     fault = None if failing is None else failing.fault

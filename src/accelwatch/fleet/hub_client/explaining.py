@@ -1,22 +1,18 @@
 """A rule on an entity, part by part, as a hub or an agent tells it."""
 
-import msgspec
-
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import EXPLAIN
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
-
-_decode = msgspec.json.Decoder(Explanation).decode
+from accelwatch.fleet.hub_client.documents import decoded
 
 
 async def explained(session: HubSession, rule: str, entity: str) -> Explanation:
     """How it is now. Raises AccelwatchError when it cannot be said."""
     try:
-        return _decode(await session.document(EXPLAIN, {"rule": rule, "entity": entity}))
+        body = await session.document(EXPLAIN, {"rule": rule, "entity": entity})
     except TargetFault as fault:
         text = str(fault).partition("\n")[0]
         raise AccelwatchError(f"it is not explained: {text}") from fault
-    except msgspec.DecodeError as error:
-        raise AccelwatchError(f"the explanation cannot be read: {error}") from error
+    return decoded(body, Explanation)

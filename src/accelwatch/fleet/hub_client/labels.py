@@ -6,21 +6,12 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.clock import Clock
+from accelwatch.fleet.documents.fleet import NodesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.picture import Picture
 
 _EVERY_S = 30.0
-
-
-class _Labelled(msgspec.Struct, frozen=True):
-    node: str
-    labels: dict[str, str] = {}
-
-
-class _Page(msgspec.Struct, frozen=True):
-    nodes: list[_Labelled]
-    next: str | None = None
 
 
 class Labels:
@@ -53,7 +44,7 @@ class Labels:
         try:
             while True:
                 body = await self._session.document("/v1/nodes", query)
-                page = msgspec.json.decode(body, type=_Page)
+                page = msgspec.json.decode(body, type=NodesPage)
                 self._picture.label({node.node: node.labels for node in page.nodes})
                 if page.next is None:
                     break

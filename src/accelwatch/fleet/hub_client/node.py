@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import WireError
+from accelwatch.fleet.documents.fleet import NodePage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client import aging
 from accelwatch.fleet.hub_client.aging import NodeAnswer, aged, silenced
@@ -23,16 +24,7 @@ _GONE = 404
 _PATIENCE_S = 3.0
 
 
-class _NodePage(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed of `/v1/nodes/{node}`."""
-
-    state: str
-    age_s: float | None = None
-    targets: tuple[aging.Target, ...] = ()
-    snapshot: msgspec.Raw
-
-
-_decode = msgspec.json.Decoder(_NodePage).decode
+_decode = msgspec.json.Decoder(NodePage).decode
 
 
 class NodeSource:

@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import PERMISSION
-from accelwatch.fleet.api.documents.fleet import DeviceRow, GroupRow, NodeSummary
+from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.messages import Received
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -33,13 +33,6 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     """The hub wants other credentials."""
 
     exit_code = PERMISSION
-
-
-class _FleetStatus(msgspec.Struct, frozen=True):
-    """What of `/v1/fleet` tells whether all targets are known."""
-
-    store: StoreState | None = None
-    discovering: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +86,7 @@ async def _waits(session: HubSession, report_progress: Callable[[int, int], None
 async def _are_targets_discovered(session: HubSession) -> bool:
     body = await session.document("/v1/fleet")
     try:
-        status = msgspec.json.decode(body, type=_FleetStatus)
+        status = msgspec.json.decode(body, type=FleetDocument)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise TargetFault(Reason.GARBAGE, NO_HUB) from error
     return not status.discovering and (status.store is None or not unread(status.store))

@@ -4,20 +4,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault, leaves_doubt
 from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.incident_changes import user_name
 from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
-
-if TYPE_CHECKING:
-    from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
-    from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.plan.model import Plan
 
 # How often a hub that acts is asked.
 EVERY_S = 2.0
@@ -28,7 +26,6 @@ _COUNTS_NOT = "it does not count: "
 _OF_ALL: Mapping[str, str] = MappingProxyType(
     {STOP: "/v1/stop", START: "/v1/start", RESET_BREAKER: "/v1/breaker/reset"}
 )
-Page = TypeVar("Page", bound=msgspec.Struct)
 
 
 class Remedies:
@@ -43,7 +40,7 @@ class Remedies:
         self._problem = ""
         self._soon = asyncio.Event()
 
-    def page(self) -> "RemediesPage | None":
+    def page(self) -> RemediesPage | None:
         """The newest; None as long as the hub has told none."""
         return self._page
 
@@ -71,11 +68,9 @@ class Remedies:
 
     async def _poll(self) -> float:
         """Ask once; after how many seconds again."""
-        from accelwatch.fleet.remedies.documents import RemediesPage
-
         try:
             body = await self.session.document("/v1/remedies")
-            self._page = _decoded(body, RemediesPage)
+            self._page = decoded(body, RemediesPage)
         except TargetFault as fault:
             if fault.code == _UNKNOWN_PAGE:
                 self._page, self._problem = None, ""
@@ -88,20 +83,16 @@ class Remedies:
         self._problem = ""
         return EVERY_S if self._page.acts else SELDOM_S
 
-    async def plan(self, node: str) -> "Plan":
+    async def plan(self, node: str) -> Plan:
         """What would be done for a node now. Raises AccelwatchError."""
-        from accelwatch.fleet.remedies.documents import PlanPage
-
         try:
             body = await self.session.document("/v1/plan", {"node": node})
         except TargetFault as fault:
             raise AccelwatchError(f"the hub shows no plan: {_line(fault)}") from fault
-        return _decoded(body, PlanPage).plan
+        return decoded(body, PlanPage).plan
 
-    async def send_command(self, command: Command) -> "Commanded":
+    async def send_command(self, command: Command) -> Commanded:
         """Say it; it counts when this returns. Raises AccelwatchError, UncertainError."""
-        from accelwatch.fleet.remedies.documents import Commanded
-
         document = {"reason": command.reason, "by": user_name()}
         document |= {"for": command.lasts} if command.lasts else {}
         document |= {"plan": command.plan} if command.plan else {}
@@ -120,15 +111,7 @@ class Remedies:
             raise AccelwatchError(f"{_COUNTS_NOT}{text}") from fault
         finally:
             self.poll_soon()
-        return _decoded(answer, Commanded)
-
-
-def _decoded(body: bytes, kind: type[Page]) -> Page:
-    """A page. Raises AccelwatchError for what cannot be read."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
-        raise AccelwatchError(f"the hub's answer cannot be read: {error}") from error
+        return decoded(answer, Commanded)
 
 
 def _line(fault: TargetFault) -> str:

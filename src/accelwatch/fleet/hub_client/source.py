@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -11,7 +10,12 @@ from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError, WireError
-from accelwatch.fleet.api.documents.fleet import FLEET_HISTORY, FleetHistory, HistoryDocument
+from accelwatch.fleet.documents.fleet import (
+    FLEET_HISTORY,
+    Acknowledged,
+    FleetHistory,
+    HistoryDocument,
+)
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.messages import Received, tag
@@ -132,8 +136,7 @@ class HubSource:
             kind = UnmetError if fault.code == 404 else AccelwatchError
             raise kind(f"the hub did not acknowledge: {fault}") from fault
         with contextlib.suppress(msgspec.DecodeError):
-            answer: dict[str, Any] = msgspec.json.decode(body)
-            count = answer.get("devices_removed", 0)
+            count = msgspec.json.decode(body, type=Acknowledged).devices_removed
             return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
         return f"{node} acknowledged"
 

@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.base.errors import WireError
+from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.hub_client.node import read_node
@@ -100,8 +101,6 @@ async def _incidents(session: HubSession) -> tuple[IncidentDocument, ...]:
 
 async def _steps(session: HubSession) -> dict[str, str]:
     """What the hub does about nodes, in words; nothing of one that does not act."""
-    from accelwatch.fleet.remedies.documents import RemediesPage
-
     try:
         body = await session.document("/v1/remedies")
         page = msgspec.json.decode(body, type=RemediesPage)

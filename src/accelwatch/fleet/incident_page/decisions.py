@@ -7,7 +7,7 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.budget import bound
-from accelwatch.remediation.policy.plan.plan import Plan
+from accelwatch.remediation.policy.plan.model import Plan
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 

@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.style import HEADERS, STYLE
-from accelwatch.remediation.policy.plan.plan import Plan, PlanStep
+from accelwatch.remediation.policy.plan.model import Plan, PlanStep
 from accelwatch.schema import provenance
 from accelwatch.web.pages.markup import Markup, document, element, joined
 from accelwatch.web.pages.page import Page

@@ -14,8 +14,8 @@ from accelwatch.fleet.picture.incidents import seconds_of
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.documents import IncidentDocument
-    from accelwatch.fleet.remedies.documents import Commanded, RemediesPage, RemedyDocument
-    from accelwatch.remediation.policy.plan.plan import Plan
+    from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, RemedyDocument
+    from accelwatch.remediation.policy.plan.model import Plan
 
 # Words to a hub that are about all nodes.
 STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"

@@ -36,7 +36,8 @@ from accelwatch.remediation.policy.guards import identity
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Machine, Proof
-from accelwatch.remediation.policy.plan.plan import Plan, Worth, planned
+from accelwatch.remediation.policy.plan.model import Plan, Worth
+from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import (
     Change,
     Command,

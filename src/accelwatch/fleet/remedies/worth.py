@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.remediation.policy.plan.plan import Worth
+from accelwatch.remediation.policy.plan.model import Worth
 
 
 def worth_of(fleet: Fleet, name: str) -> Worth:

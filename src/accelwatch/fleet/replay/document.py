@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.api.query.names import Column, all_series, columns
+from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.reading.fleet_snapshot import FleetSnapshot
 from accelwatch.fleet.replay.reading.subject import Subject, matches
-from accelwatch.fleet.replay.view import field, sums
+from accelwatch.fleet.replay.view import field, totals
 from accelwatch.fleet.wire import NodeNow
 from accelwatch.schema.reading import Number
 from accelwatch.schema.status.device_status import effective_state, severity
@@ -92,26 +92,16 @@ def _node(node: NodeNow, fleet: FleetSnapshot) -> NodeSummary:
 
 
 def _device(subject: Subject, fields: Sequence[Column]) -> DeviceRow:
-    device_slot = subject.device_slot
+    identity = msgspec.structs.asdict(subject.device_slot)
+    del identity["slot"]
     return DeviceRow(
-        node=device_slot.node,
+        **identity,
         node_state=subject.node_state,
-        labels={},
-        id=device_slot.id,
-        vendor=device_slot.vendor,
-        index=device_slot.index,
-        name=device_slot.name,
-        kind=device_slot.kind,
-        model=device_slot.model,
-        uuid=device_slot.uuid,
         pci_bus_id=None,
-        parent_id=None,
         state=subject.state,
         health=subject.health,
         sample_age_s=subject.age_s,
         values={name: _value(subject, name, series) for name, series in fields},
-        job=device_slot.job,
-        user=device_slot.user,
     )
 
 
@@ -135,23 +125,9 @@ def _groups(fleet: FleetSnapshot, shown: Sequence[Subject], by: str) -> list[Gro
         nodes = [
             states[name] for name in dict.fromkeys(subject.device_slot.node for subject in its)
         ]
-        total = sums(fleet.time, nodes, its)
+        counts = msgspec.structs.asdict(totals(nodes, its))
         worst = max(
             (effective_state(subject.state, subject.health) for subject in its), key=severity
         )
-        rows.append(
-            GroupRow(
-                group=group or None,
-                nodes_total=total.nodes_total,
-                nodes=total.nodes,
-                devices_total=total.devices_total,
-                devices=total.devices,
-                health=total.health,
-                worst=worst,
-                power_watts=total.power_watts,
-                memory_used_bytes=total.memory_used_bytes,
-                memory_size_bytes=total.memory_size_bytes,
-                utilization_ratio=total.utilization_ratio,
-            )
-        )
+        rows.append(GroupRow(group=group or None, worst=worst, **counts))
     return rows

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from accelwatch.base.version import __version__
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.replay.reading.subject import Subject
-from accelwatch.fleet.wire import SCHEMA, DeviceNow, FleetDocument, NodeNow
+from accelwatch.fleet.wire import SCHEMA, DeviceNow, DeviceTotals, FleetDocument, NodeNow
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
@@ -42,7 +44,19 @@ def sums(
     subjects: Iterable[Subject],
     problems: tuple[str, ...] = (),
 ) -> FleetDocument:
-    """The fleet in numbers; sums are over the devices of nodes that are heard."""
+    """The fleet in numbers."""
+    return FleetDocument(
+        schema=SCHEMA,
+        version=__version__,
+        time=timestamp(time),
+        **msgspec.structs.asdict(totals(nodes, subjects)),
+        conflicts=(),
+        problems=problems,
+    )
+
+
+def totals(nodes: Sequence[NodeNow], subjects: Iterable[Subject]) -> DeviceTotals:
+    """Devices in numbers; sums are over the devices of nodes that are heard."""
     states: Counter[str] = Counter()
     health: Counter[str] = Counter()
     values: dict[str, list[Number]] = {}
@@ -57,10 +71,7 @@ def sums(
                 values.setdefault(key, []).append(value)
     loads = values.get("utilization_ratio", [])
     counts = Counter(node.state for node in nodes)
-    return FleetDocument(
-        schema=SCHEMA,
-        version=__version__,
-        time=timestamp(time),
+    return DeviceTotals(
         nodes_total=len(nodes),
         nodes={state.value: counts.get(state.value, 0) for state in NodeState},
         devices_total=sum(states.values()),
@@ -70,8 +81,6 @@ def sums(
         memory_used_bytes=_integer_sum(values.get("memory_used_bytes")),
         memory_size_bytes=_integer_sum(values.get("memory_size_bytes")),
         utilization_ratio=round(sum(loads) / len(loads), 6) if loads else None,
-        conflicts=(),
-        problems=problems,
     )
 
 

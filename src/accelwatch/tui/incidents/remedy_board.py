@@ -7,8 +7,8 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.fleet.picture.remedies import remedies_of
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.documents.remedies import LeftAlone, RemediesPage, RemedyDocument
     from accelwatch.fleet.picture.remedies import RemedySource
-    from accelwatch.fleet.remedies.documents import RemediesPage, RemedyDocument, VetoDocument
 
 
 class RemedyBoard:
@@ -20,7 +20,7 @@ class RemedyBoard:
         # Why nothing new is known.
         self.problem = ""
         self._by_node: Mapping[str, RemedyDocument] = {}
-        self._vetoes: Mapping[str, VetoDocument] = {}
+        self._vetoes: Mapping[str, LeftAlone] = {}
 
     def read_remedies(self, source: "RemedySource | None") -> None:
         """What is known now."""
@@ -42,7 +42,7 @@ class RemedyBoard:
         """What is being done about a node."""
         return self._by_node.get(node)
 
-    def veto_of(self, node: str) -> "VetoDocument | None":
+    def veto_of(self, node: str) -> "LeftAlone | None":
         """Who asked that nothing be done to a node."""
         return self._vetoes.get(node)
 

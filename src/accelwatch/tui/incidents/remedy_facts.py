@@ -15,8 +15,8 @@ from accelwatch.tui.incidents.remedy_summary import next_step_text, stage_role
 from accelwatch.tui.incidents.remedy_summary import when as clock
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.remedies.documents import RemedyDocument, VetoDocument
-    from accelwatch.remediation.policy.plan.plan import Plan, PlanStep
+    from accelwatch.fleet.documents.remedies import LeftAlone, RemedyDocument
+    from accelwatch.remediation.policy.plan.model import Plan, PlanStep
 
 # Cells of what stands before each fact.
 _HEAD = 12
@@ -35,7 +35,7 @@ class RemedyFacts(msgspec.Struct, frozen=True, kw_only=True):
     # Of its nodes, its own node's first.
     remedies: "Sequence[RemedyDocument]" = ()
     # Who put a hold on its node.
-    veto: "VetoDocument | None" = None
+    veto: "LeftAlone | None" = None
     plan: "Plan | None" = None
     # Why there is no plan.
     unplanned: str = ""

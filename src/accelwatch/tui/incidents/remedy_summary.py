@@ -12,7 +12,7 @@ from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.incidents.remedy_board import RemedyBoard
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.remedies.documents import RemediesPage, RemedyDocument
+    from accelwatch.fleet.documents.remedies import RemediesPage, RemedyDocument
 
 _ROLES = ("accent", "warn", "bad")
 _LOUD = frozenset({"failed", "unknown"})

@@ -22,7 +22,7 @@ from accelwatch.tui.views.graphs.incident_graphs import (
 )
 
 if TYPE_CHECKING:
-    from accelwatch.remediation.policy.plan.plan import Plan
+    from accelwatch.remediation.policy.plan.model import Plan
 
 # After how long the hub is asked anew.
 _AGAIN_S = 5.0

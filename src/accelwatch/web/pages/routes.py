@@ -50,8 +50,8 @@ class Route(msgspec.Struct, frozen=True):
     summary: str
     # Gets the path's values in their order, then query and headers for GET, else the change.
     handler: Callable[..., Page | Awaitable[Page]]
-    # The struct that is answered as JSON, or `module:name` of one that few load; empty for text.
-    answer: type[msgspec.Struct] | str = ""
+    # The struct that is answered as JSON; None for text, streams and pages for people.
+    answer: type[msgspec.Struct] | None = None
     media: tuple[str, ...] = (JSON,)
     # Others are refused.
     parameters: tuple[Parameter, ...] = ()

@@ -7,6 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.describing import (
+    silence_document,
+    unknown_in,
+    window_document,
+)
 from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import (
     Closed,
@@ -15,9 +20,6 @@ from accelwatch.alerting.evaluation.silences.documents import (
     NoteWritten,
     SilenceChanged,
     SilencesPage,
-    silence_document,
-    unknown_in,
-    window_document,
 )
 from accelwatch.alerting.evaluation.silences.requests import (
     Closing,

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.api.documents.evidence import NewEvidence, NewEvidences, Severity
+from accelwatch.fleet.documents.evidence import NewEvidence, NewEvidences, Severity
 
 SOURCE = "alertmanager"
 # Labels that the alerts of our own sink have.

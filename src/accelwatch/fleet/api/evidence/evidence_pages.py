@@ -9,14 +9,14 @@ import msgspec
 from accelwatch.alerting.evaluation.silences.requests import timestamp_of
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.api.documents.evidence import (
+from accelwatch.fleet.api.evidence.alertmanager_webhook import AlertmanagerMessage, alerts_of
+from accelwatch.fleet.documents.evidence import (
     EvidencePage,
     EvidenceTaken,
     NewEvidence,
     NewEvidences,
     StandingEvidence,
 )
-from accelwatch.fleet.api.evidence.alertmanager_webhook import AlertmanagerMessage, alerts_of
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.state.evidence.board import STANDS, ReceivedAlert
 from accelwatch.fleet.state.fleet import Fleet

@@ -13,6 +13,13 @@ from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.fleet.documents.remedies import (
+    Commanded,
+    PlanPage,
+    QuarantinePage,
+    RemediesPage,
+    SparesPage,
+)
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, only, plain
 from accelwatch.web.pages.routes import Parameter, Route
@@ -25,9 +32,6 @@ REMEDIES = "/v1/remedies"
 PLAN = "/v1/plan"
 QUARANTINES = "/v1/holds"
 SPARES = "/v1/spares"
-# Only hubs that act load them.
-_DOCUMENTS = "accelwatch.fleet.remedies.documents"
-_QUARANTINE_DOCUMENTS = "accelwatch.fleet.remedies.quarantine_documents"
 # Whoever may act may stop everything; to let it go on again takes more.
 _OF_ALL: Mapping[str, tuple[str, str, Role]] = MappingProxyType(
     {
@@ -86,7 +90,7 @@ class RemedyPages:
             REMEDIES,
             "What is being done about incidents",
             self._remedies,
-            answer=f"{_DOCUMENTS}:RemediesPage",
+            answer=RemediesPage,
         )
         yield Route(
             "GET",
@@ -94,21 +98,21 @@ class RemedyPages:
             "What would be done for a node now, and what is in its way",
             self._plan,
             parameters=(Parameter("node", "Name of the node.", required=True),),
-            answer=f"{_DOCUMENTS}:PlanPage",
+            answer=PlanPage,
         )
         yield Route(
             "GET",
             QUARANTINES,
             "Our marks on nodes, and nodes on hold",
             self._quarantines,
-            answer=f"{_QUARANTINE_DOCUMENTS}:QuarantinePage",
+            answer=QuarantinePage,
         )
         yield Route(
             "GET",
             SPARES,
             "Spare nodes, and which are in use",
             self._spares,
-            answer=f"{_QUARANTINE_DOCUMENTS}:SparesPage",
+            answer=SparesPage,
         )
         for path, (verb, summary, role) in _OF_ALL.items():
             yield self._command_route(path, summary, role, partial(self._command, verb, ""))
@@ -119,41 +123,38 @@ class RemedyPages:
     def _command_route(
         self, path: str, summary: str, role: Role, handler: Callable[..., Awaitable[Page]]
     ) -> Route:
-        answer = f"{_DOCUMENTS}:Commanded"
-        return Route("POST", path, summary, handler, body=Wish, answer=answer, role=role)
+        return Route("POST", path, summary, handler, body=Wish, answer=Commanded, role=role)
 
     def _remedies(self, _query: Query, headers: Headers) -> Page:
-        from accelwatch.fleet.remedies.documents import RemediesPage, remedies_page
-
         runner = self._runner()
         if runner is None:
             return json_page(RemediesPage(acts=False), headers)
+        from accelwatch.fleet.remedies.describing import remedies_page
+
         engine = runner.engine
         page = remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
         return json_page(page, headers)
 
     def _plan(self, query: Query, headers: Headers) -> Page:
-        from accelwatch.fleet.remedies.documents import PlanPage
-
         node = only(query, "node")
         if node is None:
             raise UsageError("node: say which, such as ?node=n12")
         return json_page(PlanPage(plan=self._acting().plan(self._require_node(node))), headers)
 
     def _quarantines(self, _query: Query, headers: Headers) -> Page:
-        from accelwatch.fleet.remedies.quarantine_documents import QuarantinePage, quarantine_page
-
         runner = self._runner()
         if runner is None:
             return json_page(QuarantinePage(acts=False), headers)
+        from accelwatch.fleet.remedies.describing import quarantine_page
+
         return json_page(quarantine_page(runner.engine.state, self._clock.wall()), headers)
 
     def _spares(self, _query: Query, headers: Headers) -> Page:
-        from accelwatch.fleet.remedies.quarantine_documents import SparesPage, spares_page
-
         runner = self._runner()
         if runner is None:
             return json_page(SparesPage(acts=False), headers)
+        from accelwatch.fleet.remedies.describing import spares_page
+
         page = spares_page(runner.engine.state, runner.settings, self._clock.wall())
         return json_page(page, headers)
 
@@ -165,7 +166,7 @@ class RemedyPages:
 
         Raises UsageError, UnmetError.
         """
-        from accelwatch.fleet.remedies.documents import Commanded, note_document, remedy_document
+        from accelwatch.fleet.remedies.describing import note_document, remedy_document
         from accelwatch.remediation.policy.state.changes import Command, Verb
 
         runner = self._acting()

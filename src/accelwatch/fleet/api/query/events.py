@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from accelwatch.base.durations import is_duration, seconds
 from accelwatch.base.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
-from accelwatch.fleet.api.documents.fleet import EventRow, EventsPage
 from accelwatch.fleet.api.query.names import compiled
 from accelwatch.fleet.api.query.rows import cursor_of, position_of
+from accelwatch.fleet.documents.fleet import EventRow, EventsPage
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetEvent

@@ -10,10 +10,10 @@ from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.vocabulary.names import did_you_mean
-from accelwatch.fleet.api.documents.fleet import GroupRow
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.query.names import every
 from accelwatch.fleet.api.query.totals import SUMMED, Totals, tallied
+from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.names import GONE, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import (

@@ -13,7 +13,7 @@ from accelwatch.expr import (
     device_names,
 )
 from accelwatch.expr.vocabulary.names import Fault
-from accelwatch.fleet.api.documents.fleet import DEFAULT_FIELDS
+from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
 from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.devices import FleetDevice

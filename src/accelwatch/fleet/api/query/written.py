@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from accelwatch.fleet.api.documents.fleet import DeviceRow
 from accelwatch.fleet.api.query.choosing import subject_at
 from accelwatch.fleet.api.query.names import Column, Subject
 from accelwatch.fleet.api.query.showing import shown
+from accelwatch.fleet.documents.fleet import DeviceRow
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import FleetStatus
 from accelwatch.fleet.state.rows.table import Indices, Memo
@@ -92,8 +92,9 @@ def _cut(subject: Subject) -> tuple[bytes, bytes, bytes]:
         values={},
     )
     text = _to_json(row)
-    first = text.index(_NODE_STATE) + len(_NODE_STATE) - len(b'""')
-    last = text.rindex(_MOVING)  # a text of a driver has its quotes escaped
+    # The last of each: labels stand before them and may be called so, too.
+    first = text.rindex(_NODE_STATE) + len(_NODE_STATE) - len(b'""')
+    last = text.rindex(_MOVING)
     return text[:first], text[first + len(b'""') : last], text[last + len(_MOVING) :]
 
 

@@ -10,9 +10,10 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.cases import counting
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.guards.denial import Denial, denials
+from accelwatch.remediation.policy.guards.denial import denials
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.gates import evaluate_guards, leader
+from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price, Worth
 from accelwatch.remediation.policy.plan.planned_steps import not_done, steps_of
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
@@ -26,58 +27,6 @@ MANUAL_TRIAGE_H = 1.5
 REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
 # Hours until a job that was moved computes again: it loads its checkpoint.
 RELOAD_H = 0.55
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """Expected, in GPU-hours; reckoned from usual times, not measured."""
-
-    # That the jobs on the node would lose until a person has acted.
-    saved: float
-    # That it costs: the node while it is out, and its jobs while they begin again.
-    lost: float
-
-
-class Worth(msgspec.Struct, frozen=True, kw_only=True):
-    """How much computes there."""
-
-    # Of the node.
-    devices: int = 0
-    # Of all nodes of the jobs that run on it.
-    job_devices: int = 0
-    # Of the oldest checkpoint of these jobs, as far as it is known.
-    checkpoint_age_s: float = 0.0
-
-
-class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One intent of a plan."""
-
-    kind: Kind
-    # For people: `reboot n12`.
-    text: str
-    # Everything that would keep it from being begun if its turn were now.
-    in_the_way: tuple[Denial, ...] = ()
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be done for a node."""
-
-    node: str
-    stage: Stage
-    incident: str = ""
-    rule: str = ""
-    mode: str = ""
-    # How sure the rule is: `high` or `low`.
-    confidence: str = ""
-    # How sure it must be to act without a person's approval.
-    act_on: str = ""
-    # To which an approval is bound; empty where there is nothing to approve.
-    digest: str = ""
-    steps: tuple[PlanStep, ...] = ()
-    price: Price | None = None
-    # For people: why there is nothing to be done, or what could not be, where that is so.
-    text: str = ""
-    # Unix seconds at which its scheduler showed the node and its jobs so; None where it never did.
-    as_of: float | None = None
 
 
 def planned(

@@ -15,7 +15,7 @@ from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.remedies.documents import Commanded
+    from accelwatch.fleet.documents.remedies import Commanded
     from accelwatch.tui.fleet_controller import FleetController
 
 _MOST_WIDE = 90

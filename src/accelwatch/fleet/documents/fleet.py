@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.fleet.odd.documents import Deviation
+from accelwatch.fleet.wire import DeviceIdentity, DeviceTotals
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
@@ -77,6 +78,12 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     odd: tuple[Deviation, ...] = ()
 
 
+class NodePage(NodeSummary, frozen=True, kw_only=True):
+    """A node, with what its own agent answers at `/v1/snapshot`; missing devices are lost rows."""
+
+    snapshot: msgspec.Raw
+
+
 class NodesPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of nodes; `next` is the cursor of the page after it, null at the end."""
 
@@ -84,38 +91,17 @@ class NodesPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceRow(DeviceIdentity, frozen=True, kw_only=True):
     """A device in lists."""
 
-    node: str
     node_state: str
-    labels: dict[str, str]
-    id: str
-    vendor: str
-    index: int
-    name: str
-    kind: str
-    model: str | None
-    uuid: str | None
     pci_bus_id: str | None
-    parent_id: str | None
     # A device state; `stale` or `unreachable` when its node is silent, `missing` when it has gone.
     state: str
     health: str
     sample_age_s: float | None
     # The fields asked for; null where there is no value.
     values: dict[str, Number | None]
-    # Id of the batch job that has the device; several are joined by `+`, here and below.
-    job: str | None = None
-    # Whose job it is, else who runs processes on it.
-    user: str | None = None
-    # The job's queue or Slurm partition.
-    queue: str | None = None
-    account: str | None = None
-    scheduler: str | None = None
-    namespace: str | None = None
-    pod: str | None = None
-    container: str | None = None
 
 
 class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,27 +148,13 @@ class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs together, in numbers. Sums are over the devices of nodes that are up or slow."""
+class GroupRow(DeviceTotals, frozen=True, kw_only=True):
+    """Devices that share something, in numbers."""
 
     # The common value; null for what has none.
     group: str | None
-    nodes_total: int
-    # By state.
-    nodes: dict[str, int]
-    # Whole devices. By an owner: partitions are counted in place of a device that has some.
-    devices_total: int
-    # By state.
-    devices: dict[str, int]
-    # Devices of nodes that are up or slow, by health.
-    health: dict[str, int]
     # The worst state of a device; `failed` or `degraded` when only its health is.
     worst: str
-    power_watts: float | None
-    memory_used_bytes: int | None
-    memory_size_bytes: int | None
-    # Mean over the devices that have one.
-    utilization_ratio: float | None
 
 
 class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
