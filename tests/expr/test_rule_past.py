@@ -135,7 +135,6 @@ def test_the_age_of_a_value() -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.1, 1.3)])
 def test_a_quantile_lies_between_its_neighbours(share: float, expected: float) -> None:
     assert quantile([4.0, 1.0, 3.0, 2.0], share) == pytest.approx(expected)
-    assert quantile([], share) is None
 
 
 def xid(code: int, time: float, device: str = "gpu0", *, trusted: bool = True) -> ErrorEvent:

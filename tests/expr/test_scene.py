@@ -57,16 +57,6 @@ def average(of: Scene, device: str = "a") -> float | None:
     return Device(of, device).window("avg", POWER, 60, None)
 
 
-def test_windows_that_are_another_than_before_are_told() -> None:
-    keeper = RuleHistory(needs(*RULES), 1.0)
-    assert keeper.sample(0.0, "a", told()) == []
-    changes = [keeper.sample(float(at), "a", told(power_watts=100)) for at in range(1, 60)]
-    assert [len(one) for one in changes].count(1) == 1
-    ((need,),) = [one for one in changes if one]
-    assert (need.kind, need.series, need.seconds) == ("avg", POWER, 60)
-    assert [one.series for one in keeper.sample(60.0, "a", told(power_watts=900))] == [POWER]
-
-
 def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
     keeper = RuleHistory(needs(*RULES), 1.0)
     fed(keeper, "a", power_watts=100, host_blocked_processes=7)

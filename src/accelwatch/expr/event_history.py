@@ -23,8 +23,8 @@ class EventHistory:
         for need in needs:
             lengths[need.pattern] = max(lengths.get(need.pattern, 0), need.seconds)
         self._matchers = {pattern: matcher(pattern) for pattern in lengths}
-        # Grows when a pattern is matched, or forgotten.
-        self.version = 0
+        # When each pattern was matched last by anybody, news or not.
+        self._newest: dict[EventPattern, float] = {}
         self._last: dict[tuple[str, EventPattern], float] = {}
         self._latest: dict[tuple[str, EventPattern], ErrorEvent] = {}
         self._times: defaultdict[tuple[str, EventPattern], OrderedDict[_Fingerprint, float]]
@@ -44,7 +44,7 @@ class EventHistory:
         time = min(event.time if ago_s is None else now - ago_s, now)
         for pattern, matches in self._matchers.items():
             if matches(event):
-                self.version += 1
+                self._newest[pattern] = max(time, self._newest.get(pattern, -math.inf))
                 key = event.device_id, pattern
                 if is_new and time >= self._last.get(key, -math.inf):
                     self._last[key], self._latest[key] = time, event
@@ -59,7 +59,6 @@ class EventHistory:
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on."""
-        self.version += 1
         for kept in (self._last, self._latest, self._times):
             for key in [entry for entry in kept if entry[0] == device]:
                 del kept[key]
@@ -67,6 +66,10 @@ class EventHistory:
     def last(self, device: str, pattern: EventPattern) -> float:
         """Unix seconds of the last match of a device or its node; minus infinity without one."""
         return max(self._last.get((owner, pattern), -math.inf) for owner in (device, ""))
+
+    def newest(self, pattern: EventPattern) -> float:
+        """Unix seconds of the last match of anybody; minus infinity without one."""
+        return self._newest.get(pattern, -math.inf)
 
     def latest(self, device: str, pattern: EventPattern) -> ErrorEvent | None:
         """The last match of a device or its node; None without one."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from accelwatch.expr.checking.tree import (
+    Affected,
     Comparison,
     Constant,
     Event,
@@ -47,6 +48,8 @@ class Facts:
     has_no_event: Callable[[Event], bool]
     # All that some fields can be.
     values: Mapping[str, Collection[str]]
+    # By what nobody is in a group.
+    no_groups: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,15 @@ def outcomes(node: Node, facts: Facts) -> Outcomes:
                 return _TRUE if node.name == "missing" else _FALSE
         case Event(kind=EventUse.HAPPENED):
             return _FALSE if facts.has_no_event(node) else ANY
-        case Fold(kind="any" | "all", operand=over) if over is not None:
-            return ANY if True in outcomes(over, facts) else _NEVER_TRUE
+        case Fold(by=by, operand=over) if over is not None:
+            return _fold_outcomes(by, over, facts)
     return ANY
+
+
+def _fold_outcomes(by: str, over: Node, facts: Facts) -> Outcomes:
+    if by in facts.no_groups:
+        return _UNKNOWN
+    return ANY if True in outcomes(over, facts) else _NEVER_TRUE
 
 
 def _and(left: Outcomes, right: Outcomes) -> Outcomes:
@@ -151,6 +160,8 @@ def _range(node: Node, facts: Facts) -> _Range | None:
             return None if absent else _Range()
         case Event(kind=kind) if facts.has_no_event(node):
             return _Range(0.0, 0.0, False) if kind == EventUse.COUNT else None
+        case Peers(by=by) | Affected(by=by) | Fold(by=by) if by in facts.no_groups:
+            return None
         case Peers(operand=operand):
             return None if _range(operand, facts) is None else _Range()
         case Fold(kind="share" | "count", operand=over) if over is not None:

@@ -13,10 +13,6 @@ from accelwatch.expr.vocabulary.windows import GAP_S, LEAST_SHARE, STEP_S, Windo
 
 # Parts of a step without samples; all others are 0.
 _EMPTY = {"least": math.inf, "most": -math.inf}
-# Windows to which a sample that is like the one before adds nothing.
-_EXTREMES = frozenset({WindowKind.INCREASE, WindowKind.CHANGED, WindowKind.MIN, WindowKind.MAX})
-# Intervals between two samples, with which a window that was known stays known.
-_IN_TIME = 1.5
 # What makes one number of many steps, where it is not the sum.
 _FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
 
@@ -30,10 +26,6 @@ class Past:
         "_folded",
         "_last_at",
         "_open",
-        "_regular",
-        "_reported",
-        "_reported_at",
-        "_same",
         "_step",
         "_until",
     )
@@ -47,25 +39,18 @@ class Past:
             component: array("d", [_empty(component)]) * size for component, size in lengths.items()
         }
         self._open = {component: _empty(component) for component in lengths}
-        self._folded: dict[tuple[str, int], float] = {}
+        # What was made of the closed steps since the last of them was closed.
+        self._folded: dict[tuple[str, int], float | None] = {}
         self._step: int | None = None
         # When the open step is over.
         self._until = -math.inf
         self._before = math.nan
         self._last_at = math.nan
-        # The windows as they were looked at last.
-        self._reported: dict[WindowNeed, float | None] = {}
-        self._reported_at = math.nan
-        # Whether since then there were samples in time and no step was closed; and all alike.
-        self._regular = self._same = False
 
     def add(self, at: float, value: float, interval_s: float) -> None:
         """A sample."""
         if at >= self._until:
             self._roll(at)
-        self._reported_at = math.nan
-        self._regular = self._regular and at - self._last_at <= _IN_TIME * interval_s
-        self._same = self._same and value == self._before
         now = self._open
         if "count" in now:
             now["count"] += 1.0
@@ -94,38 +79,8 @@ class Past:
         self._roll(at)
         return min(self._samples(seconds) / max(self._expected(at, seconds, interval_s), 1.0), 1.0)
 
-    def changed(
-        self, at: float, windows: Iterable[WindowNeed], interval_s: float
-    ) -> list[WindowNeed]:
-        """Those of its windows whose value is another than when this was asked for the last time."""
-        differing: list[WindowNeed] = []
-        still = self._regular and self._last_at == at
-        for need in windows:
-            before = self._reported.get(need)
-            if before is not None and still and self._stays(need.kind, before):
-                continue
-            value = self.window(at, need, interval_s)
-            if value != before:
-                self._reported[need] = value
-                differing.append(need)
-        self._reported_at = at
-        self._regular = self._same = True
-        return differing
-
-    def _stays(self, kind: str, value: float) -> bool:
-        """Whether a known window is as before after further samples of the open step."""
-        if kind == WindowKind.QUANTILE:
-            return True
-        if not self._same:
-            return False
-        if kind in (WindowKind.RATE, WindowKind.SHARE):
-            return value == 0
-        return kind in _EXTREMES
-
     def window(self, at: float, need: WindowNeed, interval_s: float) -> float | None:
         """The value of a window that it was made for; None with too few samples."""
-        if at == self._reported_at and need in self._reported:
-            return self._reported[need]
         if need.kind == WindowKind.AGE:
             return self.age(at)
         if at >= self._until:
@@ -157,12 +112,17 @@ class Past:
             case WindowKind.CHANGED:
                 return float(self._total("least", steps) != self._total("most", steps))
             case WindowKind.DELTA:
-                means = self._means(steps)
-                newest = (
-                    self._open["sum"] / self._open["count"] if self._open["count"] else means[-1]
-                )
-                return newest - means[0] if means else 0.0
-        return quantile(self._means(steps), need.quantile or 0.0)
+                return self._delta(steps)
+        share = need.quantile or 0.0
+        return self._of_means(f"quantile {share}", steps, lambda means: quantile(means, share))
+
+    def _delta(self, steps: int) -> float:
+        first = self._of_means("first", steps, lambda means: means[0])
+        last = self._of_means("last", steps, lambda means: means[-1])
+        if first is None or last is None:
+            return 0.0
+        count = self._open["count"]
+        return (self._open["sum"] / count if count else last) - first
 
     def _samples(self, seconds: int) -> float:
         return self._total("count", steps_of(seconds))
@@ -170,6 +130,16 @@ class Past:
     def _expected(self, at: float, seconds: int, interval_s: float) -> float:
         step = math.floor(at / STEP_S) if self._step is None else self._step
         return (at - (step - steps_of(seconds)) * STEP_S) / interval_s
+
+    def _of_means(
+        self, name: str, steps: int, make: Callable[[list[float]], float]
+    ) -> float | None:
+        """A number made of the means of the closed steps; None where none has samples."""
+        key = name, steps
+        if key not in self._folded:
+            means = self._means(steps)
+            self._folded[key] = make(means) if means else None
+        return self._folded[key]
 
     def _means(self, steps: int) -> list[float]:
         """Means of the closed steps that have samples, oldest first."""
@@ -202,15 +172,12 @@ class Past:
                     ring[skipped % len(ring)] = _empty(component)
                 self._open[component] = _empty(component)
             self._folded.clear()
-            self._regular = self._same = False
         self._step = step if self._step is None else max(step, self._step)
         self._until = (self._step + 1) * STEP_S
 
 
-def quantile(values: list[float], share: float) -> float | None:
-    """Interpolated linearly between the two nearest; None of nothing."""
-    if not values:
-        return None
+def quantile(values: list[float], share: float) -> float:
+    """Interpolated linearly between the two nearest of at least one value."""
     ordered = sorted(values)
     position = share * (len(ordered) - 1)
     low = math.floor(position)

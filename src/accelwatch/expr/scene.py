@@ -21,6 +21,9 @@ from accelwatch.schema.metrics import Series
 # The node itself, among the ids of its devices.
 HOST = ""
 
+# By what the devices of a scene are grouped.
+GROUPS_OF_A_NODE = frozenset({"node", "model"})
+
 # Whether a rule is firing for a device.
 Firing = Callable[[str, str], bool | None]
 # Why a device has no current value of something.
@@ -45,22 +48,15 @@ class RuleHistory:
         }
         self._pasts: dict[tuple[str, Series], Past] = {}
 
-    def sample(self, at: float, device: str, lookup: Lookup) -> list[WindowNeed]:
-        """The values of a device, or of `HOST`, at a moment (monotonic seconds).
-
-        Gives the windows that are another than at the moment before.
-        """
-        changed: list[WindowNeed] = []
+    def sample(self, at: float, device: str, lookup: Lookup) -> None:
+        """The values of a device, or of `HOST`, at a moment (monotonic seconds)."""
         for series, windows in self._of[device == HOST]:
             value = number(lookup(series))
-            past = self._pasts.get((device, series))
             if value is not None:
+                past = self._pasts.get((device, series))
                 if past is None:
                     past = self._pasts[device, series] = Past(windows)
                 past.add(at, float(value), self.interval_s)
-            if past is not None:
-                changed += past.changed(at, windows, self.interval_s)
-        return changed
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on, or none."""
@@ -148,7 +144,7 @@ class Scene:
         return self._group_of[key]
 
     def _build_group(self, of: "Device", by: str) -> Group | None:
-        if by not in ("node", "model") or (by == "model" and of.id == HOST):
+        if by not in GROUPS_OF_A_NODE or (by == "model" and of.id == HOST):
             return None
         key = (by,) if by == "node" else (by, *of.kind)
         if key not in self._groups:

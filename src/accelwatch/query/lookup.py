@@ -11,11 +11,17 @@ import msgspec
 
 from accelwatch.expr import MISSING, Key, Missing, NameTable, Type, Value, device_names
 from accelwatch.schema.device import UP, DeviceState
+from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import DeviceView
 
 Lookup = Callable[[Key], Value | Missing]
+
+# Series that no reading has: they are state and health in numbers.
+STATUS_SERIES = frozenset(
+    {("device_up",), ("device_suspended",), *(("health", str(health)) for health in Health)}
+)
 
 # Names that a process has besides those of its device.
 PROCESS_NAMES = {

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
-from accelwatch.alerting.rules.attention import ChangeSet
+from accelwatch.alerting.rules.dormancy import Dormancy
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule, needs_of
 from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
-from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import MISSING
 from accelwatch.expr.vocabulary.names import IDENTITY
 from accelwatch.query.lookup import lookup
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from support.rules.observed_worlds import observed
 
 RACK = "r1"
 
@@ -21,12 +21,10 @@ def played(
     rules: Mapping[str, Rule], shots: Iterable[tuple[float, list[Snapshot]]], interval_s: float
 ) -> dict[str, set[str]]:
     """Which rules fire over snapshots of nodes at their moments, and for whom."""
-    needs = Needs()
-    for rule in rules.values():
-        for expression in rule.expressions:
-            needs |= expression.needs
+    needs = needs_of(rules.values())
     world: World | None = None
-    engine = Engine(rules)
+    engine, dormancy = Engine(rules), Dormancy(rules)
+    reported: set[Series] = set()
     fired: dict[str, set[str]] = {}
     for at, (now, snapshots) in enumerate(shots):
         members = [one for shot in snapshots for one in _members(shot)]
@@ -35,12 +33,12 @@ def played(
             world.engine = engine
         for member in members:
             world.members[member.node, member.device].values = member.values
-        stir = ChangeSet(engine.attention)
-        world.tick(now, stir)
+        world.tick(now)
         for shot in snapshots if at == 0 else ():
             for event in shot.events:
-                world.add_event(shot.host, event, stir)
-        for change in engine.step(world.subjects(), now, now, stir):
+                world.add_event(shot.host, event)
+        awake = dormancy.awake(observed(world, needs.series, reported))
+        for change in engine.step(world.subjects(), now, now, awake):
             if change.transition is Transition.FIRED:
                 fired.setdefault(change.rule, set()).add(str(change.entity))
     return fired

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from accelwatch.agent.rules import snapshot_lookups
-from accelwatch.agent.rules.snapshot_lookups import lookups_of
-from accelwatch.alerting.rules.attention import ChangeSet
+from accelwatch.agent.rules.snapshot_lookups import absence_of, lookups_of, reported_series
 from accelwatch.alerting.rules.budget import Budgets
-from accelwatch.alerting.rules.document import Mode, Scope
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.dormancy import Dormancy, Observed
 from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
-from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule, enabled_rules, needs_of
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
-from accelwatch.expr.needs import Needs
-from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
+from accelwatch.expr.scene import GROUPS_OF_A_NODE, HOST, Device, RuleHistory, Scene
+from accelwatch.expr.vocabulary.peers import GROUPS
 from accelwatch.node.store.events import UNRESOLVED_S
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.stream.context_encoder import EventNumbers
 
@@ -46,7 +46,12 @@ class NodeRuleEvaluator:
         self._patience_s = patience_s
         self.rules = node_rules(rules)
         self.engine = Engine(self.rules, time.thread_time_ns, budgets)
-        self.history = RuleHistory(needs_of(self.rules), interval_s)
+        needs = needs_of(self.rules.values())
+        self.history = RuleHistory(needs, interval_s)
+        self._dormancy = Dormancy(self.rules, GROUPS.keys() - GROUPS_OF_A_NODE)
+        self._series = needs.series
+        # Those of these series that nobody has reported so far.
+        self._absent: frozenset[Series] = needs.series
         self._numbers = EventNumbers()
         self._numbered: Mapping[int, ErrorEvent] = {}
         # Events that are not heard yet, by number, and since when (monotonic).
@@ -64,40 +69,35 @@ class NodeRuleEvaluator:
     def adopt(self, before: "NodeRuleEvaluator") -> None:
         """Go on where another has come to, with what its rules and windows have in common with these."""
         self.history.adopt(before.history)
+        self._absent -= before._series - before._absent
         before.engine.set_rules(self.rules)
         self.engine = before.engine
 
     def tick(self, snapshot: Snapshot, at: float) -> list[VerdictChange]:
         """Judge a snapshot at a monotonic moment."""
-        attention = self.engine.attention
-        changed = ChangeSet(attention)
-        before, self._scene = self._scene, self.scene(snapshot, at, changed)
+        before, self._scene = self._scene, self.scene(snapshot, at)
         self.evaluated = self.subjects(self._scene)
         if before is not None:
             before.close()
-        for device, who, values in snapshot_lookups.observed_values(snapshot):
-            attention.compare(changed, self.entity(device), who, values, host=device == HOST)
-        return self.engine.step(self.evaluated, at, snapshot.time, changed)
+        for reported in reported_series(snapshot):
+            if not self._absent.isdisjoint(reported):
+                self._absent = self._absent.difference(reported)
+        vendors = tuple(sorted({view.device.vendor for view in snapshot.devices}))
+        newest = self.history.events.newest
+        awake = self._dormancy.awake(Observed(self._scene.now, self._absent, vendors, newest))
+        return self.engine.step(self.evaluated, at, snapshot.time, awake)
 
-    def scene(self, snapshot: Snapshot, at: float, changed: ChangeSet | None = None) -> Scene:
-        """The node as it is at this moment, after what it says has been kept; `changed` is told
-        of it.
-        """
-        changed = changed or ChangeSet(self.engine.attention)
-        changed.is_full = snapshot.host != self._host
+    def scene(self, snapshot: Snapshot, at: float) -> Scene:
+        """The node as it is at this moment, after what it says has been kept."""
         if snapshot.host != self._host:
             self._host, self._entities = snapshot.host, {}
         lookups = lookups_of(snapshot)
         for gone in self._entities.keys() - lookups.keys():
             self.history.forget(gone)
-            self.engine.attention.forget(changed, self._entities.pop(gone))
+            del self._entities[gone]
         for device, lookup in lookups.items():
-            for window in self.history.sample(at, device, lookup):
-                changed.change(window, self.entity(device))
-        version = self.history.events.version
+            self.history.sample(at, device, lookup)
         self._record_events(snapshot, at)
-        if self.history.events.version != version:
-            changed.note_events()
         return Scene(
             self.history,
             lookups,
@@ -105,7 +105,7 @@ class NodeRuleEvaluator:
             now=self._steady(snapshot, at),
             firing=self._is_firing,
             listened=self._listened,
-            absence=lambda device, key: snapshot_lookups.absence_of(snapshot, device, key),
+            absence=lambda device, key: absence_of(snapshot, device, key),
         )
 
     def _steady(self, snapshot: Snapshot, at: float) -> float:
@@ -157,18 +157,7 @@ class NodeRuleEvaluator:
 
 def node_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """Those of the rules that a node can judge by itself."""
-    return {
-        id_: rule for id_, rule in rules.items() if rule.scope in HERE and rule.mode is not Mode.OFF
-    }
-
-
-def needs_of(rules: Mapping[str, Rule]) -> Needs:
-    """What must be kept for all of these rules."""
-    needs = Needs()
-    for rule in rules.values():
-        for expression in rule.expressions:
-            needs |= expression.needs
-    return needs
+    return {id_: rule for id_, rule in enabled_rules(rules).items() if rule.scope in HERE}
 
 
 def _is_located(event: ErrorEvent) -> bool:

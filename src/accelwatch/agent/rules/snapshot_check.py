@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.rules.document import Scope, Severity
-from accelwatch.alerting.rules.engine import Subject, truths_of
+from accelwatch.alerting.rules.engine import Subject, is_meant, truths_of
 from accelwatch.alerting.rules.evidence import evidence_of
 from accelwatch.alerting.rules.loading.rule_files import Concerned
 from accelwatch.alerting.rules.rule import Rule, RuleSet
@@ -50,7 +50,7 @@ def check_snapshot(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Sn
     unknown: dict[str, None] = {}
     for rule in evaluator.rules.values():
         for subject in subjects.get(rule.scope, ()):
-            truths = truths_of(rule, subject.environment, is_active=True)
+            truths = truths_of(rule, subject.environment, is_meant(rule, subject.environment))
             if truths.when is True and truths.confirm is True:
                 if rule.timing.for_s <= 0:
                     findings.append(_finding(rule, subject, names, Severity.CRITICAL))

@@ -1,12 +1,12 @@
 """A snapshot as rules see it: what each device and the host itself answer to names and series."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 
-from accelwatch.alerting.rules.attention import SeriesValues
 from accelwatch.base.absence import reason_of
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
-from accelwatch.query.lookup import lookup
+from accelwatch.query.lookup import STATUS_SERIES, lookup
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
@@ -39,14 +39,13 @@ def absence_of(snapshot: Snapshot, device: str, key: Key) -> str:
     return reason_of(absences(view), key)
 
 
-def observed_values(snapshot: Snapshot) -> Iterator[tuple[str, object, Sequence[SeriesValues]]]:
-    """What the same lookups answer from: for each who it is, and its values; a field is part of who."""
-    whose = snapshot.host, snapshot.boot_id
-    for view in snapshot.devices:
-        who = (*whose, view.device, view.state, view.health, view.health_reasons, view.owners)
-        yield view.device.id, who, (view.reading.values,)
-    node = () if snapshot.node is None else (snapshot.node.reading.values,)
-    yield HOST, whose, (*node, snapshot.own)
+def reported_series(snapshot: Snapshot) -> Iterator[Collection[Series]]:
+    """The series of which the same lookups have a value."""
+    yield STATUS_SERIES
+    yield from (view.reading.values for view in snapshot.devices)
+    if snapshot.node is not None:
+        yield snapshot.node.reading.values
+    yield snapshot.own
 
 
 def owner_names(owners: tuple[Owner, ...], name: str) -> tuple[str, ...]:

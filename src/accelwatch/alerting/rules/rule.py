@@ -1,6 +1,6 @@
 """A checked rule: what a document means, with its expressions compiled and its durations in seconds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.timing import Timing
+from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression
 
 
@@ -158,3 +159,17 @@ class RuleSet:
     profiles: tuple[Profile, ...] = ()
     digest: str = ""
     files: tuple[Path, ...] = ()
+
+
+def enabled_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """Those of the rules that are not off."""
+    return {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+
+
+def needs_of(rules: Iterable[Rule]) -> Needs:
+    """All that rules look at."""
+    needs = Needs()
+    for rule in rules:
+        for expression in rule.expressions:
+            needs |= expression.needs
+    return needs

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from accelwatch.alerting.incidents.grouping.storms import WITHIN_S
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.alerting.rules.document import Mode
-from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule, enabled_rules, needs_of
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
@@ -20,7 +19,7 @@ from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.sampling import as_sampled, unseen
 from accelwatch.fleet.backtest.shares import shares
 from accelwatch.fleet.backtest.verdicts import EvaluatedInterval, Span, Verdicts
-from accelwatch.fleet.rules.rule_evaluator import needs_of, never_true
+from accelwatch.fleet.rules.rule_evaluator import never_true
 from accelwatch.fleet.rules.suspects import COMPARED_SERIES
 
 
@@ -53,10 +52,9 @@ class Backtest:
         helpers: Helpers | None = None,
     ) -> None:
         """Times in Unix seconds. Raises ArchiveError, and WindowsError for windows that are too dear."""
-        enabled = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         # Between two samples.
         self.step_s = archive.description.interval_s
-        self.rules = as_sampled(enabled, self.step_s)
+        self.rules = as_sampled(enabled_rules(rules), self.step_s)
         self._positions = {id_: position for position, id_ in enumerate(self.rules)}
         absent = ArchiveRuleContext.untold(archive.series(), needs_of(self.rules.values()).series)
         # Rules that ask for what nobody has recorded.

@@ -15,16 +15,23 @@ import numpy as np
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
-from accelwatch.alerting.rules.document import Mode, Scope
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.dormancy import (
+    Dormancy,
+    Observed,
+    can_fire,
+    never_reported,
+    without,
+)
+from accelwatch.alerting.rules.engine import NOT_MEANT, full_truths
 from accelwatch.alerting.rules.provenance import justification_of
-from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule, enabled_rules, needs_of
 from accelwatch.alerting.rules.timing import Truths
 from accelwatch.alerting.rules.verdict import Entity, Justification, VerdictChange
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 from accelwatch.fleet.rules.columns.rule_context import RuleContext
-from accelwatch.fleet.rules.dormancy import Dormancy, can_fire, never_reported, without
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.vectors.program import Program
@@ -36,7 +43,6 @@ from accelwatch.schema.metrics import Series
 _SHOWN = 3
 # Entities of a rule that are judged without a rest.
 _AT_ONCE = 8
-_OVER = Truths(when=False, clear=True)
 
 
 class _Condition(NamedTuple):
@@ -64,7 +70,7 @@ class FleetRuleEvaluator:
         Raises WindowsError when the windows of the rules take too much memory.
         """
         self._context, self._clock_ns = context, clock_ns
-        self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        self.rules = enabled_rules(rules)
         self.alert_states = AlertStates(self.rules) if alert_states is None else alert_states
         self.alert_states.set_rules(self.rules)
         # What they may cost.
@@ -81,7 +87,7 @@ class FleetRuleEvaluator:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(evaluated)}") from error
         # Rules whose firing others ask for.
         self._queried_rules = sorted(needs_of(evaluated).rules)
-        self._dormancy = Dormancy({rule.id: rule for rule in evaluated}, self._absent)
+        self._dormancy = Dormancy({rule.id: rule for rule in evaluated})
         # Monotonic and Unix seconds of this tick.
         self._now = self._wall = 0.0
         self._fired: dict[str, Bools] = {}
@@ -139,7 +145,10 @@ class FleetRuleEvaluator:
 
     def _active_conditions(self) -> list[_Condition]:
         """Conditions of rules that may hold, or have begun on somebody."""
-        awake, active = self._dormancy.awake(self.columns), self.alert_states.active_rules
+        columns = self.columns
+        vendors = columns.text("vendor").values
+        observed = Observed(columns.now, self._absent, vendors, columns.newest)
+        awake, active = self._dormancy.awake(observed), self.alert_states.active_rules
         stamp = self._dormancy.version, active
         if stamp != self._stamp:
             conditions = self._program.names
@@ -167,7 +176,7 @@ class FleetRuleEvaluator:
                 row_by_entity[entity] = row
                 evaluated[entity] = self._truths(rule, selected, when, row)
             await self._pause(count, work)
-        evaluated.update(dict.fromkeys(self._finished_jobs(rule), _OVER))
+        evaluated.update(dict.fromkeys(self._finished_jobs(rule), NOT_MEANT))
 
         def witness(entity: Entity) -> Justification:
             return justification_of(rule, Row(self.columns, row_by_entity[entity]))
@@ -187,15 +196,7 @@ class FleetRuleEvaluator:
 
     def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
         meant = True if selected is None else _at(selected, row)
-        if meant is False:
-            # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
-            return _OVER
-        environment = Row(self.columns, row)
-        return Truths(
-            when=_at(when, row) if meant is True else UNKNOWN,
-            confirm=True if rule.confirm is None else rule.confirm.evaluate(environment),
-            clear=None if rule.clear is None else rule.clear.evaluate(environment),
-        )
+        return full_truths(rule, Row(self.columns, row), meant, _at(when, row))
 
     def _started_entities(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
         """Entities on which a rule has begun and that are there, each with a row."""
@@ -252,15 +253,6 @@ def never_true(rules: Mapping[str, Rule], absent: Collection[Series]) -> tuple[s
     """Those of the rules that ask for what nobody will ever tell."""
     facts = never_reported(absent)
     return tuple(id_ for id_, rule in rules.items() if not can_fire(rule, facts))
-
-
-def needs_of(rules: Iterable[Rule]) -> Needs:
-    """What all of these look at."""
-    needs = Needs()
-    for rule in rules:
-        for expression in rule.expressions:
-            needs |= expression.needs
-    return needs
 
 
 def _at(truths: Columns, row: int) -> Truth:

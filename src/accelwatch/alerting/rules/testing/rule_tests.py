@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import CaseDocument
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.rule import Rule
+from accelwatch.alerting.rules.rule import Rule, needs_of
 from accelwatch.alerting.rules.testing.series_script import values_of
 from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
@@ -16,7 +16,6 @@ from accelwatch.base.durations import seconds
 from accelwatch.base.errors import ConfigError, ExpressionError, UsageError
 from accelwatch.base.host_ranges import expand
 from accelwatch.expr.checking.tree import Reading
-from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule_value
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -107,10 +106,7 @@ def _differences(
 
 def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
     """What changes in so many ticks."""
-    needs = Needs()
-    for expression in rule.expressions:
-        needs |= expression.needs
-    world = World(needs, play.interval_s, play.members)
+    world = World(needs_of([rule]), play.interval_s, play.members)
     engine = world.engine = Engine({rule.id: rule})
     happenings = sorted(play.happenings, key=lambda entry: entry.at_s)
     changes: list[VerdictChange] = []

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.alerting.rules.attention import ChangeSet
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
 from accelwatch.alerting.rules.verdict import Entity
@@ -64,25 +63,16 @@ class World:
                 if view.member.device and (value := view.grouped(key)):
                     self._groups.setdefault((key, *value), []).append(view)
 
-    def tick(self, now: float, changed: ChangeSet | None = None) -> None:
-        """The values of all members count at a moment, in seconds; `changed` is told what has
-        changed.
-        """
+    def tick(self, now: float) -> None:
+        """The values of all members count at a moment, in seconds."""
         self.now = now
         for view in self.views.values():
             history = self.histories[view.member.node]
-            windows = history.sample(now, view.member.device or HOST, view.own)
-            if changed is not None:
-                host, values = not view.member.device, view.member.values
-                changed.attention.compare(changed, view.entity, None, (values,), host=host)
-                for window in windows:
-                    changed.change(window, view.entity)
+            history.sample(now, view.member.device or HOST, view.own)
 
-    def add_event(self, node: str, event: ErrorEvent, changed: ChangeSet | None = None) -> None:
+    def add_event(self, node: str, event: ErrorEvent) -> None:
         """An event of a node; its `device_id` is the name of a device or empty."""
         self.histories[node].events.add(event, self.now)
-        if changed is not None:
-            changed.note_events()
 
     def devices_of(self, by: str, value: tuple[str, ...]) -> "list[View]":
         """The devices of a group."""
