@@ -88,7 +88,7 @@ class Ruling:
     def refuse(self, why: str) -> None:
         """A changed configuration is refused, and why; empty: it is in force."""
         if self._running is not None:
-            self._running[0].refused = why
+            self._running[0].refuse(why)
 
     def pages(self) -> "RouteTable | None":
         """The pages about rules; None while there are no rules.

@@ -13,7 +13,7 @@ from accelwatch.alerting.evaluation.own_problems import (
     OwnProblems,
     journal_problem,
 )
-from accelwatch.alerting.evaluation.runner import CHECK_EVERY_S
+from accelwatch.alerting.evaluation.self_check import CHECK_EVERY_S
 from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status

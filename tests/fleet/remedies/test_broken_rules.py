@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.evaluation import own_problems, runner
+from accelwatch.alerting.evaluation import own_problems, runner, self_check
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
 from accelwatch.config.alerts import Alerts, SinkSettings
 from fleet.remedies.hub_site import HubSite, until
@@ -18,6 +18,7 @@ from support.servers.receivers import Receiver, receiver
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
     monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(self_check, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
 
@@ -47,7 +48,7 @@ def test_a_broken_rule_file_is_notified_once_and_its_mend_once(
                 # Broken in another way, and read by somebody's wish: nobody is told once more.
                 file.write_text(good + "- nonsense", encoding="utf-8")
                 await until(lambda: any("a mapping is expected" in one for one in rules.problems))
-                rules.refused = "rules.yaml: broken"
+                rules.refuse("rules.yaml: broken")
                 await asyncio.sleep(1.0)
                 assert len(there.requests) == 1
                 file.write_text(good, encoding="utf-8")
@@ -72,9 +73,9 @@ def test_a_configuration_that_is_refused_is_notified_until_it_is_in_force(
         async with receiver() as there:
             sent_to(site, there)
             async with site.running() as (rules, _):
-                rules.refused = "hub.yaml:7: alerts.sinks: no such type"
+                rules.refuse("hub.yaml:7: alerts.sinks: no such type")
                 await there.wait_for(1)
-                rules.refused = ""
+                rules.refuse("")
                 await there.wait_for(2)
             first, last = notices(there)
             assert (first["kind"], last["kind"]) == ("opened", "closed")

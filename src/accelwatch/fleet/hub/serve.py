@@ -318,9 +318,9 @@ async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings
         logger.error("configuration refused, the previous one stays in force: %s", error)
         server.reloads["hub"] = False
         if server.hub.rules is not None:
-            server.hub.rules.refused = str(error)
+            server.hub.rules.refuse(str(error))
     else:
         if server.hub.rules is not None:
-            server.hub.rules.refused = ""
+            server.hub.rules.refuse("")
         server.reloads["hub"] = True
         logger.info("configuration read again")

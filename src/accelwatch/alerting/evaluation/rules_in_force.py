@@ -1,0 +1,120 @@
+"""The rules of the configuration: read at the start, when it changes, and when their files do.
+
+What cannot be loaded is refused, and the rules before stay in force.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from accelwatch.alerting.evaluation.evaluator import Evaluator, IsNew
+from accelwatch.alerting.rules.loading.configured import FileStamps, file_stamps, loaded_rules
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.base.errors import AccelwatchError
+from accelwatch.config.model import RuleSettings
+
+logger = logging.getLogger(__name__)
+
+
+class Candidate(NamedTuple):
+    """Rules that are loaded and not in force yet."""
+
+    settings: RuleSettings
+    stamps: FileStamps
+    rules: RuleSet
+
+
+class RulesInForce:
+    """Gives an evaluator its rules; the loop's thread only."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        settings: RuleSettings,
+        is_new: IsNew,
+        on_replaced: Callable[[RuleSet], Awaitable[None]],
+    ) -> None:
+        """`on_replaced` is called when the evaluator has other rules.
+
+        Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
+        """
+        self._evaluator = evaluator
+        self._is_new = is_new
+        self._on_replaced = on_replaced
+        self._settings = settings
+        # Of the rule files when they were looked at last.
+        self._stamps = file_stamps(settings)
+        self.rules = loaded_rules(settings)
+        # Between two ticks.
+        self.interval_s = 0.0
+        self._set_pace(settings)
+        evaluator.set_rules(self.rules, is_new)
+        # Why the rule files that were read last are refused; empty when they are in force.
+        self.refused = ""
+        # The same of the configuration.
+        self.configuration_refused = ""
+
+    def _set_pace(self, settings: RuleSettings) -> None:
+        self.interval_s = self._evaluator.pace(settings.interval_s)
+        self._evaluator.budgets.allow(settings.budget_s)
+
+    async def load(self, settings: RuleSettings) -> Candidate:
+        """Read the rules of changed settings. Raises ConfigError."""
+        # Many rules take a second to load, in which streams and pages go on.
+        stamps = await asyncio.to_thread(file_stamps, settings)
+        try:
+            rules = await asyncio.to_thread(loaded_rules, settings)
+        except AccelwatchError as error:
+            self._refuse(error, settings, stamps)
+            raise
+        return Candidate(settings, stamps, rules)
+
+    async def apply(self, candidate: Candidate) -> None:
+        """Put rules in force. Raises WindowsError; then those before stay."""
+        settings, stamps, rules = candidate
+        try:
+            await self._replace(rules)
+        except AccelwatchError as error:
+            self._refuse(error, settings, stamps)
+            raise
+        self._set_pace(settings)
+        self._settings, self._stamps, self.refused = settings, stamps, ""
+
+    def _refuse(self, error: AccelwatchError, settings: RuleSettings, stamps: FileStamps) -> None:
+        if settings == self._settings:
+            # Who asked for it tells of it; the next look at the files is no second telling.
+            self._stamps, self.refused = stamps, _refusal(error)
+
+    async def _replace(self, rules: RuleSet) -> None:
+        if rules.digest == self.rules.digest:
+            return
+        self._evaluator.set_rules(rules, self._is_new)
+        self.rules = rules
+        await self._on_replaced(rules)
+        logger.info("rules in force count=%d", len(rules.rules))
+
+    async def reload_changed_files(self) -> None:
+        """Take up rule files that have changed; what cannot be loaded is told once, no more."""
+        try:
+            stamps = await asyncio.to_thread(file_stamps, self._settings)
+            if stamps == self._stamps:
+                return
+            self._stamps = stamps
+            rules = await asyncio.to_thread(loaded_rules, self._settings)
+            if self.refused:
+                self.configuration_refused = ""  # which was because of them
+                if rules.digest == self.rules.digest:
+                    logger.info("rule files are valid again count=%d", len(rules.rules))
+            await self._replace(rules)
+        except (AccelwatchError, OSError) as error:
+            refused = _refusal(error)
+            if refused != self.refused:
+                logger.error("%s", refused)
+            self.refused = refused
+        else:
+            self.refused = ""
+
+
+def _refusal(error: Exception) -> str:
+    return f"rules refused, the previous ones stay in force: {error}"
