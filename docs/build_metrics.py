@@ -32,16 +32,14 @@ Who gets a row: **minimal** is `--profile minimal`; **default** in addition; **o
 group; **workload** when a container or job source is there; **self** always; **aggregate** from the hub
 and the rule engine.
 
-What a driver, a node or another exporter says outside of **can be true**, and what an empty register
-of 32 or 64 bits becomes in base units, is never shown: the value is absent as `error`, and `errors` and
-`doctor` name the quantity and the number (for other exporters a note of the device does, and
-`accel_fleet_series_rejected_total` counts). The same holds for a part that is greater than its whole,
-such as more memory in use than there is.
+A value outside of **can be true**, or of an empty 32 or 64 bit register, is never shown, whether it
+comes from a driver, a node or another exporter: it is absent as `error`, and `errors` and `doctor` name
+the quantity and the number (for other exporters a note of the device names it, and
+`accel_fleet_series_rejected_total` counts it). The same applies to a part that exceeds its total, such
+as more memory in use than installed.
 
-**OTel** is how a row goes out by [OTLP](otlp.md): a metric of the semantic conventions with its
-attributes, where `$` stands before one of the labels. A row without one goes out under its Prometheus
-family.
-"""
+**OTel** is the name in [OTLP](otlp.md): a metric of the semantic conventions with its attributes, where
+`$` precedes a label of the row. A row without an entry is exported under its Prometheus name."""
 
 
 def _row(row: Metric) -> str:
@@ -71,14 +69,15 @@ def _health() -> list[str]:
     ]
     return [
         "\n## Health\n",
-        "The worst judgement counts, and each is told as a reason; a device without any is ok.\n",
+        "The worst row that applies determines the health, and each is listed as a reason; a device "
+        "without any is ok.\n",
         "| when | health | reason |",
         "|---|---|---|",
         *(f"| {when} | {judged} | {text} |" for when, judged, text in judgements),
         f"| an event of {fatal} in the last {EVENT_MEMORY_S:.0f} s | degraded | the event's code |",
         "| state degraded, and none of these | degraded | part of the device cannot be read |",
         "",
-        "A device that is failed by one of its quantities has the state degraded.",
+        "A device whose health is failed because of a quantity has the state degraded.",
     ]
 
 

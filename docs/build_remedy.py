@@ -36,13 +36,13 @@ weeks](fleet/observe-to-auto.md) enables it step by step.
   [`clock_jump`](fleet/remedy-settings.md), earlier observations no longer count until they are
   repeated, a verification starts again, and waits last as long as they had to.
 - **A release needs proof**: fresh data in which no rule fires, from the boot and hardware that are
-  verified, for as long as the rule's `verify` requires, and every test passed. A node that failed
-  often has to look healthy three times as long, for at least half an hour.
+  verified, for as long as the rule's `verify` requires, and every test passed. A node that failed often
+  has to be healthy three times as long, for at least half an hour.
 - **A node that fails again and again stays out.** A node that a rule takes out again within an hour
-  ([`relapse_within`](fleet/remedy-settings.md)) after its return has relapsed, on probation or not,
-  and its score remembers it for weeks. After the third relapse in a row nothing is tried any more: its
-  jobs leave it, one message (`needs a person`) says so, and it stays out until somebody runs
-  `accelwatch remedy recovered NODE` or releases it.
+  ([`relapse_within`](fleet/remedy-settings.md)) after its return has relapsed, on probation or not, and
+  its score remembers it for weeks. After the third relapse in a row nothing is tried any more: its jobs
+  leave it, one message (`needs a person`) says so, and it stays out until a person runs `accelwatch
+  remedy recovered NODE` or releases it.
 - **Only rules with an action act.** Other rules notify people and start nothing: they neither cause a
   reboot nor keep a repaired node or a job out, unless they are critical.
 - **The current rules count** until something starts; what has started is finished as it was started. A
@@ -53,15 +53,14 @@ weeks](fleet/observe-to-auto.md) enables it step by step.
   time of one rule with what another does to jobs, and only if its rule could take the node out by
   itself now. If that fault resolves before the jobs have left, the first rule counts again. To be
   returned, the node has to pass the most that was required of it.
-- **People have precedence.** A node that somebody else holds is not touched. A node that somebody gave
-  back is left alone for four hours, and after that only newer evidence counts. If it looks bad, one
-  message says that a bad node is back in the pool, and with what fault.
+- **People have precedence.** A node that another person or tool holds is not touched. A node that a
+  person returned is left alone for four hours, and after that only newer evidence counts. If it looks
+  bad, one message says that a bad node is back in the pool, and with what fault.
 - **A scheduler that lost its state is not a person.** If its controller restarted and shows our nodes
   as open, without our key, one message names all of them. A node that still has a fault of a rule in
   mode `auto`, or that a person had taken out, is taken out again at once, through every guard but the
-  pace of the budget, so that it gets no job. All others wait for approval
-  (`accelwatch remedy plan NODE`). Until then they count as taken out: no job is moved there, and no
-  spare is drawn from them.
+  pace of the budget, so that it gets no job. All others wait for approval (`accelwatch remedy plan
+  NODE`). Until then they count as taken out: no job is moved there, and no spare is drawn from them.
 - **One thing at a time**: one intent per node, one remedy per failure domain, one step after another,
   each as often as its rule says.
 - **A healthy node does not wait for a job.** When a node has no fault any more, and the job that is
@@ -95,19 +94,19 @@ _STAGES = {
     Stage.SUSPECT: "a rule fires, and nothing may be done yet",
     Stage.SUPPRESSED: "a silence, maintenance or a denial by a person",
     Stage.AWAITING_APPROVAL: "waits for approval by a person",
-    Stage.UNREACHABLE: "neither agent nor scheduler's daemon answers; waits whether that stays so",
-    Stage.QUARANTINING: "our mark is being set at the scheduler",
-    Stage.OWNED_BY_OTHER: "somebody else holds it: nothing is touched",
+    Stage.UNREACHABLE: "neither agent nor scheduler's daemon responds; waits to confirm it",
+    Stage.QUARANTINING: "our mark is being set in the scheduler",
+    Stage.OWNED_BY_OTHER: "another person or tool holds it: nothing is touched",
     Stage.QUARANTINED: "no new work; the next step is decided here",
     Stage.FENCING: "proving that nothing runs on a node that does not answer",
     Stage.DRAINING: "jobs are on the node: asked to save, moved, or waited for",
     Stage.REMEDIATING: "one step: reset, reboot, power cycle",
-    Stage.VERIFYING: "it has to look healthy, and pass its tests",
-    Stage.RELEASING: "our mark is being taken off",
-    Stage.PROBATION: "it works, and is watched",
+    Stage.VERIFYING: "it has to be healthy, and pass its tests",
+    Stage.RELEASING: "our mark is being removed",
+    Stage.PROBATION: "it works, and is observed",
     Stage.SERVICE: "only a repair helps; it was requested",
     Stage.FAILED: "something could not be done; retried after 15 min, 30 min, ..., 4 times",
-    Stage.UNKNOWN: "it may have been done: only an observation or a person leads out",
+    Stage.UNKNOWN: "it may have been done: only an observation or a person ends this stage",
     Stage.OVERRIDDEN: "a person undid what we did: the node is left alone",
 }
 
@@ -177,8 +176,8 @@ def build() -> str:
 
 
 _LEFT_OUT = """\
-Without transitions that people request, and without the stages beside the path: from wherever something
-is done, the node may turn out to be held by somebody else, given back by a person, failed, or unknown.
+Without transitions that people request, and without the stages beside the path: from each stage
+that acts, the node may turn out to be held by another party, returned by a person, failed, or unknown.
 """
 
 

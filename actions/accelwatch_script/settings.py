@@ -92,7 +92,7 @@ def check(options: ScriptOptions) -> None:
         if hook is not None:
             _check_hook(name, hook)
             if hook.timeout and hook.timeout_s > _MAX_OBSERVE_S:
-                raise ConfigError(f"{name}.timeout: who looks has at most {_MAX_OBSERVE_S:g}s")
+                raise ConfigError(f"{name}.timeout: expected at most {_MAX_OBSERVE_S:g}s")
     if options.survey is not None and not options.survey.argv:
         raise ConfigError("survey: expected a program (argv): an answer to a request is too small")
     checkpoint_options.check(options.checkpoints)

@@ -41,7 +41,7 @@ def _moved(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> 
     if job.slurm_state == "CONFIGURING":
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
-        return Wait(2.0, f"job {job.id} has not begun")
+        return Wait(2.0, f"job {job.id} has not started")
     if (
         reserve_nodes
         and job.state is JobState.WAITING

@@ -21,11 +21,11 @@ def followed(intent: Intent, job: JobObservation | None, now: float) -> Proposal
         case JobState.FINISHED:
             return Achieved(f"job {intent.job} has ended")
         case JobState.RUNNING if again:
-            return Refusal(RefusalKind.DIED, "it has been begun again since")
+            return Refusal(RefusalKind.DIED, "it has been restarted since")
         case JobState.RUNNING:
             return _runs(intent, job, now)
         case JobState.WAITING if not again:
-            return Refusal(RefusalKind.DIED, "it waits to be begun again")
+            return Refusal(RefusalKind.DIED, "it is waiting for its restart")
     return Wait(COMPLETING_S, f"job {intent.job} is {job.state.value}")
 
 

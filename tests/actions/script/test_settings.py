@@ -54,7 +54,7 @@ def hooked(**changes: Any) -> dict[str, Any]:
         ({"hooks": {"quarantine": HOOK}}, "hooks.quarantine: nothing observes its effect"),
         ({"hooks": {"reboot": TRUSTED}}, "hooks.reboot.trusted: this has to be observed"),
         ({"hooks": {"move_job": TRUSTED}}, "hooks.move_job.trusted: this has to be observed"),
-        (options(observe={**OBSERVE, "timeout": "31s"}), "observe.timeout: who looks has at most"),
+        (options(observe={**OBSERVE, "timeout": "31s"}), "observe.timeout: expected at most"),
     ],
 )
 def test_mistakes(given: dict[str, Any], text: str) -> None:

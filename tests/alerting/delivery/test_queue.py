@@ -471,7 +471,7 @@ def test_after_a_day_it_is_given_up() -> None:
     assert scene.lost == []
     scene.after(GIVE_UP_AFTER_S).send()
     ((sink, notice, reason),) = scene.lost
-    assert (sink, notice.key, reason) == ("a", "i1", "not taken for a day")
+    assert (sink, notice.key, reason) == ("a", "i1", "not accepted for a day")
     assert scene.queue.messages.due_at("a", scene.now) == NEVER
 
 

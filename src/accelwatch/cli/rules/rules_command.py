@@ -237,7 +237,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
         return OK
     explanation = decoded(document, Explanation)
     age_text = "" if explanation.phase_s is None else f", for {explanation.phase_s:.0f} s"
-    age_text = ", just begun" if age_text == ", for 0 s" else age_text
+    age_text = ", just started" if age_text == ", for 0 s" else age_text
     lines = [f"{explanation.rule} on {entity}: {explanation.phase}{age_text}"]
     if explanation.confidence:
         sure = how_sure(explanation.confidence, explanation.act_on)

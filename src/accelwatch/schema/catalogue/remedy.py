@@ -49,7 +49,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.COUNTER,
         Tier.AGGREGATE,
         "events",
-        "Nodes that were taken out.",
+        "Nodes that were quarantined.",
         scope=Scope.NODE,
         source=MetricSource.SELF,
     ),

@@ -246,7 +246,7 @@ def trouble(row: FleetRow, context: RenderContext) -> tuple[str, str]:
             return row.why, "bad" if row.speaks else "text"
         if row.state == "never":
             return "has never answered", "dim"
-        return ("not heard of", "dim") if not row.speaks else ("", "dim")
+        return ("no data", "dim") if not row.speaks else ("", "dim")
     counted = Counter(device_class(now) for now in row.devices)
     status = device_class(row.worst)
     glyph, role = (

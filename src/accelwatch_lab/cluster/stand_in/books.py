@@ -216,7 +216,7 @@ class Books:
         if job is None or requested is None or job.state is State.STOPPED:
             return HookReply(status="refused", message="the job does not run")
         if requested.restart_count != job.restarts:
-            return HookReply(status="refused", message=f"it has begun again {job.restarts} times")
+            return HookReply(status="refused", message=f"it has restarted {job.restarts} times")
         job.avoided |= {call.entity.node, *call.bad_nodes}
         job.liked = call.run_on
         job.state = State.STOPPING if job.nodes else State.WAITING

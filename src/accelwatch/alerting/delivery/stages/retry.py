@@ -38,7 +38,7 @@ class RetryStage:
             self._messages.schedule(message, now + pause_s, now)
             return None
         self._give_up(message, sent, now)
-        reason = outcome.message if outcome.status is Status.REFUSED else "not taken for a day"
+        reason = outcome.message if outcome.status is Status.REFUSED else "not accepted for a day"
         return Lost(message.sink, sent, reason)
 
     def _give_up(self, message: Message, sent: Notice, now: float) -> None:

@@ -120,7 +120,7 @@ def fork_child(work: Callable[[Path, Lifetime], None]) -> Child:
         pid = os.fork()
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise AccelwatchError(f"cannot begin the dashboard's own hub: {error.strerror}") from error
+        raise AccelwatchError(f"cannot start the dashboard's own hub: {error.strerror}") from error
     if pid == 0:
         life = Lifetime(alive_read, outcome_write)
         _be(work, folder, life, crash=crash)

@@ -15,7 +15,7 @@ from accelwatch.schema.status.verdict import NOTHING_WRONG, remedy_of
 
 # State of a device to what people call it, where that is another word.
 _STATES = {"missing": "not there any more", "unresponsive": "hung"}
-NEVER_REPORTED = "never heard"
+NEVER_REPORTED = "never reported"
 _NODES: dict[str, str] = {
     NodeState.DOWN: "down",
     NodeState.STALE: "silent",

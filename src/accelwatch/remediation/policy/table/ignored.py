@@ -20,10 +20,10 @@ _WITH_REMEDY = tuple(stage for stage in S if stage is not S.HEALTHY)
 _IN_FLIGHT = (S.QUARANTINING, S.FENCING, S.REMEDIATING, S.RELEASING)
 
 IGNORED: tuple[Ignored, ...] = (
-    Ignored(_WITH_REMEDY, (T.FIRED,), "the case is kept, and looked at in the next tick"),
-    Ignored((S.HEALTHY,), (T.TICK, T.DUE), "there is no remedy that could wait for anything"),
-    Ignored((S.UNKNOWN,), (T.TICK,), "only what is observed and people lead on"),
-    Ignored((S.OVERRIDDEN,), (T.TICK,), "the node is left alone until the clock has run out"),
+    Ignored(_WITH_REMEDY, (T.FIRED,), "the case is stored and evaluated in the next tick"),
+    Ignored((S.HEALTHY,), (T.TICK, T.DUE), "no remedy is waiting"),
+    Ignored((S.UNKNOWN,), (T.TICK,), "only an observation or a person ends this stage"),
+    Ignored((S.OVERRIDDEN,), (T.TICK,), "the node is left alone until its time is over"),
     Ignored(
         (
             S.SUPPRESSED,
@@ -36,76 +36,76 @@ IGNORED: tuple[Ignored, ...] = (
             *_IN_FLIGHT,
         ),
         (T.DUE,),
-        "the stage has no clock by which it ends",
+        "the stage has no time limit",
     ),
-    Ignored((S.HEALTHY,), (T.OVERDUE,), "nothing is waited for"),
+    Ignored((S.HEALTHY,), (T.OVERDUE,), "nothing is pending"),
     Ignored(
         (S.UNREACHABLE, S.AWAITING_APPROVAL, S.PROBATION),
         (T.OVERDUE,),
-        "the stage ends by its own clock; who did not answer in time is notified then",
+        "the stage ends by its own time limit, which sends the notification",
     ),
     Ignored(
         (S.FAILED, S.UNKNOWN),
         (T.OVERDUE,),
-        "a person was notified when it came there, and what is tried again ends here once more",
+        "a person was notified on entry, and a retry that fails ends here again",
     ),
     Ignored(
         (S.SUPPRESSED, S.OWNED_BY_OTHER, S.OVERRIDDEN),
         (T.OVERDUE,),
-        "a person wanted it so, until a moment that he named or until he ends it",
+        "requested by a person or tool, until the requested time or until they end it",
     ),
     Ignored(
         (*_NOTHING_STARTED, S.PROBATION, S.FAILED, S.OVERRIDDEN),
         (*ENDINGS, T.UNCERTAIN),
-        "nothing is on its way there; an end that comes late is taken up as such",
+        "no operation is in progress; a late result is handled separately",
     ),
     Ignored(
         (S.OWNED_BY_OTHER,),
         ENDINGS,
-        "the end of what was cancelled before: it is over, and its mark, if any, is kept",
+        "result of a cancelled operation; its mark, if any, stays",
     ),
     Ignored(
         (S.QUARANTINED,),
         (T.ACHIEVED, T.REFUSED, T.GAVE_UP, T.CANCELLED),
-        "the end of what was cancelled before: it is over",
+        "result of a cancelled operation",
     ),
-    Ignored((S.UNKNOWN,), (T.UNCERTAIN,), "it is as unknown as before"),
+    Ignored((S.UNKNOWN,), (T.UNCERTAIN,), "still unknown"),
     Ignored(
         (*_NOTHING_STARTED, S.PROBATION, S.OVERRIDDEN),
         (T.OBSERVED_OPEN,),
-        "it takes work, as it should for all that was done by us",
+        "the node accepts work, as expected",
     ),
     Ignored(
-        (S.HEALTHY, S.OVERRIDDEN), (T.OBSERVED_FOREIGN, T.OBSERVED_DOWN), "it is not our business"
+        (S.HEALTHY, S.OVERRIDDEN),
+        (T.OBSERVED_FOREIGN, T.OBSERVED_DOWN),
+        "the node is not managed by accelwatch",
     ),
     Ignored(
         (S.OWNED_BY_OTHER,),
         (T.OBSERVED_FOREIGN, T.OBSERVED_DOWN),
         "another person or tool still holds it",
     ),
-    Ignored((*QUARANTINED_STAGES, S.RELEASING), (T.OBSERVED_OURS,), "our mark is where it belongs"),
+    Ignored((*QUARANTINED_STAGES, S.RELEASING), (T.OBSERVED_OURS,), "our mark is expected"),
     Ignored(
         (S.QUARANTINING, S.UNKNOWN),
         (T.OBSERVED_OPEN, T.OBSERVED_OURS, T.OBSERVED_FOREIGN, T.OBSERVED_DOWN),
-        "who carries it out looks himself, and says what it has come to",
+        "the running operation observes the node itself and reports the result",
     ),
     Ignored(
         (*QUARANTINED_STAGES, S.RELEASING, S.FAILED),
         (T.OBSERVED_DOWN,),
-        "out of the pool all the same; what is next looks at the node itself",
+        "the node is out of the pool in any case; the next step checks it",
     ),
-    Ignored(
-        tuple(S), (T.OBSERVED_MISSING,), "identity is not proven: nothing is done to such a node"
-    ),
+    Ignored(tuple(S), (T.OBSERVED_MISSING,), "identity is not proven: no action on such a node"),
     Ignored(
         (*_NOTHING_STARTED, S.OWNED_BY_OTHER, S.PROBATION, S.OVERRIDDEN, S.FAILED),
         (T.SWAPPED,),
-        "it is not out by us; its rules clear by themselves if that has mended it",
+        "not quarantined by accelwatch; its rules clear if the new hardware works",
     ),
     Ignored(
         (S.FENCING, S.DRAINING, S.REMEDIATING, S.QUARANTINING, S.UNKNOWN),
         (T.SWAPPED,),
-        "what is on its way ends first; it is verified after that",
+        "the running operation finishes first; then the node is verified",
     ),
     Ignored(
         (S.VERIFYING, S.RELEASING),
@@ -115,17 +115,17 @@ IGNORED: tuple[Ignored, ...] = (
     Ignored(
         tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL)),
         (T.APPROVE,),
-        "nothing waits for an approval there",
+        "no approval is pending",
     ),
     Ignored(
         tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE)),
         (T.DENY,),
-        "it is done already, or there is nothing to do; release it instead",
+        "already done, or nothing to do; release it instead",
     ),
     Ignored(
         (S.OWNED_BY_OTHER,), (T.QUARANTINE,), "another person or tool holds it: it is out already"
     ),
-    Ignored((S.HEALTHY,), (T.RELEASE, T.FORCE_RELEASE, T.FORGET), "we do not hold it"),
+    Ignored((S.HEALTHY,), (T.RELEASE, T.FORCE_RELEASE, T.FORGET), "accelwatch does not hold it"),
     Ignored(
         (S.OWNED_BY_OTHER,),
         (T.RELEASE, T.FORCE_RELEASE),
@@ -134,11 +134,11 @@ IGNORED: tuple[Ignored, ...] = (
     Ignored(
         tuple(stage for stage in S if stage not in (S.SERVICE, S.FAILED)),
         (T.RECOVERED,),
-        "what was seen before counts no more, and the next tick goes by the rest",
+        "earlier observations no longer count; the next tick uses newer ones",
     ),
     Ignored(
         tuple(stage for stage in S if stage not in (S.SERVICE, S.FAILED, S.UNKNOWN)),
         (T.RETRY,),
-        "nothing has failed that could be tried again",
+        "no failed step to retry",
     ),
 )
