@@ -166,3 +166,8 @@ def test_why_a_cell_is_empty(name: str, expected: Absence) -> None:
 def test_why_identity_is_empty(name: str, expected: Absence) -> None:
     one = machines.device(0, absent={"serial": Absence.PERMISSION, "power_watts": Absence.ERROR})
     assert reason(msgspec.structs.replace(telling(), device=one), name) is expected
+
+
+def test_a_state_of_the_first_look_has_no_time() -> None:
+    view = msgspec.structs.replace(machines.view(0), state_since=0.0)
+    assert cell(view, "state_since") is None

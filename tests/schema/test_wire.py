@@ -191,3 +191,10 @@ def test_paths_round_trip(labels: list[str]) -> None:
 def test_timestamps_are_utc_with_milliseconds() -> None:
     assert timestamp(NOW + 0.106) == "2027-01-15T08:00:00.106Z"
     assert unix_seconds("2027-01-15T08:00:00.106Z") == NOW + 0.106
+
+
+def test_a_state_of_the_first_look_has_no_moment() -> None:
+    view = msgspec.structs.replace(full().devices[0], state_since=0.0)
+    data = encode(msgspec.structs.replace(full(), devices=(view,)))
+    assert json.loads(data)["devices"][0]["state_since"] is None
+    assert decode(data).devices[0].state_since == 0.0

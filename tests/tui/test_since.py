@@ -140,3 +140,32 @@ def test_the_end_of_a_state_without_a_beginning_is_dated(width: int, shown: str)
     assert shown in line
     assert "ongoing" not in line
     assert " s " not in line
+
+
+def answering(state: DeviceState, state_since: float) -> Snapshot:
+    """One that answers, and is not well."""
+    view = msgspec.structs.replace(
+        node(3).devices[1], state=state, state_since=state_since, health=Health.DEGRADED
+    )
+    return node(3, d1=view)
+
+
+@pytest.mark.parametrize("screen", [of_facts, of_events])
+def test_a_device_that_answers_and_is_degraded_since_it_was_seen_has_a_duration(
+    screen: Callable[[Snapshot], str],
+) -> None:
+    assert "37 s" in screen(answering(DeviceState.DEGRADED, NOW - 37))
+
+
+@pytest.mark.parametrize("screen", [of_row, of_facts, of_graphs, of_doctor, of_events])
+def test_a_device_that_was_degraded_at_the_first_look_has_no_duration(
+    screen: Callable[[Snapshot], str],
+) -> None:
+    text = screen(answering(DeviceState.DEGRADED, 0.0))
+    assert " for" not in text
+    assert "since" not in text
+    assert "1970" not in text
+
+
+def test_health_has_no_duration_from_since_when_the_device_answers() -> None:
+    assert "37 s" not in of_facts(answering(DeviceState.OK, NOW - 37))

@@ -47,7 +47,7 @@ _IDENTITY_HELP = {
 }
 _STATE_HELP = {
     "state": "ok, degraded, lost, unresponsive, suspended or excluded.",
-    "state_since": "When the device came into that state.",
+    "state_since": "When the device came into that state; absent when it was so at the first look.",
     "sample_time": "When it was last read.",
     "sample_age_s": "Seconds since it was last read.",
     "health": "ok, degraded, failed or unknown.",
@@ -149,8 +149,8 @@ def cell(view: DeviceView, name: str) -> Cell:
 
 def _state_cell(view: DeviceView, name: str) -> Cell:
     value = getattr(view, name)
-    if name in ("state_since", "sample_time") and value is not None:
-        return timestamp(value)
+    if name in ("state_since", "sample_time"):
+        return timestamp(value) if value else None
     return value if isinstance(value, int | float) or value is None else str(value)
 
 

@@ -20,6 +20,9 @@ SCHEMA = "accelwatch/2"
 NO_ACCELERATORS = frozenset({"host", "kernel_log"})
 
 
+_UNHEALTHY = frozenset({Health.DEGRADED, Health.FAILED})
+
+
 class BackendState(StrEnum):
     """What became of a backend in this process."""
 
@@ -114,7 +117,7 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
 
     device: Device
     state: DeviceState
-    # Unix seconds.
+    # Unix seconds; 0.0 where it was in that state at the first look: nobody knows since when.
     state_since: float
     # As it was read; `absences` has the reasons for what it is silent about, too.
     reading: Reading
@@ -184,9 +187,12 @@ def observed_since(view: DeviceView, snapshot: Snapshot) -> float | None:
     """When the device came into its state, in Unix seconds; None where it was so at the first look.
 
     A single reading does not know, and `state_since` of a device that was never read is when somebody
-    began to look. Only a driver call that has not returned is counted from its own start.
+    began to look. Only a driver call that has not returned is counted from its own start. Of one that
+    answers and calls itself degraded, `state_since` is since when it answers.
     """
-    if snapshot.interval_s is None:
+    if snapshot.interval_s is None or view.state_since == 0.0:
+        return None
+    if view.state is DeviceState.OK and view.health in _UNHEALTHY:
         return None
     if view.sample_time is None and not _in_driver_call(view, snapshot):
         return None

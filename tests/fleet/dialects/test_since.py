@@ -43,3 +43,14 @@ def test_a_device_that_was_gone_from_the_page_begins_anew() -> None:
     other = FURIOSA.replace("u-1", "u-2").replace("npu0", "npu1")
     reader.read(other.format(alive=1), 110.0)
     assert since(reader, FURIOSA, 1, 120.0) == (DeviceState.OK, 120.0)
+
+
+def test_a_device_that_is_not_well_on_its_first_page_has_no_beginning() -> None:
+    reader = ForeignReader()
+    told = [since(reader, FURIOSA, alive, 100.0 + at) for at, alive in enumerate([0, 0, 1, 0])]
+    assert told == [
+        (DeviceState.LOST, 0.0),
+        (DeviceState.LOST, 0.0),
+        (DeviceState.OK, 102.0),
+        (DeviceState.LOST, 103.0),
+    ]

@@ -214,6 +214,8 @@ def test_the_largest_of_the_last_eight_differences_is_how_far_a_clock_runs_ahead
         (-60.0, 1000.0, 1000.0),
         (-60.5, 1000.0, 1060.5),
         (100.0, 99.0, 0.0),
+        # Not known.
+        (-100.0, 0.0, 0.0),
         (100.0, 100.5, 0.5),
         (-100.0, LATEST_S - 99.0, LATEST_S),
         (-100.0, LATEST_S - 101.0, LATEST_S - 1.0),

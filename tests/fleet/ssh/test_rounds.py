@@ -139,3 +139,10 @@ def test_what_is_not_in_the_catalogue_is_left_out_and_said() -> None:
     (view,) = reader(a=Scripted([(device, odd)]))(body("a")).devices
     assert set(view.reading.values) == {("power_watts",)}
     assert "no_such" in view.reading.notes[0]
+
+
+def test_a_device_that_is_lost_in_the_first_round_has_no_beginning() -> None:
+    lost = DeviceLost("GPU is lost", code="lost")
+    rows = [(machines.device(0), lost)]
+    read = reader(a=Scripted(rows, rows, [row(0)], rows))
+    assert [read(body("a")).devices[0].state_since for _ in range(4)] == [0.0, 0.0, 1030.0, 1040.0]

@@ -459,3 +459,15 @@ def test_how_long_is_said_only_where_somebody_saw_it_begin(
     )
     scene = scene_of_machine(machines.snapshot(view, interval_s=interval_s))
     assert f"nvidia1 {stands}" in asked(scene, "1").sentence
+
+
+@pytest.mark.parametrize(
+    ("state", "state_since"), [(DeviceState.DEGRADED, 0.0), (DeviceState.OK, NOW - 30)]
+)
+@pytest.mark.parametrize("health", [Health.DEGRADED, Health.FAILED])
+def test_of_an_unhealthy_device_that_answers_no_duration_is_made_up(
+    state: DeviceState, state_since: float, health: Health
+) -> None:
+    view = machines.view(1, state=state, state_since=state_since, health=health)
+    scene = scene_of_machine(machines.snapshot(view, interval_s=1.0))
+    assert f"nvidia1 is {health}" in asked(scene, "1").sentence

@@ -185,3 +185,44 @@ def test_sums_over_time_go_on_at_another_pace_with_its_gaps(node: Node) -> None:
     node.store.pace(10.0, 0.0)
     node.clock.advance(10.0)
     assert busy() == 11.0
+
+
+@pytest.mark.parametrize(
+    ("absence", "state"),
+    [
+        (Absence.LOST, DeviceState.LOST),
+        (Absence.SUSPENDED, DeviceState.SUSPENDED),
+        (Absence.PERMISSION, DeviceState.EXCLUDED),
+        (Absence.ERROR, DeviceState.DEGRADED),
+    ],
+)
+def test_a_state_of_the_first_look_has_no_beginning(absence: Absence, state: DeviceState) -> None:
+    node = Node()
+    node.slots(device(0))
+    for _ in range(2):
+        node.clock.advance(1.0)
+        node.failed("n:0", absence, "CODE")
+        assert (node.view().state, node.view().state_since) == (state, 0.0)
+    node.read("n:0", power())
+    assert node.view().state_since == node.clock.wall()
+    node.clock.advance(1.0)
+    node.failed("n:0", absence, "CODE")
+    assert node.view().state_since == node.clock.wall()
+
+
+def test_a_device_that_is_degraded_in_its_first_reading_has_no_beginning() -> None:
+    node = Node()
+    node.slots(device(0))
+    node.read("n:0", power(reset_required=1))
+    assert (node.view().state, node.view().state_since) == (DeviceState.DEGRADED, 0.0)
+
+
+def test_a_call_that_does_not_return_from_the_first_look_began_with_it() -> None:
+    node = Node()
+    node.slots(device(0))
+    began = node.clock.wall()
+    node.clock.advance(5.0)
+    node.failed("n:0", Absence.TIMEOUT)
+    assert node.view().state_since == began
+    node.failed("n:0", Absence.LOST)
+    assert (node.view().state, node.view().state_since) == (DeviceState.LOST, node.clock.wall())

@@ -76,7 +76,7 @@ def _view(subject: Subject, now: float, devices: Newest) -> DeviceView:
         reading = wholly_absent(device_slot.id, ABSENCE_WITHOUT_VALUES.get(state, Absence.ERROR))
     else:
         state, read, reading = DeviceState.OK, newest[0] / 1000, _reading(device_slot.id, newest[1])
-    since = now if subject.age_s is None else now - subject.age_s
+    since = 0.0 if subject.age_s is None else now - subject.age_s
     return DeviceView(
         device=device,
         state=state,

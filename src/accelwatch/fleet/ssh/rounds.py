@@ -98,7 +98,9 @@ class RoundReader:
             except ContractError as error:
                 return self._view(device, ReadError(str(error)), now)
             reading = _shared(reading)
-        before, since = self._since.get(device.id, (state, now))
+        # One that is not well in the first round may have been so for long.
+        first = now if state is DeviceState.OK else 0.0
+        before, since = self._since.get(device.id, (state, first))
         if before is not state:
             since = now
         self._since[device.id] = state, since

@@ -82,7 +82,7 @@ def _missing_view(fleet: Fleet, node: Node, device_id: str) -> DeviceView:
     return DeviceView(
         device=node.expected.devices[device_id],
         state=DeviceState.LOST,
-        state_since=fleet.clock.wall(),
+        state_since=0.0,
         reading=wholly_absent(device_id, Absence.LOST),
         health=Health.FAILED,
         health_reasons=("the node does not list the device any more",),

@@ -78,7 +78,7 @@ def view_document(view: DeviceView, rows: Iterable[Metric]) -> dict[str, Any]:
     return {
         **identity,
         "state": view.state,
-        "state_since": timestamp(view.state_since),
+        "state_since": timestamp(view.state_since) if view.state_since else None,
         "sample_time": None if view.sample_time is None else timestamp(view.sample_time),
         "sample_age_s": None if view.sample_age_s is None else round(view.sample_age_s, 3),
         "health": view.health,
@@ -198,7 +198,7 @@ def _view(
     return DeviceView(
         device=msgspec.structs.replace(device, absent=identity_absent),
         state=DeviceState(item["state"]),
-        state_since=unix_seconds(item["state_since"]),
+        state_since=0.0 if item["state_since"] is None else unix_seconds(item["state_since"]),
         reading=reading,
         sample_time=None if sampled is None else unix_seconds(sampled),
         sample_age_s=item.get("sample_age_s"),

@@ -101,10 +101,11 @@ class Changes:
         if not well:
             level = "warning" if fmt.is_stale(view) else state_severity(view.state)
             self._order = None
+            started_at = view.state_since or snapshot.time
             change = Change(
-                key=(id_, label, view.state_since),
+                key=(id_, label, started_at),
                 label=label,
-                started_at=view.state_since,
+                started_at=started_at,
                 dated=observed_since(view, snapshot) is not None,
                 severity=level,
                 device_id=id_,

@@ -85,14 +85,17 @@ class Remembered:
     ) -> tuple[DeviceView, ...]:
         """The devices, each in its state since the first page that said so; no page says since when.
 
-        A view that knows better keeps its time.
+        A view that knows better keeps its time. One that is not well on the first page that has it may
+        have been so for long: 0.0.
         """
         before, here = self._since.get(dialect, {}), dict[str, _Since]()
         dated = []
         for view in views:
             id_ = view.device.id
             entry = before.get(id_)
-            if entry is None or entry.state is not view.state or view.state_since != now:
+            if entry is None and view.state_since == now and view.state is not DeviceState.OK:
+                entry = _Since(view.state, 0.0)
+            elif entry is None or entry.state is not view.state or view.state_since != now:
                 entry = _Since(view.state, view.state_since)
             here[id_] = entry
             is_old = entry.time != view.state_since

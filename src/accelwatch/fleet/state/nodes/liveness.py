@@ -53,8 +53,8 @@ class Skew:
         self.seconds = max(self._differences)
 
     def ours(self, node_time: float) -> float:
-        """A time of the node on our clock; only a large skew is taken out."""
-        if self.seconds is None or abs(self.seconds) <= SKEW_LIMIT_S:
+        """A time of the node on our clock; only a large skew is taken out. 0.0, not known, stays so."""
+        if node_time == 0.0 or self.seconds is None or abs(self.seconds) <= SKEW_LIMIT_S:
             return node_time
         return min(max(node_time - self.seconds, 0.0), LATEST_S)
 

@@ -275,7 +275,7 @@ class Node:
 def _as_before(view: DeviceView, before: FleetDevice | None) -> DeviceView:
     """An unlisted device with the counts of events it had, and since when it is not listed."""
     if before is None:
-        return view
+        return msgspec.structs.replace(view, state_since=0.0)
     since = before.state_since if before.state == view.state else view.state_since
     return msgspec.structs.replace(view, state_since=since, event_counts=before.event_counts)
 

@@ -46,6 +46,7 @@ class Row:
         self.position = 0
         self.state = DeviceState.UNRESPONSIVE
         self.state_since = wall
+        self._has_outcome = False
         self.failure: Failure | None = FIRST
         # Whether the failure says something about the device, rather than about the collection.
         self.fault_of_device = False
@@ -125,8 +126,11 @@ class Row:
         )
 
     def _enter(self, state: DeviceState, wall: float) -> None:
+        # A device that is not well at the first look may have been so for long.
+        found = not self._has_outcome and state is not DeviceState.OK
+        self._has_outcome = True
         if state is not self.state:
-            self.state, self.state_since = state, wall
+            self.state, self.state_since = state, 0.0 if found else wall
 
     def _completed(
         self, reading: Reading, timestamp: float, groups: frozenset[str], one_shot: bool
