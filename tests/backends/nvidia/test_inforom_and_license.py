@@ -83,6 +83,19 @@ def test_an_inforom_is_validated_once_an_hour(rig: Rig) -> None:
     assert (first, soon, later) == (0, 0, 1)
 
 
+@pytest.mark.parametrize("corrupted", [0, 1])
+def test_validations_are_one_an_hour_however_often_the_gpu_is_read(
+    rig: Rig, corrupted: int
+) -> None:
+    clock = ManualClock()
+    with rig.machine(rig.devices(1).set(0, "inforom_corrupted", corrupted), clock=clock) as machine:
+        before = validations(rig)
+        for _ in range(3 * 60):
+            machine.read(0)
+            clock.advance(PACE_S / 60)
+        assert validations(rig) == before + 3
+
+
 @pytest.mark.parametrize("code", [4, 10, 999])
 def test_a_validation_without_a_result_is_retried_soon(rig: Rig, code: int) -> None:
     clock = ManualClock()

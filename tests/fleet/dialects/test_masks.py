@@ -10,6 +10,7 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 from support.fleet.two_nodes import ToldFleet
 
@@ -52,6 +53,24 @@ def test_each_reason_is_a_flag(family: str, mask: int, reasons: set[str]) -> Non
     flags = {series[1]: value for series, value in values.items() if series[0] == "throttle_active"}
     assert {name for name, value in flags.items() if value} == reasons
     assert len(flags) == 7
+
+
+@pytest.mark.parametrize("name", ["INFOROM_CONFIG_VALID", "INFOROM_VALID"])
+@pytest.mark.parametrize(
+    ("valid", "corrupted", "health"), [(1, 0, Health.OK), (0, 1, Health.DEGRADED)]
+)
+def test_an_inforom_that_is_not_valid_is_corrupted(
+    name: str, valid: int, corrupted: int, health: Health
+) -> None:
+    view = dcgm(f"DCGM_FI_DEV_{name}", valid)
+    assert view.reading.values["inforom_corrupted",] == corrupted
+    assert view.health is health
+
+
+@pytest.mark.parametrize("blank", [2, 2**63 - 16])
+def test_an_inforom_that_was_not_validated_is_not_known(blank: int) -> None:
+    values = dcgm("DCGM_FI_DEV_INFOROM_CONFIG_VALID", blank).reading.values
+    assert ("inforom_corrupted",) not in values
 
 
 def test_the_network_of_an_ascend_npu() -> None:

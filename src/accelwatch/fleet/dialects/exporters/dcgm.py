@@ -98,6 +98,11 @@ _STATUS_FIELDS = (
         for row in recovery.rows(_DEV + name)
     ),
 )
+# Field 84, under its names of DCGM up to 4.5 and since: 1 where the checksums match.
+_INFOROM = tuple(
+    Row(name=_DEV + name, target="inforom_corrupted", equals=0, high=1)
+    for name in ("INFOROM_CONFIG_VALID", "INFOROM_VALID")
+)
 _LICENSES: dict[float, str | None] = {0: "unlicensed", 1: "licensed"}
 # Models but `H100-20C` and its like: DCGM says 0 of every GPU that needs no license.
 _NO_VIRTUAL_GPU = r"(?!.*-\d+[ABCQ](?:ME)?$).*"
@@ -155,6 +160,7 @@ BOTH = (
     Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
     Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
     *_STATUS_FIELDS,
+    *_INFOROM,
     *_MASKS,
     *_VIRTUAL,
     *_ALIKE,
