@@ -87,6 +87,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     # NPUs of which it is known which processes they run; None: the table has no processes.
     npus_reporting_jobs: frozenset[int] | None = None
     details: Mapping[Key, Detail] = {}
+    # What `-t board` prints of those chips for which it was run.
+    boards: Mapping[Key, Pairs] = {}
 
 
 def meaningful_text(text: str | None) -> str | None:

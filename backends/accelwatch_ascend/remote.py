@@ -1,4 +1,6 @@
-"""NPUs of another machine by the table that `npu-smi info` printed there."""
+"""NPUs of another machine by what `npu-smi info` printed there: its table, its map, and boards."""
+
+import msgspec
 
 from accelwatch.backend_kit.listed_process import with_listed
 from accelwatch.backend_kit.remote import Outputs
@@ -10,15 +12,27 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_ascend import mapping
 from accelwatch_ascend.backend import AscendBackend
-from accelwatch_ascend.document import Chip, Detail, Document, Key, numbered, parse_mapping
+from accelwatch_ascend.document import (
+    IS_OF_CHIP,
+    Chip,
+    Detail,
+    Document,
+    Key,
+    Pairs,
+    numbered,
+    parse_mapping,
+    parse_pairs,
+)
 from accelwatch_ascend.table import IS_COMPLETE, parse_table
 
-_TABLE, _MAP = "info", "map"
+_TABLE, _MAP, _BOARD = "info", "map", "board"
 _COMMAND = AscendBackend.command
 
 
 def _document(outputs: Outputs) -> Document:
-    return numbered(parse_table(outputs[_TABLE].printed(IS_COMPLETE)), _logic(outputs))
+    document = numbered(parse_table(outputs[_TABLE].printed(IS_COMPLETE)), _logic(outputs))
+    boards = {chip.key: _board(outputs, chip) for chip in document.chips}
+    return msgspec.structs.replace(document, boards=boards)
 
 
 def _logic(outputs: Outputs) -> dict[Key, int]:
@@ -29,8 +43,17 @@ def _logic(outputs: Outputs) -> dict[Key, int]:
         return {}
 
 
+def _board(outputs: Outputs, chip: Chip) -> Pairs:
+    """Who the chip is; empty in later rounds, and where the command does not tell."""
+    try:
+        return parse_pairs(outputs[f"{_BOARD}/{chip.npu}-{chip.chip}"].printed(IS_OF_CHIP))
+    except (KeyError, ReadError):
+        return {}
+
+
 def _identified(device: Device, chip: Chip, document: Document) -> Device:
-    return mapping.identified(device, chip, document.driver_version, {}, None)
+    board = document.boards.get(chip.key, {})
+    return mapping.identified(device, chip, document.driver_version, board, None)
 
 
 def _read(device: Device, chip: Chip, document: Document) -> Reading:
@@ -48,7 +71,16 @@ REMOTE = remote_tool(
     vendor=mapping.VENDOR,
     prefix=_COMMAND.prefix,
     vendor_id=_COMMAND.vendor_id,
-    commands=(_COMMAND.remote(_TABLE, "info"), _COMMAND.remote(_MAP, "info", "-m")),
+    commands=(
+        _COMMAND.remote(_TABLE, "info"),
+        _COMMAND.remote(_MAP, "info", "-m"),
+        msgspec.structs.replace(
+            _COMMAND.remote(_BOARD, "info", "-t", "board"),
+            rows_of=("info", "-m"),
+            row_options=("-i", "-c"),
+            timeout_s=2.0,
+        ),
+    ),
     document=_document,
     listed=lambda document: document.chips,
     identified=_identified,

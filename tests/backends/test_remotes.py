@@ -336,3 +336,36 @@ def _without_the_second(name: str, output: bytes) -> bytes:
         return output[: output.rindex(b"<gpu id=")] + b"</nvidia_smi_log>"
     document = msgspec.json.decode(output)
     return msgspec.json.encode({**document, "devices": document["devices"][:1]})
+
+
+def test_an_ascend_npu_has_the_id_of_its_die_as_on_its_own_machine() -> None:
+    def board(npu: int) -> CommandOutput:
+        die = f"5CA1AB1E 0000000{npu} 1223F2B2 84528485 104301E2"
+        text = f"\tNPU ID    : {npu}\n\tVDie ID   : {die}\n\tSerial Number : S{npu}\n"
+        return CommandOutput(program="/usr/bin/npu-smi", output=text.encode())
+
+    table = {key: told for key, told in outputs_of("ascend").items() if key != "board"}
+    reader = REMOTES["ascend"].reader()
+    before = [device for device, _ in REMOTES["ascend"].reader().read(table)]
+    first = [
+        device for device, _ in reader.read({**table, "board/4-0": board(4), "board/5-0": board(5)})
+    ]
+    assert [(device.id, device.uuid, device.serial) for device in first] == [
+        (f"ascend:{die}", die, f"S{npu}")
+        for npu in (4, 5)
+        for die in (f"5CA1AB1E-0000000{npu}-1223F2B2-84528485-104301E2",)
+    ]
+    assert [device.pci_bus_id for device in first] == [device.pci_bus_id for device in before]
+    # Later rounds have no boards.
+    assert [device for device, _ in reader.read(table)] == first
+
+
+def test_an_ascend_npu_whose_board_is_not_printed_goes_by_its_address() -> None:
+    outputs = outputs_of("ascend")
+    late = CommandOutput(program="/usr/bin/npu-smi", output=b"\tNPU ID : 4\n", status=124)
+    devices = [
+        device for device, _ in REMOTES["ascend"].reader().read({**outputs, "board/4-0": late})
+    ]
+    assert [device.id for device in devices] == [
+        f"ascend:{device.pci_bus_id}" for device in devices
+    ]

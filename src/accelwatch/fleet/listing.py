@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.fleet.merge import identity
+from accelwatch.fleet.merge import identity, names_of
 from accelwatch.schema.device import Device, DeviceState, normal_uuid
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
@@ -99,7 +99,7 @@ def unlisted_devices(
     vendor: str, views: Iterable[DeviceView], expected: Iterable[Device]
 ) -> list[Device]:
     """Expected devices of a vendor that are not among `views`."""
-    listed = {name for view in views for name in (view.device.id, identity(view.device))}
+    listed = {name for view in views for name in (view.device.id, *names_of(view.device))}
     return [
         device
         for device in expected

@@ -57,10 +57,10 @@ class Same(NamedTuple):
 
 def identity(device: Device) -> str:
     """The best of the names by which a device is found again within its node."""
-    return next(_names(device))
+    return next(names_of(device))
 
 
-def _names(device: Device) -> Iterator[str]:
+def names_of(device: Device) -> Iterator[str]:
     """Best first; of a partition its place within the parent instead of a PCI address it shares."""
     if device.uuid:
         yield f"uuid:{normal_uuid(device.uuid)}"
@@ -84,7 +84,7 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
             range(len(devices)), key=lambda at: devices[at].parent_id is not None
         ):
             device = _under(devices[position], ids)
-            at = next((by_name[name] for name in _names(device) if name in by_name), None)
+            at = next((by_name[name] for name in names_of(device) if name in by_name), None)
             # One source never tells of a device twice: two boards behind one address stay two.
             if at is None or same[at].positions[-1][0] == number:
                 at = len(same)
@@ -94,7 +94,7 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
                 facts = with_facts(before.device, device)
                 same[at] = Same(facts, (*before.positions, (number, position)))
             ids[devices[position].id] = same[at].device.id
-            for name in _names(device):
+            for name in names_of(device):
                 met.setdefault(name, at)
         # Only from here on can its names be met, so that no device joins another of the same source; a
         # name keeps meaning whom it meant first.

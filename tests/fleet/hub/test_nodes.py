@@ -178,6 +178,20 @@ def test_a_device_is_missing_by_id_and_by_identity() -> None:
     assert list(one.missing()) == []
 
 
+def test_a_device_that_has_a_uuid_only_now_is_the_one_at_its_address() -> None:
+    plain = machines.device(0, id="nvidia:0000:01:00.0", uuid=None)
+    named = machines.device(0, uuid="GPU-5ca1ab1e-0000-4000-8000-000000000009")
+    expected = Expected(first_seen=0.0, last_seen=0.0, devices={plain.id: plain})
+    one, (source,) = node("dcgm-exporter", expected=expected)
+    assert plain.pci_bus_id == named.pci_bus_id
+    arrive(source, 100.0, msgspec.structs.replace(power(1.0, 0), device=named))
+    one.gather(lambda _: 0)
+    assert list(one.missing()) == []
+    other = msgspec.structs.replace(named, uuid="GPU-5ca1ab1e-0000-4000-8000-00000000000a")
+    one.expected = msgspec.structs.replace(expected, devices={"b": other})
+    assert [device.uuid for device in one.missing()] == [other.uuid]
+
+
 def test_a_step_is_due_once() -> None:
     one, _ = node()
     assert [one.due(step) for step in (0, 0, 1, 1, 3, 2)] == [True, False, True, False, True, True]

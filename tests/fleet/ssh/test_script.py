@@ -186,3 +186,46 @@ def test_greetings_before_the_answer_are_left_out_and_another_shell_is_told() ->
     assert (seen.programs, seen.pci_vendors) == (("/bin/x",), frozenset({"10de"}))
     with pytest.raises(TargetFault, match="unexpected answer"):
         parse_probe(b"restricted shell\n", MARK)
+
+
+_MAP = """NPU ID  Chip ID  Chip Logic ID  Chip Name
+4       0        0              310P3
+4       1        1              310P3
+4       2        -              Mcu
+-       7        7              310P3
+5; id   0        2              310P3
+"""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_run_for_each_row_of_a_listing_is_run_in_the_first_round(
+    tmp_path: Path, shell: str
+) -> None:
+    (tmp_path / "map").write_text(_MAP)
+    program(tmp_path, "vendor-smi", f'[ "$2" = -m ] && exec cat {tmp_path}/map; echo "$*"; exit 3')
+    board = RemoteCommand(
+        key="board",
+        programs=("vendor-smi",),
+        arguments=("info", "-t", "board"),
+        rows_of=("info", "-m"),
+        row_options=("-i", "-c"),
+    )
+    _, told = run(tmp_path, shell, board, words=PROBE + ROUND + ROUND)
+    first, second, _ = told.split(end_of_round(MARK))
+    outputs = outputs_of(first + end_of_round(MARK), MARK)
+    assert {name: (told.output, told.status) for name, told in outputs.items()} == {
+        f"test.board/4-{chip}": (f"info -t board -i 4 -c {chip}\n".encode(), 3) for chip in range(3)
+    }
+    assert b"board" not in second
+
+
+def test_a_listing_without_end_or_of_nothing_ends(tmp_path: Path) -> None:
+    board = RemoteCommand(
+        key="b", programs=("vendor-smi",), rows_of=("list",), row_options=("-i",), timeout_s=1.0
+    )
+    program(tmp_path, "vendor-smi", '[ "$1" = list ] && exec yes 7; echo "$*"')
+    _, told = run(tmp_path, SHELLS[0], board)
+    assert list(outputs_of(told, MARK)) == ["test.b/7"]
+    program(tmp_path, "vendor-smi", "exit 1")
+    _, told = run(tmp_path, SHELLS[0], board)
+    assert outputs_of(told, MARK) == {}

@@ -26,6 +26,8 @@ FOLDERS = (
 )
 _OURS = "accelwatch"
 _MAX_ERRORS = 2000
+# Rows of a listing for which a command is run.
+_MOST_ROWS = 128
 # After its time a command is asked to end, and so much later killed.
 _END_S = 2
 
@@ -140,6 +142,8 @@ def _function(name: str, lines: Iterable[str]) -> list[str]:
 
 def _invocation(at: int, name: str, command: RemoteCommand) -> str:
     arguments = " ".join(map(shlex.quote, command.arguments))
+    if command.rows_of:
+        return _for_each_row(at, name, command)
     if not command.each_in:
         call = f'ask {shlex.quote(name)} {command.timeout_s:g} "$p{at}" {arguments}'.rstrip()
         return f'    [ -z "$p{at}" ] || {call}'
@@ -148,4 +152,32 @@ def _invocation(at: int, name: str, command: RemoteCommand) -> str:
         f"    for one in {shlex.quote(command.each_in)}/*; do\n"
         f'        [ -z "$p{at}" ] || [ ! -e "$one" ] || {call} "${{one##*/}}"\n'
         "    done"
+    )
+
+
+def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
+    """Once in a shell: what it prints does not change while the connection lasts."""
+    listing, own = (
+        " ".join(map(shlex.quote, arguments)) for arguments in (command.rows_of, command.arguments)
+    )
+    words = [f"word{number}" for number in range(len(command.row_options))]
+    named = " ".join(
+        f'{shlex.quote(option)} "${word}"'
+        for option, word in zip(command.row_options, words, strict=True)
+    )
+    limit = f"{command.timeout_s:g}"
+    return "\n".join(
+        (
+            f'    [ -z "$p{at}" ] || [ -n "$once{at}" ] || {{',
+            f"        once{at}=done",
+            f'        bounded {limit} "$p{at}" {listing} </dev/null 2>/dev/null |'
+            f" head -n {_MOST_ROWS} | while read -r {' '.join(words)} rest; do",
+            f"            case {','.join(f'${word}' for word in words)} in",
+            "                *[!0-9,]* | ,* | *,,* | *,) continue ;;",
+            "            esac",
+            f'            ask {shlex.quote(name)}/"{"-".join(f"${word}" for word in words)}" {limit}'
+            f' "$p{at}" {own} {named}',
+            "        done",
+            "    }",
+        )
     )

@@ -21,7 +21,7 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     best, now = node.best, fleet.clock.monotonic()
     views = [view(node, present, now) for present in node.devices.values()]
     if fleet.missing(node):
-        views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
+        views += [_missing_view(node, device.id) for device in fleet.missing(node)]
     sort_key = device_order(shown.device for shown in views)
     views.sort(key=lambda shown: sort_key(shown.device))
     host = node.host
@@ -77,7 +77,7 @@ def view(node: Node, device: FleetDevice, now: float) -> DeviceView:
     )
 
 
-def _missing_view(fleet: Fleet, node: Node, device_id: str) -> DeviceView:
+def _missing_view(node: Node, device_id: str) -> DeviceView:
     assert node.expected is not None
     return DeviceView(
         device=node.expected.devices[device_id],

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
-from accelwatch.fleet.merge import identity
+from accelwatch.fleet.merge import identity, names_of
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.inventory.file import Expected
 from accelwatch.fleet.state.nodes.claims import claimed
@@ -186,9 +186,9 @@ class Node:
     def missing(self) -> Iterator[Device]:
         """Devices that are expected and not there."""
         if not self._expected_devices().keys() <= self.devices.keys():
-            # Another source may give a device another id: it is missing only when none of the names is
-            # there.
-            here = {identity(present.device) for present in self.devices.values()}
+            # Another source, or another version, may give a device another id or a uuid besides: it is
+            # missing only when none of the names is there.
+            here = {name for present in self.devices.values() for name in names_of(present.device)}
             for key, device in self._expected_devices().items():
                 if key not in self.devices and identity(device) not in here:
                     yield device
