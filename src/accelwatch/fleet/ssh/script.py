@@ -160,10 +160,10 @@ def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
     listing, own = (
         " ".join(map(shlex.quote, arguments)) for arguments in (command.rows_of, command.arguments)
     )
-    words = [f"word{number}" for number in range(len(command.row_options))]
+    columns = [f"column{number}" for number in range(len(command.row_options))]
     named = " ".join(
-        f'{shlex.quote(option)} "${word}"'
-        for option, word in zip(command.row_options, words, strict=True)
+        f'{shlex.quote(option)} "${column}"'
+        for option, column in zip(command.row_options, columns, strict=True)
     )
     limit = f"{command.timeout_s:g}"
     return "\n".join(
@@ -171,11 +171,11 @@ def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
             f'    [ -z "$p{at}" ] || [ -n "$once{at}" ] || {{',
             f"        once{at}=done",
             f'        bounded {limit} "$p{at}" {listing} </dev/null 2>/dev/null |'
-            f" head -n {_MOST_ROWS} | while read -r {' '.join(words)} rest; do",
-            f"            case {','.join(f'${word}' for word in words)} in",
+            f" head -n {_MOST_ROWS} | while read -r {' '.join(columns)} rest; do",
+            f"            case {','.join(f'${column}' for column in columns)} in",
             "                *[!0-9,]* | ,* | *,,* | *,) continue ;;",
             "            esac",
-            f'            ask {shlex.quote(name)}/"{"-".join(f"${word}" for word in words)}" {limit}'
+            f'            ask {shlex.quote(name)}/"{"-".join(f"${column}" for column in columns)}" {limit}'
             f' "$p{at}" {own} {named}',
             "        done",
             "    }",
