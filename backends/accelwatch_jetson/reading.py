@@ -6,9 +6,10 @@ from pathlib import Path
 from accelwatch.base.absence import Absence
 from accelwatch.kernel import sysfs
 from accelwatch.kernel.shared_memory import collect_shared_memory
+from accelwatch.kernel.supply_rails import collect_rails, rails
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_jetson import rails, thermal
+from accelwatch_jetson import thermal
 from accelwatch_jetson.tegrastats import Line
 
 _DEVFREQ = re.compile(r"(?:[0-9a-f]{6,16}\.)?(?:gpu|gm20b|gp10b|gv11b|ga10b)(?:\.0)?")
@@ -36,7 +37,7 @@ def reading(root: Path, folder: Path, device: Device, tegrastats_line: Line | Ab
     collect_shared_memory(root, out)
     thermal.collect_temperatures(out, root)
     line = Line({}, []) if isinstance(tegrastats_line, Absence) else tegrastats_line
-    note = rails.collect_rails(out, rails.rails(root, line.rails))
+    note = collect_rails(out, rails(root, line.rails))
     _collect_fan(out, root)
     if isinstance(tegrastats_line, Absence):
         for key in _TEGRASTATS_ONLY:

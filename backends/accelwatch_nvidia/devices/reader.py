@@ -8,6 +8,7 @@ from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.kernel.shared_memory import collect_shared_memory
+from accelwatch.kernel.supply_rails import with_rails
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch_nvidia import identity, presence, returns
@@ -174,7 +175,10 @@ class DeviceReader:
             collected.put("reset_required", 1)
         table_reader.merge(collected, slow.collected)
         record_first(collected, inforom.SERIES, self._inforom.outcome)
-        return settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
+        reading = settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
+        if device.memory_kind is MemoryKind.SHARED:
+            return with_rails(reading, self._context.root)
+        return reading
 
     def _with_inforom(
         self, reading: Reading, calls: DeviceCalls, device: Device, request: Request

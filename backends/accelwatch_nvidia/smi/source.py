@@ -20,6 +20,7 @@ from accelwatch.base.errors import (
 )
 from accelwatch.base.failure_line import failure_line
 from accelwatch.kernel.shared_memory import collect_shared_memory
+from accelwatch.kernel.supply_rails import with_rails
 from accelwatch.processes import command
 from accelwatch.processes.command import CommandResult
 from accelwatch.schema.device import Device, MemoryKind
@@ -230,12 +231,13 @@ class SmiSource:
         collect_shared_memory(self._context.root, collected)
         keys = ("memory_size_bytes", "memory_used_bytes")
         absent = {s: why for s, why in reading.absent.items() if s not in collected.values}
-        return msgspec.structs.replace(
+        with_memory = msgspec.structs.replace(
             reading,
             values={**reading.values, **collected.values},
             absent=absent,
             sources={**reading.sources, **dict.fromkeys(keys, "meminfo")},
         )
+        return with_rails(with_memory, self._context.root)
 
     def _with_links(self, device: Device, reading: Reading, request: Request) -> Reading:
         alone = device.pci_bus_id if self._runs_per_gpu or self._any_asleep() else None

@@ -1,13 +1,15 @@
-"""Supply rails of a module: INA3221 monitors, in hwmon's form and in NVIDIA's older one."""
+"""Supply rails of a Tegra's module: INA3221 monitors, in hwmon's form and in NVIDIA's older one."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.schema.reading import Collected
+from accelwatch.kernel import sysfs, tegra
+from accelwatch.schema.reading import Collected, Reading
 
 _OWN = frozenset({"gpu", "vdd_gpu", "vdd_sys_gpu", "pom_5v_gpu"})
 _WITH_OTHERS = frozenset({"vdd_gpu_soc", "vdd_cpu_gpu_cv", "pom_5v_cpu_gpu_cv"})
@@ -84,6 +86,28 @@ def collect_rails(out: Collected, by_name: Mapping[str, Rail]) -> str:
     if own is None and not isinstance(feeding.watts, Absence):
         return f"power_watts is of the rail {feeding.name}, which feeds more than the GPU"
     return ""
+
+
+def with_rails(reading: Reading, root: Path) -> Reading:
+    """The reading of a GPU on a Tegra with what the module's rails draw; what it has already stays.
+
+    As on Thor, whose GPU NVML reads without its power. On any other machine the reading is as it was.
+    """
+    if tegra.soc(root) is None:
+        return reading
+    out = Collected(reading.device_id)
+    note = collect_rails(out, rails(root))
+    added = {series: value for series, value in out.values.items() if series not in reading.values}
+    uses_rail = ("power_watts",) in added
+    values = {**reading.values, **added}
+    reasons = {**reading.absent, **{s: why for s, why in out.absent.items() if len(s) > 1}}
+    return msgspec.structs.replace(
+        reading,
+        values=values,
+        absent={series: why for series, why in reasons.items() if series not in values},
+        sources={**reading.sources, **{series[0]: "hwmon" for series in added}},
+        notes=(*reading.notes, note) if note and uses_rail else reading.notes,
+    )
 
 
 def _read_label(path: Path) -> str | None:

@@ -255,6 +255,54 @@ def test_unified_memory_is_the_hosts(rig: Rig) -> None:
     }
 
 
+_RAILS = "sys/class/hwmon/hwmon2"
+THOR = {
+    "proc/device-tree/compatible": "nvidia,p3834-0008\0nvidia,tegra264\0",
+    f"{_RAILS}/name": "ina3221",
+    f"{_RAILS}/in1_label": "VDD_GPU",
+    f"{_RAILS}/in1_input": "12000",
+    f"{_RAILS}/curr1_input": "1500",
+    f"{_RAILS}/in2_label": "VDD_CPU_SOC_MSS",
+    f"{_RAILS}/in2_input": "12000",
+    f"{_RAILS}/curr2_input": "-32",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "shared", "measured", "power", "source"),
+    [
+        ("thor", True, "none", 18.0, "hwmon"),
+        ("thor", True, 21000, 21.0, "nvml"),
+        # A card in its slot, and a machine that is no Tegra.
+        ("thor", False, 21000, 21.0, "nvml"),
+        ("server", True, "none", None, "nvml"),
+    ],
+)
+def test_supply_rails_of_a_thor_are_beside_nvml(
+    rig: Rig, module: str, shared: bool, measured: object, power: float | None, source: str
+) -> None:
+    scenario = rig.devices(1)
+    for key in ("power_usage_mw", "power_average_mw", "power_instant_mw"):
+        scenario.set(0, key, measured)
+    for path, text in THOR.items():
+        if module == "thor" or path.startswith("sys/class"):
+            rig.tree.write(path, text)
+    for key in ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"):
+        if shared:
+            scenario.set(0, key, "none")
+    with rig.machine(scenario) as machine:
+        machine.identify(0)
+        (reading,) = machine.read(0)
+    values = reading.values
+    assert values.get(("power_watts",)) == power
+    assert reading.sources.get("power_watts", reading.sources["*"]) == source
+    rails = {series[1] for series in values if series[0] == "power_component_watts"}
+    assert ("vdd_gpu" in rails) is (module == "thor" and shared)
+    assert ("voltage_volts", "vdd_gpu") in values or not rails
+    if rails:
+        assert reading.absent["power_component_watts", "vdd_cpu_soc_mss"] is Absence.ERROR
+
+
 @pytest.mark.parametrize(
     ("key", "series"),
     [
