@@ -166,6 +166,7 @@ def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
         for option, column in zip(command.row_options, columns, strict=True)
     )
     limit = f"{command.timeout_s:g}"
+    row = "-".join(f"${column}" for column in columns)
     return "\n".join(
         (
             f'    [ -z "$p{at}" ] || [ -n "$once{at}" ] || {{',
@@ -175,8 +176,7 @@ def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
             f"            case {','.join(f'${column}' for column in columns)} in",
             "                *[!0-9,]* | ,* | *,,* | *,) continue ;;",
             "            esac",
-            f'            ask {shlex.quote(name)}/"{"-".join(f"${column}" for column in columns)}" {limit}'
-            f' "$p{at}" {own} {named}',
+            f'            ask {shlex.quote(name)}/"{row}" {limit} "$p{at}" {own} {named}',
             "        done",
             "    }",
         )

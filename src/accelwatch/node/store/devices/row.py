@@ -127,10 +127,10 @@ class Row:
 
     def _enter(self, state: DeviceState, wall: float) -> None:
         # A device that is not well at the first look may have been so for long.
-        found = not self._has_outcome and state is not DeviceState.OK
+        undated = not self._has_outcome and state is not DeviceState.OK
         self._has_outcome = True
         if state is not self.state:
-            self.state, self.state_since = state, 0.0 if found else wall
+            self.state, self.state_since = state, 0.0 if undated else wall
 
     def _completed(
         self, reading: Reading, timestamp: float, groups: frozenset[str], one_shot: bool
