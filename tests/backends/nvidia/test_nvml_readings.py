@@ -279,7 +279,7 @@ THOR = {
     ],
 )
 def test_supply_rails_of_a_thor_are_beside_nvml(
-    rig: Rig, module: str, shared: bool, measured: object, power: float | None, source: str
+    rig: Rig, module: str, shared: bool, measured: str | int, power: float | None, source: str
 ) -> None:
     scenario = rig.devices(1)
     for key in ("power_usage_mw", "power_average_mw", "power_instant_mw"):
