@@ -252,3 +252,20 @@ def test_names_are_those_that_may_be_looked_up() -> None:
 def test_whole_numbers_beyond_64_bits_become_floats(text: str, number: float) -> None:
     found = value(text, {C: 1 << 62})
     assert (found, type(found)) == (number, type(number))
+
+
+@pytest.mark.parametrize(
+    ("old", "vendor"), [("huawei", "ascend"), ("aws", "neuron"), ("google", "tpu")]
+)
+@pytest.mark.parametrize(
+    "text",
+    ['vendor == "{}"', '"{}" == vendor', 'vendor in ("nvidia", "{}")', 'not vendor != "{}"'],
+)
+def test_a_vendor_under_its_old_name_is_the_one_of_today(text: str, old: str, vendor: str) -> None:
+    assert truth(text.format(old), {"vendor": vendor}) is True
+    assert truth(text.format(old), {"vendor": "amd"}) is False
+
+
+def test_only_a_vendor_has_an_old_name() -> None:
+    assert truth('model == "google"', {"model": "tpu"}) is False
+    assert truth('model == "google"', {"model": "google"}) is True

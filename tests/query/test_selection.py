@@ -155,3 +155,9 @@ def test_nonsense_is_refused(text: str) -> None:
         seconds(text)
     with pytest.raises(UsageError):
         size_bytes(text + "x")
+
+
+def test_an_index_of_a_vendor_under_its_old_name() -> None:
+    one = device(0, vendor="ascend", id="ascend:0", name="ascend0", pci_bus_id=None)
+    npu = msgspec.structs.replace(view(0), device=one)
+    assert [each.device.id for each in select([*NODE, npu], ["huawei:0"])] == ["ascend:0"]

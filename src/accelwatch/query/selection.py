@@ -8,6 +8,7 @@ from accelwatch.base.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.query.lookup import lookup
 from accelwatch.schema.device import normal_pci_bus_id, normal_uuid
+from accelwatch.schema.renamed import current_vendor
 from accelwatch.schema.snapshot import DeviceView
 
 _MIN_UUID_PREFIX = 4
@@ -60,7 +61,7 @@ def _means(selector: str, view: DeviceView) -> bool:
     if selector.isdecimal():
         return device.parent_id is None and device.index == int(selector)
     vendor, _, number = selector.partition(":")
-    if number.isdecimal() and vendor == device.vendor:
+    if number.isdecimal() and current_vendor(vendor) == device.vendor:
         return device.parent_id is None and device.index == int(number)
     if device.pci_bus_id and normal_pci_bus_id(selector) == device.pci_bus_id:
         return device.parent_id is None

@@ -160,3 +160,12 @@ def test_the_example_of_the_documentation_passes(tmp_path: Path) -> None:
     (rule,) = load([file]).rules.values()
     results = list(run(rule))
     assert [one.failures for one in results] == [(), (), ()]
+
+
+@pytest.mark.parametrize("vendor", ["huawei", "ascend"])
+def test_a_rule_with_the_old_name_of_a_vendor_fires_and_its_test_passes(
+    tmp_path: Path, vendor: str
+) -> None:
+    rule = HOT.replace("  for: 20s\n", "  for: 20s\n  select: {vendor: huawei}\n")
+    given = f"given: [{{device: npu0, vendor: {vendor}, values: {{temperature_celsius: 95 x9}}}}]\n"
+    assert failures(tmp_path, given + "expect: {fires: {npu0: 20s}}", rule) == ()

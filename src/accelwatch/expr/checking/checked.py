@@ -1,7 +1,7 @@
 """Fourth pass: syntax tree to typed tree. Names, types and calls are checked, errors get a caret."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from accelwatch.base.errors import ExpressionError
@@ -30,6 +30,7 @@ from accelwatch.expr.vocabulary.kleene import INTEGER_LIMIT
 from accelwatch.expr.vocabulary.names import Fault, NameTable, Type, did_you_mean
 from accelwatch.expr.vocabulary.peers import FOLDS, GROUPS, PEERS
 from accelwatch.expr.vocabulary.windows import WINDOWS
+from accelwatch.schema.renamed import current_vendor
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -213,7 +214,7 @@ class Checker:
 
     def _comparison(self, node: ast.Compare) -> Node:
         sources = (node.left, *node.comparators)
-        operands = tuple(self.typed(source) for source in sources)
+        operands = _with_current_vendors([self.typed(source) for source in sources])
         operators = tuple(_COMPARISON[type(op)] for op in node.ops)
         for index, operator in enumerate(operators):
             left, right = operands[index], operands[index + 1]
@@ -346,3 +347,21 @@ def _plural(items: Items) -> str:
     return {"a number": "numbers", "a flag": "flags", "a condition": "conditions"}.get(
         items.element_type, "text"
     )
+
+
+def _with_current_vendors(operands: Sequence[Node]) -> tuple[Node, ...]:
+    """What the vendor is compared with under its name of today: rules of people live long."""
+    if not any(
+        isinstance(operand, Reading) and operand.keys[0] == "vendor" for operand in operands
+    ):
+        return tuple(operands)
+    return tuple(map(_under_current_name, operands))
+
+
+def _under_current_name(operand: Node) -> Node:
+    match operand:
+        case Constant(value=str(vendor)):
+            return replace(operand, value=current_vendor(vendor))
+        case Items(elements=elements):
+            return replace(operand, elements=tuple(map(_under_current_name, elements)))
+    return operand

@@ -19,6 +19,7 @@ from accelwatch.expr.checking.tree import Reading
 from accelwatch.expr.rule import compile_rule_value
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.renamed import current_vendor
 
 DEFAULT_NODE = "n1"
 _OWN_KEYS = frozenset({"node", "device", "values", "events", "labels"})
@@ -160,6 +161,8 @@ def _add(play: Play, entry: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ConfigError(f"{name}: text or a number is expected")
+    if isinstance(vendor := fields.get("vendor"), str):
+        fields["vendor"] = current_vendor(vendor)
     labels = entry.get("labels", {})
     fields |= {f"labels.{name}": str(value) for name, value in labels.items()}
     script = {series_named(name): values_of(text) for name, text in entry.get("values", {}).items()}
