@@ -79,9 +79,10 @@ those of the first dialect of this list that reports the device; the others only
 lacks, and nothing is added to a device that is not up. The order can be configured.
 
 A card has the same vendor, id, name and model in every dialect: a node can change from an exporter to
-the accelwatch agent. (neuron-monitor names only cores, and only gke-tpu reports `accelerator_id` of a
-TPU: for these, vendor and model stay the same, and the id does not.) Archives and journals with the old
-vendor names `huawei`, `aws` and `google` of Ascend, Neuron and TPU are read as if they had today's
+the accelwatch agent. Exporters of Neuron and TPU report only the number of a device on its node, so
+their ids are made of it and differ from the agent's; the same number is the same device. Archives and
+journals with the old vendor names `huawei`, `aws` and `google` of Ascend, Neuron and TPU are read as if
+they had today's
 names.
 
 {precedence}
@@ -90,7 +91,9 @@ names.
 
 Families whose unit no source documents are omitted: Gaudi's `energy`, AMD's `pcie_rx`/`pcie_tx` and
 `gpu_violation_*_accumulated`. `DCGM_FI_DEV_XID_ERRORS` never clears and has no time: it becomes a note
-on the device and no event. neuron-monitor names cores and no devices: a row is a core."""
+on the device and no event. neuron-monitor names cores: they are counted into devices by
+`neuron_hardware_info`, and where a page lacks that, a row is a core. Its ECC counts are not read: it
+adds up numbers that may be totals already."""
 
 
 def _how(row: Row) -> str:

@@ -43,6 +43,8 @@ _FACTS = (
     "partition_profile",
     "partition_mode",
 )
+# Vendors whose driver numbers the devices of a node, and whose exporters tell nothing but that number.
+_NUMBERED = frozenset({"neuron", "tpu"})
 _BADNESS: dict[str, int] = {Health.UNKNOWN: 0, Health.OK: 1, Health.DEGRADED: 2, Health.FAILED: 3}
 
 
@@ -62,6 +64,8 @@ def identity(device: Device) -> str:
 
 def names_of(device: Device) -> Iterator[str]:
     """Best first; of a partition its place within the parent instead of a PCI address it shares."""
+    if device.name == f"{device.vendor}{device.index}" and device.vendor in _NUMBERED:
+        yield f"number:{device.name}"
     if device.uuid:
         yield f"uuid:{normal_uuid(device.uuid)}"
     if device.parent_id is not None:

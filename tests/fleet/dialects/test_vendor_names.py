@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from accelwatch.fleet.dialects import read_devices
@@ -15,6 +16,7 @@ from accelwatch.fleet.dialects.exporters.npu import (
     TENSTORRENT,
     TPU,
 )
+from accelwatch.fleet.merge import same_devices
 from accelwatch.schema.device import Device
 from accelwatch_ascend.document import numbered
 from accelwatch_ascend.mapping import VENDOR as ASCEND_AGENT
@@ -27,6 +29,7 @@ from accelwatch_rebellions import RebellionsBackend
 from accelwatch_tenstorrent import TenstorrentBackend
 from accelwatch_tpu.chips import GENERATIONS
 from accelwatch_tpu.mapping import VENDOR as TPU_AGENT
+from support.machines import composed as machines
 from support.machines.samples import sample
 
 
@@ -115,3 +118,44 @@ def test_a_tpu_is_of_the_model_that_the_agent_tells(told: str, model: str) -> No
     assert (view.device.vendor, view.device.model) == (TPU_AGENT, model)
     generations = {f"TPU {generation.name}" for generation in GENERATIONS}
     assert model in generations or model == told
+
+
+def test_a_tpu_is_numbered_as_the_agent_numbers_it() -> None:
+    page = "".join(
+        f'duty_cycle{{make="cloud-tpu",accelerator_id="4804027156-{chip}",model="tpu-v6e-slice"}} 9\n'
+        for chip in (3, 0)
+    )
+    told = {view.device.index: view.device for view in read_devices(page, 1_700_000_000.0).devices}
+    assert {index: (device.id, device.name, device.uuid) for index, device in told.items()} == {
+        0: ("tpu:tpu0", "tpu0", None),
+        3: ("tpu:tpu3", "tpu3", None),
+    }
+    ours = [
+        machines.device(
+            chip,
+            id=f"tpu:0000:00:0{chip + 4}.0",
+            vendor=TPU_AGENT,
+            name=f"tpu{chip}",
+            uuid=None,
+            pci_bus_id=f"0000:00:0{chip + 4}.0",
+        )
+        for chip in range(4)
+    ]
+    same = same_devices([ours, list(told.values())])
+    assert [(entry.device.index, len(entry.positions)) for entry in same] == [
+        (0, 2),
+        (1, 1),
+        (2, 1),
+        (3, 2),
+    ]
+
+
+def test_only_numbers_that_the_driver_gives_join_devices() -> None:
+    def neuron(serial: str, name: str) -> Device:
+        id_ = f"neuron:{serial}"
+        return machines.device(0, id=id_, vendor="neuron", name=name, uuid=None, pci_bus_id=None)
+
+    assert len(same_devices([[neuron("S1", "neuron0")], [neuron("neuron0", "neuron0")]])) == 1
+    assert len(same_devices([[neuron("S1", "neuron0")], [neuron("c", "neuroncore0")]])) == 2
+    gpu = machines.device(0, uuid=None, pci_bus_id=None, id="nvidia:a")
+    assert len(same_devices([[gpu], [msgspec.structs.replace(gpu, id="nvidia:b")]])) == 2

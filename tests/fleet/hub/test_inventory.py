@@ -131,6 +131,22 @@ def test_a_device_is_expected_under_the_name_that_its_vendor_has_now(
     last.close()
 
 
+@pytest.mark.parametrize("vendor", ["neuron", "aws"])
+def test_a_core_that_was_a_device_to_an_older_version_is_not_expected(
+    vendor: str, tmp_path: Path
+) -> None:
+    core, chip = (
+        msgspec.structs.replace(DEVICES[0], id=f"{vendor}:{name}", vendor=vendor, name=name)
+        for name in ("neuroncore3", "neuron0")
+    )
+    file = InventoryFile(tmp_path)
+    file.write(Changes(updated={"a": expected()}, added=added("a", core, chip)))
+    file.close()
+    again = InventoryFile(tmp_path)
+    assert set(again.load()["a"].devices) == {"neuron:neuron0"}
+    again.close()
+
+
 @pytest.mark.parametrize("order", [("aws", "neuron"), ("neuron", "aws")])
 def test_what_was_written_under_the_name_of_today_is_kept(
     order: tuple[str, str], tmp_path: Path

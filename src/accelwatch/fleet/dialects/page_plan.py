@@ -10,6 +10,7 @@ from accelwatch.fleet.dialects.cards import card_of
 from accelwatch.fleet.dialects.claims import listing_of
 from accelwatch.fleet.dialects.ours.page import OURS, OurPlan
 from accelwatch.fleet.dialects.plans.arrangement import Arrangement, arranged
+from accelwatch.fleet.dialects.plans.cores import by_device
 from accelwatch.fleet.dialects.plans.family_names import cached_names
 from accelwatch.fleet.dialects.plans.host import HostLayout, host_layout
 from accelwatch.fleet.dialects.plans.identity import DeviceIndex
@@ -89,14 +90,15 @@ def outline_of(keys: Sequence[Key]) -> PageOutline:
     hosts: list[HostLayout] = []
     ours: OurPlan | None = None
     listing: Listing | None = None
-    for dialect in recognise(by_family):
-        if dialect is OURS:
+    for speaking in recognise(by_family):
+        if speaking is OURS:
             ours = OurPlan(keys)
             continue
-        prefix = prefix_of(dialect, by_family) or ""
-        device_index = met(dialect, cached_names(dialect, prefix), keys)
+        prefix = prefix_of(speaking, by_family) or ""
+        dialect, own_keys = by_device(speaking, keys)
+        device_index = met(dialect, cached_names(dialect, prefix), own_keys)
         exporters.append(
-            Exporter(dialect, arranged(dialect, prefix, keys, device_index), device_index)
+            Exporter(dialect, arranged(dialect, prefix, own_keys, device_index), device_index)
         )
         listing = listing or listing_of(dialect, keys)
         if dialect.host:

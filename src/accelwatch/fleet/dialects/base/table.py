@@ -74,6 +74,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     # is taken away.
     group: str = ""
     optional: bool = False
+    # Whether its sum is divided by how many cores a device has (`Cores`).
+    per_core: bool = False
     low: float | None = None
     # Bounds of the raw number, where those of the quantity do not tell two meanings apart.
     high: float | None = None
@@ -101,7 +103,8 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     library: tuple[str, ...] = ()
     # Says whether the memory is the device's own.
     memory: tuple[str, ...] = ()
-    # Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address.
+    # Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address, a
+    # group `index` the number of the device.
     positional: tuple[str, ...] = ()
     # What stands in place of a uuid where the device has none.
     no_uuid: str = ""
@@ -175,6 +178,20 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(name for name in names if name))
 
 
+class Cores(msgspec.Struct, frozen=True, kw_only=True):
+    """A label that counts cores through all devices of a node, whose devices a page does not name."""
+
+    # It becomes the number within the device.
+    label: str
+    # The label that names a device, as other families have it.
+    device: str
+    # A family one of whose labels has the number of cores of a device.
+    info: str
+    per_device: str
+    # The dialect of a page without that family: a row is a core.
+    otherwise: "Dialect"
+
+
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One exporter: how to know it, how it names devices, and its rows."""
 
@@ -207,6 +224,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     # Labels of the claim by which a pod holds a device, where the exporter may list only devices with
     # one: its pages are looked at for that (`claims`).
     claim: tuple[str, ...] = ()
+    # Where it names cores and not their devices.
+    cores: Cores | None = None
     # The first that fits a sample names its partition.
     partitions: tuple[Partition, ...] = ()
     # Patterns of the exporter's names of models, and what our own agent says; the first that fits.

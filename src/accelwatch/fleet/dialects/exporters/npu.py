@@ -12,6 +12,7 @@ from accelwatch.fleet.dialects.base.table import (
     UINT32_BLANK,
     UNSCALED,
     Combine,
+    Cores,
     Dialect,
     Labels,
     Processes,
@@ -286,36 +287,70 @@ FURIOSA = Dialect(
     ),
 )
 
-# The text names cores and no devices, so a row is a core.
-NEURON = Dialect(
+
+def _neuron_memory(over: str) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            name=f"neuroncore_memory_usage_{component}",
+            target="memory_used_bytes",
+            group="neuroncore",
+            over=over,
+            optional=component != "tensors",
+        )
+        for component in (
+            "tensors",
+            "constants",
+            "model_code",
+            "model_shared_scratchpad",
+            "runtime_memory",
+        )
+    )
+
+
+_NEURON_LOAD = "neuroncore_utilization_ratio"
+# Of a page that does not say how many cores a device has.
+_NEURON_CORES = Dialect(
     name="neuron-monitor",
     vendor="neuron",
     device_name="neuroncore",
-    fingerprints=("neuroncore_utilization_ratio",),
+    fingerprints=(_NEURON_LOAD,),
     labels=Labels(index=("neuroncore",), namespace=(), pod=(), container=(), pod_uid=()),
     rows=(
+        Row(name=_NEURON_LOAD, target="utilization_ratio", over="runtime_tag", combine=Combine.MAX),
+        *_neuron_memory("runtime_tag"),
+    ),
+)
+# Cores are those in use. Counts of ECC errors are added up again with each record, so they are read for
+# the devices that they name.
+NEURON = Dialect(
+    name="neuron-monitor",
+    vendor="neuron",
+    device_name="neuron",
+    fingerprints=(_NEURON_LOAD, "hardware_ecc_events_total"),
+    identity=("hardware_ecc_events_total",),
+    labels=Labels(index=("neuron_device_index",), namespace=(), pod=(), container=(), pod_uid=()),
+    rows=(
         Row(
-            name="neuroncore_utilization_ratio",
+            name=_NEURON_LOAD,
             target="utilization_ratio",
+            over="*",
+            combine=Combine.SUM,
+            per_core=True,
+        ),
+        Row(
+            name=_NEURON_LOAD,
+            target="core_utilization_ratio.{neuroncore}",
             over="runtime_tag",
             combine=Combine.MAX,
         ),
-        *(
-            Row(
-                name=f"neuroncore_memory_usage_{component}",
-                target="memory_used_bytes",
-                group="neuroncore",
-                over="runtime_tag",
-                optional=component != "tensors",
-            )
-            for component in (
-                "tensors",
-                "constants",
-                "model_code",
-                "model_shared_scratchpad",
-                "runtime_memory",
-            )
-        ),
+        *_neuron_memory("*"),
+    ),
+    cores=Cores(
+        label="neuroncore",
+        device="neuron_device_index",
+        info="neuron_hardware_info",
+        per_device="neuroncore_per_device_count",
+        otherwise=_NEURON_CORES,
     ),
 )
 
@@ -335,7 +370,10 @@ TPU = Dialect(
     ),
     required={"make": "cloud-tpu"},
     where={"make": ("cloud-tpu",)},
-    labels=Labels(uuid=("accelerator_id",), model=("model",)),
+    # The node's number at its provider, and the chip's within the node.
+    labels=Labels(
+        uuid=("accelerator_id",), positional=(r"\d+-(?P<index>\d{1,4})",), model=("model",)
+    ),
     rows=(
         _row("duty_cycle_node", "utilization_ratio", PERCENT),
         _row("duty_cycle", "utilization_ratio", PERCENT),

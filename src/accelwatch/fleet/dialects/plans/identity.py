@@ -188,9 +188,10 @@ def device_of(
     if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
         vendor = "mthreads"
     uuid = facts.get("uuid")
-    if uuid is not None and address_of(dialect, uuid) is not None:
-        uuid = None
-    digits = facts.get("index", "") or _trailing_digits(facts.get("name", ""))
+    number_in_uuid = ""
+    if uuid is not None and (location := _location_of(dialect, uuid)) is not None:
+        uuid, number_in_uuid = None, location.get("index") or ""
+    digits = facts.get("index", "") or number_in_uuid or _trailing_digits(facts.get("name", ""))
     index = int(digits) if digits.isdecimal() and len(digits) < 7 else number
     name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
     pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
@@ -222,9 +223,14 @@ def device_of(
 
 def address_of(dialect: Dialect, uuid: str) -> str | None:
     """None for a uuid; of one that only names a place its PCI address, or an empty string."""
+    location = _location_of(dialect, uuid)
+    return None if location is None else location.get("pci") or ""
+
+
+def _location_of(dialect: Dialect, uuid: str) -> dict[str, str | None] | None:
     for pattern in _compiled(dialect.labels.positional):
         if match := pattern.fullmatch(uuid):
-            return match.groupdict().get("pci") or ""
+            return match.groupdict()
     return None
 
 

@@ -118,6 +118,8 @@ class InventoryFile:
         for table in _TABLES:
             self._database.execute(table)
         self._rename_devices()
+        # Of versions to which a core was a device; one that still is will be learned again.
+        self._database.execute("DELETE FROM devices WHERE id GLOB 'neuron:neuroncore*'")
         self._database.execute(f"PRAGMA user_version={VERSION}")
 
     def _rename_devices(self) -> None:
