@@ -43,17 +43,22 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
 
     def after(
-        self, previous: "Listing | None", unlisted: Iterable[Device], were_missing: Iterable[str]
+        self,
+        previous: "Listing | None",
+        unlisted: Iterable[Device],
+        were_missing: Iterable[str],
+        failed: Iterable[str] = (),
     ) -> "Listing":
         """The same with what is known from before, and with the devices that are not listed now.
 
-        Who has listed all devices goes on to do so.
+        Who has listed all devices goes on to do so. One that vanishes with all that its pod held may
+        have been given back; it has gone only if the exporter had called it `failed` before.
         """
         if previous is not None and previous.is_settled and previous.vendor == self.vendor:
             return previous
         before = previous.holders if previous is not None else {}
         stayed = _all(before) & _all(self.holders)
-        gone = set(were_missing if previous is None else previous.missing)
+        gone = {*(were_missing if previous is None else previous.missing), *failed}
         missing = [
             device.id
             for device in unlisted

@@ -180,6 +180,31 @@ def test_a_gpu_in_use_that_vanishes_is_missing(
     node.bench.fleet.close()
 
 
+@pytest.mark.parametrize(("status", "missing"), [(0, []), (10, []), (20, [2, 3])])
+def test_gpus_that_vanish_with_their_pod_are_missing_if_they_had_failed(
+    status: int, missing: list[int]
+) -> None:
+    node = Node()
+    node.scrape(page(*ALL))
+    holders = {0: ("other", "o"), 2: ("train", "both"), 3: ("train", "both")}
+    health = "".join(
+        f'DCGM_EXP_GPU_HEALTH_STATUS{{gpu="{gpu}",UUID="GPU-{gpu}",health_watch="PCIE"}} {status}\n'
+        for gpu in (2, 3)
+    )
+    node.scrape(page(0, 2, 3, holders=holders) + health, times=2)
+    node.scrape(page(0, holders=holders), times=3)
+    assert node.missing == missing
+    # As long as nothing says that they are lost, they are left out, and the node is not well either.
+    assert node.states == [OK, EXCLUDED, *[LOST if missing else EXCLUDED] * 2]
+    assert node.well() is (False if missing else None)
+    # With no pod left the exporter lists all GPUs that there are.
+    node.scrape(page(0, 1), times=2)
+    assert node.missing == [2, 3]
+    node.scrape(page(*ALL), times=2)
+    assert node.missing == []
+    node.bench.fleet.close()
+
+
 def test_claims_of_one_name_in_two_namespaces_are_two() -> None:
     node = Node()
     node.scrape(page(*ALL))

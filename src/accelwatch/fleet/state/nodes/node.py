@@ -15,6 +15,7 @@ from accelwatch.fleet.state.nodes.joined import Joined, merged
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendStatus, DeviceView
 
 _BEHIND_S = 30.0
@@ -221,7 +222,12 @@ class Node:
             were_missing = (
                 () if source.arrived is None else [device.id for device in self.missing()]
             )
-            return listing.after(previous, unlisted, were_missing)
+            failed = (
+                device_id
+                for device_id, device in source.devices.items()
+                if device.health == Health.FAILED
+            )
+            return listing.after(previous, unlisted, were_missing, failed)
         if previous is None or previous.exporter not in source.dialect.split("+"):
             return previous
         if not any(view.device.vendor == previous.vendor for view in views):
