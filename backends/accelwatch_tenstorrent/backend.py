@@ -5,7 +5,6 @@ second chip is not on the bus. Without tt-smi, pyluwen reads the chips of which 
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -20,30 +19,21 @@ from accelwatch.backend import (
     Visibility,
 )
 from accelwatch.backend_kit.polled import Answer
-from accelwatch.backend_kit.vendor_program import chosen_program, output_of
 from accelwatch.backend_kit.vendor_tool import Location, VendorTool, accelerators, bare_devices
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.kernel import sysfs
 from accelwatch.kernel.pcie_link import collect_link
-from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_tenstorrent import driver, mapping, python_library, registers
+from accelwatch_tenstorrent import driver, mapping, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
-from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
+from accelwatch_tenstorrent.snapshot import Chip, Snapshot
+from accelwatch_tenstorrent.sources import LOAD_DRIVER, PROGRAM, Sources
 
 VENDOR_ID = 0x1E52
 _PREFIX, _NODES = "tt", "tenstorrent/[0-9]*"
-_PROGRAM = "tt-smi"
-_SOURCES = ("auto", "sysfs", "tt-smi", python_library.NAME)
-# For one run: it asks every chip in turn, and a tray has 32.
-_TIMEOUT_S = 20.0
-_GET_DRIVER = "load the driver: tenstorrent (tt-kmd)"
-_GET_TOOL = "update the driver tt-kmd to 2.0 or later, or install tt-smi"
-# Sources beside the driver, and the word for one that is not there.
-_TOOLS = {_PROGRAM: "command_not_found", python_library.NAME: "library_missing"}
 
 
 class TenstorrentBackend:
@@ -71,10 +61,7 @@ class TenstorrentBackend:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._source = "auto"
-        self._program: Path | None = None
-        # Whether what the driver does not show is read by pyluwen.
-        self._by_library = False
+        self._sources = Sources(context)
         self._driver_version: str | None = None
         self._heartbeats = Heartbeats()
         self._tool: VendorTool[Snapshot, Location] | None = None
@@ -86,10 +73,10 @@ class TenstorrentBackend:
         folder, node = root / "sys/class/tenstorrent", root / "dev/tenstorrent"
         checks = (
             Check(subject="PCI 1e52, class 12", ok=there),
-            Check(subject=str(folder), ok=folder.is_dir(), remedy=_GET_DRIVER),
+            Check(subject=str(folder), ok=folder.is_dir(), remedy=LOAD_DRIVER),
             Check(
-                subject=_PROGRAM,
-                ok=self._find() is not None,
+                subject=PROGRAM,
+                ok=self._sources.find() is not None,
                 remedy="install tt-smi: needed for old drivers and the second chip of an n300",
             ),
         )
@@ -106,45 +93,23 @@ class TenstorrentBackend:
 
     def _start(self) -> Opened:
         root = self._context.root
-        source = self._context.options.get("source", "auto")
-        if not isinstance(source, str) or source not in _SOURCES:
-            raise BackendUnavailable(
-                f"source: {source!r} is not one of {', '.join(_SOURCES)}",
-                reason="option",
-                remedy="fix collect.options.tenstorrent.source in the configuration",
-            )
-        if not (root / "sys/class/tenstorrent").is_dir():
-            raise BackendUnavailable(
-                f"{root / 'sys/class/tenstorrent'} is not there: the driver is not loaded",
-                reason="driver_not_loaded",
-                remedy=_GET_DRIVER,
-            )
-        self._source = source
-        self._program = self._find() if source in ("auto", _PROGRAM) else None
-        library = source in ("auto", python_library.NAME) and self._program is None
-        self._by_library = library and python_library.is_installed()
-        if source in _TOOLS and self._program is None and not self._by_library:
-            raise BackendUnavailable(
-                f"{source} was not found",
-                reason=_TOOLS[source],
-                remedy=f"install {source}, or set the source to auto",
-            )
+        self._sources.choose()
         version = sysfs.read_text(root / "sys/module/tenstorrent/version")
         self._driver_version = None if isinstance(version, Absence) else version[:64] or None
         self._tool = VendorTool(
             self._context,
-            self._query,
+            self._sources.query,
             self._locations,
             name=self.name,
-            command=self._tool_name,
+            command=self._sources.tool_name,
             prefix=_PREFIX,
             vendor_id=VENDOR_ID,
             nodes=_NODES,
         )
-        if self._needs_tool():
+        if self._sources.needs_tool():
             self._tool.first()
         versions = {"driver": self._driver_version} if self._driver_version else {}
-        return Opened(source=source if source in _TOOLS else driver.SOURCE, versions=versions)
+        return Opened(source=self._sources.opened, versions=versions)
 
     def discover(self) -> Sequence[Device]:
         """What is on the PCI bus, then the remote chips. Raises BackendUnavailable."""
@@ -155,10 +120,10 @@ class TenstorrentBackend:
     def identify(self, device: Device) -> Sequence[Device]:
         """The chip by its own number, or its place; it has no partitions. Raises ReadError."""
         node = self._node_of(device)
-        if node is not None and self._by_driver(node):
+        if node is not None and self._sources.by_driver(node):
             card = driver.card_type(self._context.root, node)
             named = mapping.identified_by_driver(
-                device, node, card, self._architecture(node.pci_bus_id)
+                device, node, card, self._sources.architecture(node.pci_bus_id)
             )
             return [msgspec.structs.replace(named, driver_version=self._driver_version)]
         answer, chip = self._chip_of(device)
@@ -169,7 +134,7 @@ class TenstorrentBackend:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the driver shows now, or the newest snapshot says. Raises ReadError."""
         node = self._node_of(device)
-        if node is not None and self._by_driver(node):
+        if node is not None and self._sources.by_driver(node):
             numbers = self._from_driver(device, node)
         else:
             numbers = self._from_tool(device)
@@ -188,61 +153,6 @@ class TenstorrentBackend:
     def _opened(self) -> VendorTool[Snapshot, Location]:
         assert self._tool is not None
         return self._tool
-
-    @property
-    def _tool_name(self) -> str:
-        return python_library.NAME if self._by_library else _PROGRAM
-
-    def _find(self) -> Path | None:
-        named = self._context.options.get("tt_smi")
-        return chosen_program(self._context.root, named, (_PROGRAM,))
-
-    def _by_driver(self, node: driver.Node) -> bool:
-        """Whether a chip is read from the driver, be it all of its telemetry or all there is to have."""
-        if self._source != "auto":
-            return self._source == "sysfs"
-        return node.complete or (self._program is None and node.hwmon is not None)
-
-    def _needs_tool(self) -> bool:
-        """Whether some chip cannot be read from the driver."""
-        if self._source != "auto":
-            return self._source in _TOOLS
-        nodes = driver.nodes(self._context.root)
-        if any(not self._by_driver(node) for node in nodes.values()):
-            return True
-        boards = {node.text("tt_card_type") for node in nodes.values()}
-        return self._program is not None and "n300" in boards
-
-    def _query(self) -> Snapshot:
-        """The newest snapshot; an empty one where none is needed."""
-        if not self._needs_tool():
-            return Snapshot()
-        if self._by_library:
-            return python_library.snapshot(self._unshown())
-        if self._program is None:
-            raise ReadError(
-                f"the driver shows no telemetry and tt-smi was not found: {_GET_TOOL}",
-                code="command_not_found",
-            )
-        is_complete = parsed(parse, lambda snapshot: snapshot.chips)
-        snapshot = parse(
-            output_of(self._program, "-s", timeout_s=_TIMEOUT_S, is_complete=is_complete)
-        )
-        chips = tuple(
-            msgspec.structs.replace(chip, architecture=self._architecture(chip.pci_bus_id))
-            for chip in snapshot.chips
-        )
-        return msgspec.structs.replace(snapshot, chips=chips)
-
-    def _unshown(self) -> list[python_library.ChipAddress]:
-        """Chips that the driver has bound and does not tell enough of."""
-        return [
-            python_library.ChipAddress(
-                node.number, node.pci_bus_id, self._architecture(node.pci_bus_id)
-            )
-            for node in driver.nodes(self._context.root).values()
-            if not self._by_driver(node) and not self._context.leaves_asleep(node.pci_bus_id)
-        ]
 
     def _numbers(self, chips: Sequence[Chip] = ()) -> dict[str, int]:
         """Of every chip on the bus: of the driver's nodes; those that it has not bound come after."""
@@ -271,9 +181,9 @@ class TenstorrentBackend:
         if not sysfs.pci_device_dir(self._context.root, bus).is_dir():
             raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
         node = driver.node_at(self._context.root, bus)
-        if node is None and (self._by_library or not self._needs_tool()):
+        if node is None and (self._sources.by_library or not self._sources.needs_tool()):
             raise ReadError(
-                f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code=NO_DRIVER
+                f"{device.name}: the driver has not bound {bus}; {LOAD_DRIVER}", code=NO_DRIVER
             )
         return node
 
@@ -293,13 +203,6 @@ class TenstorrentBackend:
             raise failure
         where = "remote chip" if bus is None else f"chip at {bus}"
         raise self._opened.not_listed(device, answer.document, f"the {where}")
-
-    def _architecture(self, pci_bus_id: str | None) -> str | None:
-        if pci_bus_id is None:
-            return None
-        folder = sysfs.pci_device_dir(self._context.root, pci_bus_id)
-        number = sysfs.read_int(folder / "device")
-        return mapping.ARCHITECTURES.get(number) if isinstance(number, int) else None
 
     def _from_driver(self, device: Device, node: driver.Node) -> Reading:
         beat = driver.heartbeat(node)
@@ -326,7 +229,7 @@ class TenstorrentBackend:
     def _from_tool(self, device: Device) -> Reading:
         answer, chip = self._chip_of(device)
         out: Collected = mapping.of_tool(device.id, chip)
-        if self._by_library and chip.pci_bus_id is not None:
+        if self._sources.by_library and chip.pci_bus_id is not None:
             collect_link(out, self._context.root, chip.pci_bus_id)
         beat = registers.heartbeat(chip)
         alive, unknown = None, Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
@@ -334,7 +237,7 @@ class TenstorrentBackend:
             read_at = self._context.clock.monotonic() - answer.age_s
             alive = self._heartbeats.alive(device.id, beat, read_at)
         mapping.record_health(out, mapping.signs_of(chip, alive), unknown)
-        reading = out.reading(sources={"*": self._tool_name})
+        reading = out.reading(sources={"*": self._sources.tool_name})
         return msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
 
     def _with_processes(self, reading: Reading, node: driver.Node | None) -> Reading:
