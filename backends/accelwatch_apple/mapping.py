@@ -145,8 +145,7 @@ def _process(device: Device, client: Client, result: PollResult) -> Process:
 def _record_new(out: Collected, series: Series, value: Measurement) -> None:
     """A value or a reason; a value that is there already stays."""
     if series not in out.values:
-        key, *labels = series
-        out.put_or_miss(key, value, *labels)
+        out.record(series, value)
 
 
 def _collect_statistics(out: Collected, accelerator: Accelerator) -> None:

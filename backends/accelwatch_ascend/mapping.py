@@ -140,17 +140,14 @@ def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for row in _TABLE:
-        key, *labels = row.series
-        out.put_or_miss(key, _in(chip.fields, row), *labels)
+        out.record(row.series, _in(chip.fields, row))
     notes = _collect_memory(out, chip)
     _collect_health(out, chip)
     _collect_ecc(out, detail.ecc)
     notes = (*notes, *collect_links(out, detail.links))
     for row in _USAGES:
-        key, *labels = row.series
         usages = detail.usages
-        value = usages if isinstance(usages, Absence) else _in(usages, row)
-        out.put_or_miss(key, value, *labels)
+        out.record(row.series, usages if isinstance(usages, Absence) else _in(usages, row))
     if detail.errors:
         notes = (*notes, f"npu-smi reports error codes {detail.errors}")
     return out.reading(sources={"*": SOURCE}, notes=notes)

@@ -87,8 +87,7 @@ def read(device_id: str, card: Card) -> Reading:
     """Everything but processes."""
     out = Collected(device_id)
     for row in ROWS:
-        key, *labels = row.series
-        out.put_or_miss(key, quantity(card.fields.get(row.path), row.units), *labels)
+        out.record(row.series, quantity(card.fields.get(row.path), row.units))
     for row in _MEMORY:
         size = quantity(card.fields.get(row.path), row.units)
         out.put_or_miss(row.series[0], size if isinstance(size, Absence) else round(size))

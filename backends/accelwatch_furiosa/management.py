@@ -110,9 +110,8 @@ def collect_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
     before = set(out.values)
     bus = _pci_address(folder)
     for series, value in _sensors(sysfs.pci_device_dir(root, bus)) if bus else ():
-        name, *labels = series
         if series not in before:
-            out.put_or_miss(name, value, *labels)
+            out.record(series, value)
     for error in _errors(folder):
         out.put("reported_status_info", 1, error)
     return {series[0]: SOURCE for series in out.values if series not in before}

@@ -78,8 +78,7 @@ def collected(device_id: str, card: Card) -> Collected:
     """Everything that the command says, but processes."""
     out = Collected(device_id)
     for key, series, units in ROWS:
-        name, *labels = series
-        out.put_or_miss(name, quantity(card.info.get(key), units), *labels)
+        out.record(series, quantity(card.info.get(key), units))
     if card.status:
         _collect_memory(out, card.status.get("memory"))
         is_all = not card.status.get(UNLISTED)

@@ -271,8 +271,7 @@ class GaudiBackend:
         self._collect_link(out, device)
         sources = {"*": self._source, **driver.collect_all(out, node)}
         for row in mapping.ROWS:
-            key, *labels = row.series
-            out.miss(key, error.absence, *labels)
+            out.record(row.series, error.absence)
         return out.reading(sources=sources, notes=(f"from the driver only: {error}",))
 
     def _collect_link(self, out: Collected, device: Device) -> None:

@@ -149,11 +149,10 @@ def collect_card(out: Collected, card: Card) -> None:
     """Everything that is said of a card, but processes; a PCIe link that is known stays."""
     beyond = [row for row in HLML_ROWS if row.name in card.fields]
     for row in (*ROWS, *beyond):
-        key, *labels = row.series
         value = quantity(card.fields.get(row.name), row.units)
         if isinstance(value, float):
-            value = _checked(key, value, row.units)
-        out.put_or_miss(key, value, *labels)
+            value = _checked(row.series[0], value, row.units)
+        out.record(row.series, value)
     _collect_link(out, card)
     _collect_state(out, card)
 

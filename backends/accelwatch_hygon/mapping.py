@@ -8,7 +8,6 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend_kit.listed_process import listed
-from accelwatch.backend_kit.smi.rows import record
 from accelwatch.backend_kit.text.quantity import (
     BYTES,
     CELSIUS,
@@ -133,10 +132,10 @@ def collect(device_id: str, card: Card) -> Collected:
     """What the card's fields and its row of the table say."""
     out = Collected(device_id)
     for row in ROWS:
-        record(out, row.series, _value_of(card, row))
+        out.record(row.series, _value_of(card, row))
     for row in MORE_ROWS:
         if _names(card, row):
-            record(out, row.series, _value_of(card, row))
+            out.record(row.series, _value_of(card, row))
     _collect_memory(out, card.fields)
     _collect_clocks(out, card)
     record_status(out, card.health, _HEALTH)

@@ -9,7 +9,6 @@ import msgspec
 
 from accelwatch.backend_kit.smi import processes as smi_processes
 from accelwatch.backend_kit.smi.processes import Job
-from accelwatch.backend_kit.smi.rows import record
 from accelwatch.backend_kit.text.quantity import (
     BYTES,
     CELSIUS,
@@ -89,7 +88,7 @@ def collect(device_id: str, gpu: Gpu) -> Collected:
     out.put_or_miss("temperature_celsius", celsius, "gpu")
     for key, series, units in SECTION_ROWS:
         if key in fields:
-            record(out, series, quantity(fields[key], units))
+            out.record(series, quantity(fields[key], units))
     _collect_power(out, row)
     _collect_memory(out, row.get("memory-usage"))
     _collect_modes(out, row)

@@ -16,7 +16,6 @@ from accelwatch.backend_kit.smi.rows import (
     number,
     paths,
     performance_state,
-    record,
     switch,
 )
 from accelwatch.backend_kit.smi.table import Columns, bracketed
@@ -69,7 +68,7 @@ def _collect_more(out: Collected, _device: Device, gpu: Gpu) -> tuple[str, ...]:
         if path[-2:-1] in (("speed",), ("fan",)) and (match := _FAN.fullmatch(path[-1]))
     ]
     for fan, speed in fans:
-        record(out, ("fan_speed_ratio", fan), speed)
+        out.record(("fan_speed_ratio", fan), speed)
     if not fans:
         out.miss("fan_speed_ratio", Absence.UNSUPPORTED)
     return _refuse_overfull(out)

@@ -64,8 +64,7 @@ def collected(device_id: str, chip: Chip, chips: Iterable[Chip] = ()) -> Collect
     """What the command tells; how busy a chip is it does not know. `chips` are all that it listed."""
     out = Collected(device_id)
     for row in ROWS:
-        key, *labels = row.series
-        out.put_or_miss(key, quantity(chip.fields.get(row.key), row.units), *labels)
+        out.record(row.series, quantity(chip.fields.get(row.key), row.units))
     _record_power(out, chip, _of_board(chip, chips))
     _record_memory(out, chip)
     _record_health(out, chip.text("status"))
@@ -112,8 +111,7 @@ def _record_power(out: Collected, chip: Chip, board: Sequence[Chip]) -> None:
     cap = next((key for key in caps if key in chip.fields), caps[0])
     is_reported = own or _power_reporter(chip, board).number == chip.number
     for series, key in ((("power_watts",), power), (("power_limit_watts", "enforced"), cap)):
-        name, *labels = series
-        out.put_or_miss(name, _watts(chip, key) if is_reported else Absence.UNSUPPORTED, *labels)
+        out.record(series, _watts(chip, key) if is_reported else Absence.UNSUPPORTED)
 
 
 def _watts(chip: Chip, key: str) -> float | Absence:

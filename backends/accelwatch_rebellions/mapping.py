@@ -112,8 +112,7 @@ def read(device_id: str, npu: Npu, npus: Iterable[Npu] = ()) -> Reading:
     """Everything but processes; `npus` are all that were listed."""
     out = Collected(device_id)
     for row in ROWS:
-        key, *labels = row.series
-        out.put_or_miss(key, quantity(_at(npu.fields, row.path), row.units), *labels)
+        out.record(row.series, quantity(_at(npu.fields, row.path), row.units))
     _scale_memory(out)
     _record_performance(out, npu)
     _record_status(out, npu)

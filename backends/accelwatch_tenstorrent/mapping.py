@@ -215,7 +215,6 @@ def record_health(out: Collected, signs: Signs, unknown: Absence) -> None:
 
 
 def _record(out: Collected, series: Series, value: float | Absence) -> None:
-    key, *labels = series
-    if key in _INTEGERS and not isinstance(value, Absence):
+    if series[0] in _INTEGERS and not isinstance(value, Absence):
         value = round(value)
-    out.put_or_miss(key, value, *labels)
+    out.record(series, value)

@@ -19,7 +19,6 @@ from accelwatch.backend_kit.smi.rows import (
     number,
     paths,
     performance_state,
-    record,
     switch,
 )
 from accelwatch.backend_kit.smi.table import Columns
@@ -51,9 +50,9 @@ _XIDS = paths(
 
 def _collect_more(out: Collected, _device: Device, ppu: Gpu) -> tuple[str, ...]:
     pending = [flag(ppu.text(path)) for path in _REPAIR_PENDING]
-    record(out, ("memory_repair_pending",), _any(pending))
+    out.record(("memory_repair_pending",), _any(pending))
     for series, counter, error_kind in _ERRORS:
-        record(out, series, _errors(ppu, counter, error_kind))
+        out.record(series, _errors(ppu, counter, error_kind))
     _record_action(out, ppu)
     return ()
 

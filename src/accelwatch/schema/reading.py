@@ -110,6 +110,10 @@ class Collected:
         else:
             self.put(key, int(value) if isinstance(value, bool) else value, *labels)
 
+    def record(self, series: Series, value: Number | Absence) -> None:
+        """The same for a whole series, as rows of a table have it."""
+        self.put_or_miss(series[0], value, *series[1:])
+
     def reading(
         self,
         *,

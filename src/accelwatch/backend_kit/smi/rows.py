@@ -74,13 +74,7 @@ def performance_state(*fields: str) -> Row:
     )
 
 
-def record(out: Collected, series: Series, value: Value) -> None:
-    """Put a value, or why there is none."""
-    key, *labels = series
-    out.put_or_miss(key, value, *labels)
-
-
 def record_rows(out: Collected, gpu: Gpu, rows: Iterable[Row]) -> None:
     """What the fields of a GPU say, row by row."""
     for row in rows:
-        record(out, row.series, row.parse(gpu.value_of(*row.paths)))
+        out.record(row.series, row.parse(gpu.value_of(*row.paths)))
