@@ -55,7 +55,7 @@ class ReplayStage(Stage):
         self.app.pull_fleet()
         await self.pilot.pause()
 
-    async def surveyed(self) -> None:
+    async def scanned(self) -> None:
         """Until the whole archive was looked through."""
         async with asyncio.timeout(GUARD_S):
             while self.source.timeline.note:
@@ -257,7 +257,7 @@ def test_a_click_goes_to_what_is_under_the_pointer(folder: Path) -> None:
 
 def test_the_line_shows_events_incidents_maintenance_and_silence(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
-        await stage.surveyed()
+        await stage.scanned()
         await stage.shown("end")
         line = stage.text().splitlines()[4]
         assert line[(SILENT_FROM + 5 * MINUTE - DAY) * 120 // (9 * HOUR)] == "▲"
@@ -313,7 +313,7 @@ def test_the_line_takes_what_the_terminal_has(folder: Path, rows: int, lines: in
 
 def test_ages_do_not_grow_while_a_moment_is_looked_at(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
-        await stage.surveyed()
+        await stage.scanned()
         await stage.shown("n")
         before = stage.line_with("node001")
         clock = stage.app.clock

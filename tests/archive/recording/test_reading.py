@@ -405,9 +405,9 @@ def _bombs() -> dict[str, bytes]:
 def test_a_bomb_neither_fills_the_memory_nor_takes_for_ever(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.archive.recording.survey.MAX_DOCUMENTS", 200_000)
-    monkeypatch.setattr("accelwatch.archive.recording.survey._FREE_BYTES", 64 << 20)
-    monkeypatch.setattr("accelwatch.archive.recording.survey._MAX_RATIO", 10)
+    monkeypatch.setattr("accelwatch.archive.recording.scan.MAX_DOCUMENTS", 200_000)
+    monkeypatch.setattr("accelwatch.archive.recording.scan._FREE_BYTES", 64 << 20)
+    monkeypatch.setattr("accelwatch.archive.recording.scan._MAX_RATIO", 10)
     path = tmp_path / "bomb.zst"
     path.write_bytes(_bombs()[kind])
     try:
@@ -458,7 +458,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch, moments: Iterable[float]) -> list[fl
         return seen[-1]
 
     monkeypatch.setattr("accelwatch.archive.recording.recording.monotonic", lambda: 0.0)
-    monkeypatch.setattr("accelwatch.archive.recording.survey.monotonic", look)
+    monkeypatch.setattr("accelwatch.archive.recording.scan.monotonic", look)
     return seen
 
 

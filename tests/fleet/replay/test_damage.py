@@ -43,10 +43,10 @@ def test_a_damaged_row_group_is_told(two_days: Path) -> None:
     archive = ReplayedArchive(two_days)
     view = archive.view(DAY + 10 * MINUTE, None, "")
     assert "row group 0" in view.sums.problems[0]
-    for _ in archive.survey.steps():
+    for _ in archive.scan.steps():
         pass
     assert len(archive.faults) == 1
-    assert archive.survey.complete
+    assert archive.scan.complete
     archive.snapshot("node000", DAY + 10 * MINUTE)
 
 

@@ -46,7 +46,7 @@ def failing(folder: Path, code: str, at: int, seconds: int = 130) -> Path:
 
 def state(folder: Path, moment: int) -> str:
     archive = ReplayedArchive(folder)
-    for _ in archive.survey.steps():
+    for _ in archive.scan.steps():
         pass
     [now] = [one for one in archive.fleet_at(moment)[0].subjects if one.device_slot.id == "a"]
     return now.state

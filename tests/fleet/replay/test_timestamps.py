@@ -33,7 +33,7 @@ from support.archives.replay_archives import (
 def archive(folder: Path) -> ReplayedArchive:
     """Wholly looked through."""
     archive = ReplayedArchive(folder)
-    for _ in archive.survey.steps():
+    for _ in archive.scan.steps():
         pass
     return archive
 
@@ -218,8 +218,8 @@ def test_a_silent_node_in_full_has_unreachable_devices(archive: ReplayedArchive)
 
 def test_nobody_is_told_to_be_last_heard_before_what_was_not_looked_at(folder: Path) -> None:
     archive = ReplayedArchive(folder)
-    steps = archive.survey.steps()
-    archive.survey.position = SILENT_TO - 1000
+    steps = archive.scan.steps()
+    archive.scan.position = SILENT_TO - 1000
     seen: set[float | None] = set()
     for _ in steps:
         view = at(archive, SILENT_TO - 1000)
@@ -232,7 +232,7 @@ def test_the_timeline_has_events_maintenance_and_says_what_is_still_looked_for(
 ) -> None:
     archive = ReplayedArchive(folder)
     assert archive.timeline().note
-    for _ in archive.survey.steps():
+    for _ in archive.scan.steps():
         pass
     timeline = archive.timeline()
     assert (timeline.start, timeline.end) == (DAY / 1000, (END - 30_000) / 1000)

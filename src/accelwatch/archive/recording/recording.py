@@ -10,8 +10,8 @@ from types import TracebackType
 
 from accelwatch.archive.recording.files import older_files, windows
 from accelwatch.archive.recording.lines import documents
+from accelwatch.archive.recording.scan import Block, Scan
 from accelwatch.archive.recording.search import content, search
-from accelwatch.archive.recording.survey import Block, Survey
 from accelwatch.archive.recording.window import Window
 from accelwatch.base.errors import WireError
 from accelwatch.schema.json.wire import decode
@@ -28,12 +28,12 @@ class Recording:
     """
 
     def __init__(
-        self, surveys: Sequence[Survey], notes: Sequence[str] = (), *, is_damaged: bool = False
+        self, scans: Sequence[Scan], notes: Sequence[str] = (), *, is_damaged: bool = False
     ) -> None:
-        self._surveys = tuple(surveys)
-        self._blocks = [(survey, block) for survey in self._surveys for block in survey.blocks]
+        self._scans = tuple(scans)
+        self._blocks = [(scan, block) for scan in self._scans for block in scan.blocks]
         self._cumulative = list(accumulate(block.count for _, block in self._blocks))
-        self._times = _steady([time for survey in self._surveys for time in survey.times])
+        self._times = _steady([time for scan in self._scans for time in scan.times])
         self._notes = tuple(notes)
         # Whether there is more in the files than is read, behind damage.
         self.is_damaged = is_damaged
@@ -53,18 +53,16 @@ class Recording:
         opened = windows(path)
         try:
             until = None if within_s is None else monotonic() + within_s
-            surveys = [search(window, until) for window in opened]
+            scans = [search(window, until) for window in opened]
             with_documents = sorted(
-                (survey for survey in surveys if survey.times), key=lambda survey: survey.times[0]
+                (scan for scan in scans if scan.times), key=lambda scan: scan.times[0]
             )
-            if not with_documents and any(survey.late for survey in surveys):
+            if not with_documents and any(scan.late for scan in scans):
                 raise WireError(
                     f"{path}: no document was found within {within_s:g} s; allow more by --timeout"
                 )
             if not with_documents:
-                damage = "".join(
-                    f"; it is {text}" for survey in surveys if (text := survey.damage())
-                )
+                damage = "".join(f"; it is {text}" for scan in scans if (text := scan.damage()))
                 raise WireError(
                     f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"
                     + damage
@@ -72,17 +70,17 @@ class Recording:
         except BaseException:
             _close(opened)
             raise
-        _close([survey.window for survey in surveys if not survey.times])
+        _close([scan.window for scan in scans if not scan.times])
         return cls(
             with_documents,
-            _notes(path, surveys, with_documents),
-            is_damaged=any(survey.damaged_at is not None for survey in surveys),
+            _notes(path, scans, with_documents),
+            is_damaged=any(scan.damaged_at is not None for scan in scans),
         )
 
     def close(self) -> None:
         """Let go of the files."""
         self._reading = None
-        _close([survey.window for survey in self._surveys])
+        _close([scan.window for scan in self._scans])
 
     def __enter__(self) -> "Recording":
         return self
@@ -152,10 +150,10 @@ class Recording:
         return line
 
 
-def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
-    if survey.is_single_document:
-        return iter((b"".join(content(survey, block)),))
-    return documents(_limited(content(survey, block), block.limit))
+def _lines(scan: Scan, block: Block) -> Iterator[bytes]:
+    if scan.is_single_document:
+        return iter((b"".join(content(scan, block)),))
+    return documents(_limited(content(scan, block), block.limit))
 
 
 def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
@@ -188,19 +186,17 @@ def _steady(times: Sequence[float]) -> "array[float]":
     return array("d", accumulate(steady, max))
 
 
-def _notes(
-    path: Path, surveys: Sequence[Survey], with_documents: Sequence[Survey]
-) -> tuple[str, ...]:
+def _notes(path: Path, scans: Sequence[Scan], with_documents: Sequence[Scan]) -> tuple[str, ...]:
     notes: list[str] = []
-    for survey in surveys:
-        name = f"{survey.window.path.name}: " if len(surveys) > 1 else ""
-        texts = survey.notes()
-        if not survey.times:
-            texts = (f"recording: {survey.damage() or 'holds no document'}",)
+    for scan in scans:
+        name = f"{scan.window.path.name}: " if len(scans) > 1 else ""
+        texts = scan.notes()
+        if not scan.times:
+            texts = (f"recording: {scan.damage() or 'holds no document'}",)
         notes += [f"recording: {name}{text.removeprefix('recording: ')}" for text in texts]
     if any(after.times[0] < before.times[-1] for before, after in pairwise(with_documents)):
         notes.append("recording: the files overlap in time; they are read one after another")
-    if len(surveys) == 1 and (older := older_files(path)):
+    if len(scans) == 1 and (older := older_files(path)):
         notes.append(f"recording: {older} older files beside it; '{path.name}*' names all of them")
     return tuple(notes)
 

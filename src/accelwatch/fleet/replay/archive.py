@@ -20,6 +20,7 @@ from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.outages import NodeHealth, largest_outages
 from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
 from accelwatch.fleet.picture.timeline import Stretch, Timeline
+from accelwatch.fleet.replay.reading.archive_scan import ArchiveScan
 from accelwatch.fleet.replay.reading.events import error_event, fleet_event
 from accelwatch.fleet.replay.reading.fleet_snapshot import (
     FleetSnapshot,
@@ -32,7 +33,6 @@ from accelwatch.fleet.replay.reading.recent import Recent
 from accelwatch.fleet.replay.reading.slot_registry import SlotRegistry, short_name
 from accelwatch.fleet.replay.reading.status import UNREADABLE
 from accelwatch.fleet.replay.reading.subject import matches
-from accelwatch.fleet.replay.reading.survey import Survey
 from accelwatch.fleet.replay.snapshots import NodeRecords, snapshot_of
 from accelwatch.fleet.replay.view import candidates, device_now, sums
 from accelwatch.schema.health import SIGNALS
@@ -60,7 +60,7 @@ class ReplayedArchive:
     def __init__(self, path: Path) -> None:
         """Raises ArchiveError for what is no archive, or cannot be read at all."""
         self.contents: Contents = contents(path)
-        self.survey = Survey(self.contents)
+        self.scan = ArchiveScan(self.contents)
         self.events = EventSearch(self.contents.groups[EVENTS])
         self._nodes = Recent(self.contents.folder, NODES, self.contents.groups[NODES], ())
         self._devices = self._of_devices(_ALWAYS_READ)
@@ -97,12 +97,12 @@ class ReplayedArchive:
     def fleet_at(self, now: int) -> tuple[FleetSnapshot, list[EventRow]]:
         """The fleet at a moment (Unix milliseconds), and the events up to it, oldest first."""
         events = self.events.until(now, since=now - EVENTS_SINCE_MS, most=MOST_EVENTS)
-        self.survey.position = now
+        self.scan.position = now
         recorded = Recorded(
             self._devices.latest(now),
             self._nodes.latest(now),
-            self.survey.last_seen(now),
-            self.survey.presence.models,
+            self.scan.last_seen(now),
+            self.scan.presence.models,
             events,
         )
         fleet = fleet_snapshot_of(now, self.contents.interval_s, recorded, self._jobs, self._slots)
@@ -183,18 +183,18 @@ class ReplayedArchive:
         return snapshot_of(records, now / 1000, self.contents.interval_s)
 
     def timeline(self) -> Timeline:
-        """The whole span, as far as the survey has come."""
-        contents, survey = self.contents, self.survey
+        """The whole span, as far as the scan has come."""
+        contents, scan = self.contents, self.scan
         return Timeline(
             start=contents.first / 1000,
             end=contents.last / 1000,
-            events=survey.events.tolist(),
+            events=scan.events.tolist(),
             maintenance=tuple(
                 Stretch(
                     start=row.start / 1000, end=row.end / 1000, node=row.node or "", text=row.reason
                 )
                 for row in self._maintenance
             ),
-            silences=survey.silences,
-            note="" if survey.complete else f"looking through it, {survey.share:.0%}",
+            silences=scan.silences,
+            note="" if scan.complete else f"looking through it, {scan.share:.0%}",
         )

@@ -37,7 +37,7 @@ def answered(archive: ReplayedArchive, now: int, query: ReplayQuery) -> tuple[An
     condition = archive.condition(query.condition)
     fields = columns(query.fields)
     archive.request_series(all_series(fields))
-    archive.survey.scan_before(now)
+    archive.scan.scan_before(now)
     fleet, _ = archive.fleet_at(now)
     view = archive.view(now, condition, query.condition)
     shown = _shown(fleet, condition)

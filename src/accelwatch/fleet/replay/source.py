@@ -27,7 +27,7 @@ from accelwatch.node.usage.report import UsageReport
 # Between two pictures.
 _LEAST_S = 0.2
 # How often the time line is looked at anew while the archive is looked through.
-_SURVEY_S = 0.5
+_SCAN_POLL_S = 0.5
 
 
 class ArchiveSource:
@@ -54,11 +54,11 @@ class ArchiveSource:
         self._step_s = contents.interval_s
         self._pace = Pace(contents.first / 1000, contents.last / 1000, self._clock.monotonic)
         self._thread = ReadingThread("archive")
-        self._survey = self._archive.survey
+        self._scan = self._archive.scan
         self._incidents = self._inside(incidents)
         self._timeline = self._archive.timeline()
-        # How the survey goes.
-        self._survey_note = self._timeline.note
+        # How the scan goes.
+        self._scan_note = self._timeline.note
         self._backtest_command = backtest_command
         self._backtest_note = ""
         self._with_incidents()
@@ -172,7 +172,7 @@ class ArchiveSource:
         )
 
     def _with_incidents(self) -> None:
-        notes = [note for note in (self._survey_note, self._backtest_note) if note]
+        notes = [note for note in (self._scan_note, self._backtest_note) if note]
         self._timeline = msgspec.structs.replace(
             self._timeline, incidents=self._incidents, note="; ".join(notes)
         )
@@ -228,7 +228,7 @@ class ArchiveSource:
     async def run(self, changed: Callable[[], None]) -> None:
         """Play until cancelled."""
         self._changed = changed
-        self._thread.start(self._survey.steps())
+        self._thread.start(self._scan.steps())
         self._pace.start()
         beside = [asyncio.create_task(self._watch())]
         if self._backtest_command:
@@ -292,10 +292,10 @@ class ArchiveSource:
         complete, wait = False, _LEAST_S / 2
         while not complete:
             await asyncio.sleep(wait)
-            wait = min(2 * wait, _SURVEY_S)
-            complete = await self._thread.call(lambda: self._survey.complete)
+            wait = min(2 * wait, _SCAN_POLL_S)
+            complete = await self._thread.call(lambda: self._scan.complete)
             self._timeline = await self._thread.call(self._archive.timeline)
-            self._survey_note = self._timeline.note
+            self._scan_note = self._timeline.note
             self._with_incidents()
             self._moved.set()  # more is known of who is expected
 

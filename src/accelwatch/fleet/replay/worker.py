@@ -1,4 +1,4 @@
-"""One thread that reads an archive: what the screen waits for first, a survey of all of it in between.
+"""One thread that reads an archive: what the screen waits for first, a scan of all of it in between.
 
 A daemon: a disk that hangs must not keep the program from ending.
 """

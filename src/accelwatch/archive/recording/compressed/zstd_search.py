@@ -7,7 +7,7 @@ from accelwatch.archive.recording import block_index
 from accelwatch.archive.recording.block_index import MAJOR, BlockIndex
 from accelwatch.archive.recording.compressed import zstd_frames
 from accelwatch.archive.recording.layout import DamageError
-from accelwatch.archive.recording.survey import Block, Survey, refuse_newer
+from accelwatch.archive.recording.scan import Block, Scan, refuse_newer
 from accelwatch.archive.recording.window import Window
 
 
@@ -61,27 +61,27 @@ def index_at(window: Window, offset: int) -> BlockIndex | None:
     return block_index.unpack(window.read(offset + 8, size))
 
 
-def search_zstd(survey: Survey, window: Window) -> None:
-    """Fill the survey from a zstd file. Raises WireError for one of a newer major version."""
+def search_zstd(scan: Scan, window: Window) -> None:
+    """Fill the scan from a zstd file. Raises WireError for one of a newer major version."""
     offset = 0
-    while offset < window.size and not survey.is_closed:
+    while offset < window.size and not scan.is_closed:
         size = zstd_frames.skippable(window, offset)
         if zstd_frames.starts_at(window, offset):
-            offset = _search_frame(survey, window, offset)
+            offset = _search_frame(scan, window, offset)
         elif size is not None and offset + 8 + size <= window.size:
             offset += 8 + size
         else:
             has_started = size is not None or offset + 8 > window.size
-            offset = _end(survey, window, offset, has_started=has_started)
-    survey.finish(min(offset, window.size))
+            offset = _end(scan, window, offset, has_started=has_started)
+    scan.finish(min(offset, window.size))
 
 
-def _end(survey: Survey, window: Window, offset: int, *, has_started: bool) -> int:
+def _end(scan: Scan, window: Window, offset: int, *, has_started: bool) -> int:
     """What is there does not end: the file was cut off if nothing follows, else it is damaged."""
     if has_started and zstd_frames.next_frame(window, offset + 1) >= window.size:
-        survey.unfinished = True
+        scan.unfinished = True
     else:
-        survey.reject_block(offset)
+        scan.reject_block(offset)
     return window.size
 
 
@@ -94,28 +94,28 @@ def _has_index_behind(window: Window, offset: int) -> bool:
     return False
 
 
-def _search_frame(survey: Survey, window: Window, offset: int) -> int:
+def _search_frame(scan: Scan, window: Window, offset: int) -> int:
     """Where to go on after the frame at `offset`."""
     walk = Walk(window, offset)
     try:
         walk.to_end()
     except DamageError:
-        survey.reject_block(offset)
+        scan.reject_block(offset)
         return window.size
     except EOFError:
         if not _has_index_behind(window, offset):
-            return _unpack_frame(survey, offset)
-        survey.reject_block(offset)
+            return _unpack_frame(scan, offset)
+        scan.reject_block(offset)
         return window.size
     index = index_at(window, walk.end)
     if index is None and not _is_damaged_index(window, walk.end):
-        return _unpack_frame(survey, offset)
-    if index is not None and index.major > MAJOR and not survey.times:
+        return _unpack_frame(scan, offset)
+    if index is not None and index.major > MAJOR and not scan.times:
         raise refuse_newer(window, f"accelwatch/{index.major}")
     if index is not None and walk.is_described(index):
-        survey.believe(offset, walk.end, index)
+        scan.believe(offset, walk.end, index)
     else:
-        survey.reject_block(offset)
+        scan.reject_block(offset)
     return walk.end
 
 
@@ -126,21 +126,21 @@ def _is_damaged_index(window: Window, offset: int) -> bool:
     return is_ours and size is not None and offset + 8 + size <= window.size
 
 
-def _unpack_frame(survey: Survey, offset: int) -> int:
+def _unpack_frame(scan: Scan, offset: int) -> int:
     """Search a frame without an index. Where to go on."""
-    survey.start_block(offset)
-    walk = Walk(survey.window, offset)
+    scan.start_block(offset)
+    walk = Walk(scan.window, offset)
     try:
         for chunk in zstd_frames.unpacked(walk):
-            survey.feed(chunk, walk.end)
-            if survey.is_closed:
+            scan.feed(chunk, walk.end)
+            if scan.is_closed:
                 return walk.end
     except EOFError:  # each document was flushed: what is there is whole
-        survey.unfinished = True
-        return survey.window.size
+        scan.unfinished = True
+        return scan.window.size
     except DamageError:
-        survey.reject_block(offset)
+        scan.reject_block(offset)
         return walk.end
-    if not survey.pending:
-        survey.close_block(walk.end)
+    if not scan.pending:
+        scan.close_block(walk.end)
     return walk.end

@@ -11,11 +11,11 @@ from accelwatch.archive.history.reading.presence import LastSeen
 from accelwatch.archive.history.rows import EventRow, JobRow
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.replay.reading import status
+from accelwatch.fleet.replay.reading.archive_scan import EXPECTED_MS
 from accelwatch.fleet.replay.reading.jobs import Jobs, occupancy
 from accelwatch.fleet.replay.reading.recent import Latest
 from accelwatch.fleet.replay.reading.slot_registry import SlotRegistry, ordered
 from accelwatch.fleet.replay.reading.subject import Subject
-from accelwatch.fleet.replay.reading.survey import EXPECTED_MS
 from accelwatch.fleet.state.nodes import losses
 from accelwatch.fleet.wire import NodeNow
 from accelwatch.schema.event import ErrorEvent

@@ -35,7 +35,7 @@ class Block(msgspec.Struct, frozen=True):
     limit: int | None = None
 
 
-class Survey:
+class Scan:
     """Fills while a file is searched. Raises WireError for a file of a newer major version."""
 
     def __init__(

@@ -31,7 +31,7 @@ class _Chunk(NamedTuple):
     group: RowGroup
 
 
-class Survey:
+class ArchiveScan:
     """What is known of the whole archive so far; the reading thread only."""
 
     def __init__(self, contents: Contents) -> None:
